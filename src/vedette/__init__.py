@@ -8,14 +8,14 @@
     for result in folder.search("consumer lag").results:
         print(result.title, result.url)
 
-These names are the public API; docs/python-api.md describes them. What stands behind them is imported at their first
+These names are the public API; docs/python-api.md describes them. The modules behind them are imported at their first
 use, so that ``import vedette`` costs next to nothing:
 
 >>> import vedette
 >>> vedette.load_policy("uniform").name
 'uniform'
 
-The way of a URL, in the order of the stages:
+The path of a URL, in the order of the stages:
 
 1. discover  it is seen in a link, normalised, checked against scope, and gets an id
 2. order     it waits in the frontier of its host, by what a first fetch of it is worth
@@ -62,7 +62,7 @@ __all__ = [
 if not TYPE_CHECKING:  # so that type checkers know the names above, and no others
 
     def __getattr__(name: str) -> object:
-        """Import the API when one of its names is first used."""
+        """Import the public Python API lazily, when one of its names is first used."""
         if name not in __all__:
             raise AttributeError(f"module 'vedette' has no attribute {name!r}")
         from vedette import api

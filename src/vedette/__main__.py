@@ -1,4 +1,4 @@
-"""``python -m vedette``."""
+"""Entry point of ``python -m vedette``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The Python API: open a data folder, add sites to it, crawl them, search them; load policies and try them in the lab.
+"""The Python API: open a data folder, add sites, crawl and search them; load policies and run lab experiments.
 
 ``import vedette`` offers everything here, and imports this module at the first use of it. The command line is built on
 the same calls.
@@ -53,7 +53,7 @@ StrPath = str | os.PathLike[str]
 
 
 class CrawlOptions(TypedDict, total=False):
-    """How a crawl is run; what is not given is as the folder's configuration says.
+    """Options of a crawl in the Python API; what is not given is as the folder's configuration says.
 
     max_pages      stop after that many pages
     contact        e-mail address or URL where you can be reached; required for public hosts
@@ -74,7 +74,7 @@ class CrawlOptions(TypedDict, total=False):
 
 
 class SearchFilters(TypedDict, total=False):
-    """What narrows a search besides its query.
+    """Filters of a search in the Python API, besides its query.
 
     page                 which page of results, from 1
     site                 a host, or the beginning of a path on it: "docs.example.org/api/"
@@ -92,7 +92,7 @@ class SearchFilters(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CrawlSummary:
-    """What came of a crawl.
+    """Summary of a crawl that the Python API ran.
 
     ``ending`` is "done", "stopped" (by a signal or by ``max_pages``) or "stuck" (only hosts in trouble were left);
     ``numbers`` has everything that ``vedette crawl --json`` prints.
@@ -105,7 +105,7 @@ class CrawlSummary:
 
 
 class DataFolder:
-    """A data folder: what is crawled, what was fetched, and its index. Opening one starts nothing and creates nothing.
+    """A data folder in the Python API: its sites, pages and index. Opening one creates nothing.
 
     >>> import tempfile
     >>> folder = open_folder(tempfile.mkdtemp())
@@ -128,18 +128,18 @@ class DataFolder:
         return f"DataFolder({str(self.path)!r})"
 
     def sites(self) -> list[Site]:
-        """Return the sites of the folder, paused ones too."""
+        """Return the sites of the data folder, paused ones too."""
         return [row.site for row in self.site_rows()]
 
     def site_rows(self) -> list[SiteRow]:
-        """Return the sites of the folder with whether they are paused; none where there is no folder yet."""
+        """Return the sites of the data folder with whether they are paused; none where there is no folder yet."""
         if not (self.path / "state.db").exists():
             return []
         with open_state_reader(self.path) as state:
             return state.store.list_sites()
 
     def add_site(self, url: str, **settings: object) -> Site:
-        """Add a site, or replace the settings of one; create the folder where there is none.
+        """Add a site to the data folder, or replace its settings; create the folder where there is none.
 
         Settings have the names and values of ``vedette sites set``, such as ``scope="prefix"``, ``delay="2s"``,
         ``exclude=["*.zip$"]``, ``allow_private=True``. What runs on the folder begins with it at once.
@@ -149,11 +149,11 @@ class DataFolder:
         return site
 
     def remove_site(self, url: str, *, with_pages: bool = False) -> None:
-        """Crawl a site no more; its pages stay unless ``with_pages`` says otherwise."""
+        """Remove a site from the data folder; its pages stay unless ``with_pages`` says otherwise."""
         self.run_command(RemoveSite(read_site(url).start, with_pages=with_pages))
 
     def run_command(self, command: Command | AdCommand) -> dict[str, Any]:
-        """Carry any operator's command out, by the coordinator where one runs, else here; the log names the ``actor``.
+        """Run an operator's command on the data folder, by its coordinator or here; the log names ``actor``.
 
         Return what was ``done``, in words, and whether something is ``running`` that goes by it at once.
         """
@@ -166,7 +166,7 @@ class DataFolder:
         on_note: Note | None = None,
         **options: Unpack[CrawlOptions],
     ) -> CrawlSummary:
-        """Crawl sites until nothing is left to fetch; without a name, all sites of the folder that are not paused.
+        """Crawl the data folder's sites until nothing is left; without a name, all that are not paused.
 
         Robots.txt is obeyed, and what was fetched before is not fetched again. Ctrl-C ends it cleanly, and the next
         call goes on. It forks: call it before other threads are started. ``on_status`` gets the numbers of the running
@@ -185,7 +185,7 @@ class DataFolder:
         raise SiteError(f"{self.path} has no site to crawl: name one, or add it with add_site")
 
     def search(self, query: str, count: int = 10, **filters: Unpack[SearchFilters]) -> Slate:
-        """Search the folder, the best results first; private sites too, since the folder is yours.
+        """Search the data folder, best results first; private sites too, since the folder is yours.
 
         The query is what people type in the search box. What was fetched since the last search is indexed first.
         """
@@ -193,13 +193,13 @@ class DataFolder:
         return self.run_search(SearchRequest(query, count, **filters))
 
     def run_search(self, request: SearchRequest) -> Slate:
-        """Answer a search with the index as it is."""
+        """Answer a search of the data folder with the index as it is."""
         with open_state_reader(self.path) as state:
             private = tuple(row.site.start for row in state.store.list_sites() if row.site.secrets)
         return self._open_search().search(request._replace(allowed=private))
 
     def update_index(self) -> None:
-        """Index what was fetched or imported since the last time; where a process runs on the folder, that does it."""
+        """Index what was fetched or imported since the last time; a process running on the folder does it if any."""
         from vedette.runtime.indexing.indexer import catch_up
 
         check_crawled(self.path)
@@ -211,7 +211,7 @@ class DataFolder:
             catch_up(self.path, self._clock)
 
     def describe_incomplete(self) -> str:
-        """Say why the index may not have everything that was fetched; empty where it has."""
+        """Explain why the data folder's index may not have everything fetched; empty where it has."""
         return self._open_search().get_incomplete_reason()
 
     def _open_search(self) -> "FolderSearch":
@@ -225,7 +225,9 @@ class DataFolder:
 def open_folder(
     path: StrPath | None = None, *, config: StrPath | Config | None = None, actor: str = ACTOR
 ) -> DataFolder:
-    """Open a data folder, which need not exist yet; ``config`` is a ``vedette.toml`` or a ``Config``.
+    """Open a data folder for the Python API, which need not exist yet.
+
+    ``config`` is a ``vedette.toml`` or a ``Config``.
 
     Without a path it is the folder that the configuration names, by default ``vedette-data``. ``actor`` is who changes
     it, for the log that the console shows.
@@ -238,7 +240,7 @@ def open_folder(
 
 
 def build_settings(config: Config, sites: Sequence[Site], **options: Unpack[CrawlOptions]) -> RuntimeSettings:
-    """Return what the process tree of a crawl is started with."""
+    """Build the runtime settings of a crawl's process tree from the Python API's options."""
     typed = {"crawl.contact": options.get("contact"), "crawl.delay": options.get("delay")}
     config = override(config, {key: value for key, value in typed.items() if value is not None})
     clock: Clock = start_clock(time.time(), options.get("speed", 1.0))
@@ -257,7 +259,7 @@ def build_settings(config: Config, sites: Sequence[Site], **options: Unpack[Craw
 
 
 def load_policy(name: str, stage: str | None = None) -> Any:  # noqa: ANN401 - each stage has its own shape of policy
-    """Load a policy by its name, or by its place ``package.module:Name``; one of yours must pass the conformance suite.
+    """Load a policy by its name, or by its place ``package.module:Name``, which must pass the conformance suite.
 
     ``stage`` is "order", "refresh" or "discover"; it may be left out where only one stage has the name. ``default`` is
     the policy of a stage that runs live.
@@ -304,7 +306,7 @@ def run_experiment(
     jobs: int = 0,
     folder: StrPath | None = None,
 ) -> list["Row"]:
-    """Run an experiment of the lab; return a row of numbers for each world, policy, budget and seed.
+    """Run a lab experiment; return a row of numbers for each world, policy, budget and seed.
 
     Names are those of ``vedette lab list``; a policy of yours is ``package.module:Name``, and what is left out is the
     experiment's own choice. With a ``folder`` the run is kept there, and the same call goes on where it was stopped.

@@ -1,4 +1,4 @@
-"""Who looks how far down a list of results: the probability that a result is viewed, by its rank.
+"""Attention model: the probability that users view a search result, by its rank in the list.
 
 Pandey08 (eq. 4.2) has ``I(r) = c r^-3/2``. The constant cancels wherever shares are taken, so it is 1 here: the first
 result is certainly viewed. A result that is not in the list has rank infinity, and is not viewed.
@@ -18,7 +18,7 @@ EXACT_RANKS = 10_000
 
 
 def visibility(ranks: Floats | Ints) -> Floats:
-    """How probably the result at each rank is viewed.
+    """Return the probability that the result at each rank is viewed (attention model of Pandey08).
 
     >>> visibility(np.array([1, 2, 4, np.inf])).round(3).tolist()
     [1.0, 0.354, 0.125, 0.0]
@@ -28,7 +28,7 @@ def visibility(ranks: Floats | Ints) -> Floats:
 
 
 def step_visibility(count: int) -> Visibility:
-    """The step: certainly viewed among the first ``count``, and never behind.
+    """Build the step attention model: certainly viewed among the first ``count`` ranks, never behind.
 
     >>> step_visibility(2)(np.array([1, 2, 3])).tolist()
     [1.0, 1.0, 0.0]
@@ -41,7 +41,7 @@ def step_visibility(count: int) -> Visibility:
 
 
 def visibility_sum(first: Floats | Ints, last: Floats | Ints) -> Floats:
-    """The visibilities of all ranks from ``first`` to ``last``, both included; nothing where the last comes earlier.
+    """Sum the visibilities of all ranks from ``first`` to ``last``, both included; 0 where last < first.
 
     Up to rank 10 000 the sum is exact. Beyond it is ``2 (1/sqrt(i - 1/2) - 1/sqrt(j + 1/2))``, the integral over the
     cells around the ranks; the limits that are printed in section 4.6.1 (``i`` and ``j - 1``) leave out whole terms.
@@ -60,5 +60,5 @@ def visibility_sum(first: Floats | Ints, last: Floats | Ints) -> Floats:
 
 @cache
 def _build_prefix_sums() -> Floats:
-    """The sum of the first visibilities, by how many."""
+    """Build the prefix sums of the visibilities of the first ranks."""
     return np.append(0.0, np.cumsum(visibility(np.arange(1, EXACT_RANKS + 1))))

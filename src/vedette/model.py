@@ -1,7 +1,7 @@
-"""The records that all stages speak of: frozen, slotted, with units in their names.
+"""Core model: the records that all stages share: sites, origins, requests, responses; units are in the names.
 
-Times named ``_s`` are seconds of world time (the made web's own time when one is served, else Unix time).
-A header list is a tuple of ``(lower-case name, value)`` pairs in the order of arrival.
+Times named ``_s`` are seconds of world time (the synthetic web's own time when one is served, else Unix time). A header
+list is a tuple of ``(lower-case name, value)`` pairs in the order of arrival.
 """
 
 from dataclasses import dataclass, field
@@ -41,13 +41,13 @@ SESSION_PARAMETERS = ("sid", "sessionid", "session_id", "jsessionid", "phpsessid
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the operator named: where it starts, what belongs to it, and how its URLs are read.
+    """A site that the operator named: where it starts, what belongs to it, and how its URLs are read.
 
     ``include`` and ``exclude`` are patterns over the path and query, with ``*`` for anything and a final ``$`` for
     the end, as in robots.txt; an exclude wins over an include. Parameters are named by patterns with ``*``.
     ``secrets`` says where the secrets are with which the site is asked (``env:NAME`` or ``file:PATH``), never what.
     ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``bytes_per_s`` how much of
-    its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed as his own;
+    its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed owning;
     ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
     ``overrule`` names the judgements on its pages that its operator does not share. ``readers`` are the names of those
     who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name. ``share`` is
@@ -75,7 +75,7 @@ class Site:
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port: what one robots.txt speaks for."""
+    """Origin of a URL: scheme, host and port, which one robots.txt covers."""
 
     scheme: str
     host: str
@@ -83,7 +83,7 @@ class Origin(NamedTuple):
 
     @property
     def robots_url(self) -> str:
-        """The URL of this origin's robots.txt; the port is left out where it is the scheme's own."""
+        """The robots.txt URL of this origin; the port is left out where it is the scheme's default."""
         return f"{self}/robots.txt"
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class Origin(NamedTuple):
 
 
 class Failure(StrEnum):
-    """Why no answer came, by what a crawler should make of it."""
+    """Why a fetch got no answer, by what a crawler should make of it."""
 
     NAME = "name does not exist"
     RESOLVER = "resolver did not answer"
@@ -120,7 +120,7 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """A request that may now leave: the decision is made, politeness included.
+    """An HTTP request that may be sent now: the decision is made, politeness included.
 
     ``secret_headers`` are sent with the others and shown nowhere.
     """
@@ -133,7 +133,7 @@ class FetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class FetchResponse:
-    """What a server said: status, headers and the decoded body; and for the archive, what went over the wire.
+    """An HTTP response: status, headers and decoded body; and for the archive, the bytes on the wire.
 
     ``request_head`` holds no secret; ``payload`` is the body as sent, without chunks but still coded.
     """
@@ -151,13 +151,13 @@ class FetchResponse:
     payload: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, by its lower-case name."""
+        """Return the first value of a response header, by its lower-case name."""
         return next((value for key, value in self.headers if key == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class NoResponse:
-    """A request that brought no whole answer, and why."""
+    """A request that brought no complete response, and why."""
 
     url: str
     purpose: Purpose
@@ -180,7 +180,7 @@ def _load_suffixes() -> _SuffixList:
 
 
 def origin_of(url: str) -> Origin:
-    """The origin of an absolute http(s) URL as ``resolve`` writes it.
+    """Return the origin of an absolute http(s) URL as ``resolve`` writes it.
 
     >>> origin_of("https://example.org/a?b")
     Origin(scheme='https', host='example.org', port=443)
@@ -197,7 +197,7 @@ def origin_of(url: str) -> Origin:
 
 
 def registrable_domain(host: str) -> str:
-    """The part of a name that somebody registered; an address or a bare suffix stands for itself.
+    """Return the registrable domain of a host name; an address or bare suffix is returned as is.
 
     >>> registrable_domain("www.bbc.co.uk"), registrable_domain("127.0.0.1"), registrable_domain("[::1]")
     ('bbc.co.uk', '127.0.0.1', '[::1]')
@@ -209,11 +209,11 @@ def registrable_domain(host: str) -> str:
 
 @lru_cache(maxsize=1 << 17)  # pages name hosts without end
 def partition_of(host: str) -> int:
-    """Which of the 1 024 partitions owns a host; all hosts of a registrable domain share one."""
+    """Return which of the 1 024 partitions owns a host; all hosts of a registrable domain share one."""
     return xxhash.xxh64_intdigest(registrable_domain(host).encode()) % PARTITIONS
 
 
 def fingerprint(url: str) -> int:
-    """The 64-bit name of a URL, as a signed number so that SQLite can keep it."""
+    """Compute the 64-bit fingerprint of a URL, as a signed number for SQLite."""
     unsigned = xxhash.xxh64_intdigest(url.encode())
     return unsigned - (1 << 64) if unsigned >> 63 else unsigned

@@ -1,6 +1,6 @@
-"""Three shapes of a decision, and the random numbers that it may use.
+"""Policy protocols: the three shapes of a decision (Priority, Due, Choice), and seeded random streams.
 
-A policy is a value without hidden state. It is told facts in batches (arrays of equal length), and answers with a
+A policy is a value without hidden state. It gets facts in batches (arrays of equal length), and answers with a
 proposal; other code carries it out. Time and random numbers are arguments. Every policy has
 
     start(config) -> state              where it knows nothing yet
@@ -33,53 +33,53 @@ Batch = TypeVar("Batch", contravariant=True)
 
 
 class Policy(Protocol[Config, State, Seen, Batch]):
-    """What every policy can do, whatever the shape of its decision."""
+    """Base protocol of every policy, whatever the shape of its decision."""
 
     @property
     def name(self) -> str:
-        """The published name."""
+        """The published name of the policy."""
 
     def start(self, config: Config) -> State:
-        """The state of a policy that has seen nothing."""
+        """Return the initial state of a policy that has seen nothing."""
 
     def observe(self, state: State, batch: Seen, now: float) -> State:
-        """The state after what came of earlier decisions; the given state stays as it was."""
+        """Return the policy's state after the outcomes of earlier decisions; the given state is unchanged."""
 
     def reason(self, state: State, batch: Batch, row: int, now: float) -> str:
-        """Why this row gets what it gets."""
+        """Explain the policy's decision on one row."""
 
 
 class Priority(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
-    """Something new: which first?"""
+    """Protocol of priority policies: which unseen thing comes first?"""
 
     def worth(self, state: State, batch: Batch, now: float, rng: np.random.Generator) -> Floats:
-        """Expected gain of fetching each row now; larger is sooner."""
+        """Return the expected gain of fetching each row now; larger is sooner."""
 
 
 class Due(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
-    """Something known: when again?"""
+    """Protocol of due-time policies: when is a known thing fetched again?"""
 
     def due(self, state: State, batch: Batch, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """The world time at which worth per cost reaches the price, for each row; infinity for never."""
+        """Return the world time at which each row's worth per cost reaches the price; infinity for never."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """The chosen rows in order, and the probability with which each was chosen."""
+    """Picks of a choice policy: the chosen rows in order, and the propensity of each."""
 
     rows: Ints
     propensities: Floats
 
 
 class Choice(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
-    """k among options."""
+    """Protocol of choice policies: choose k among options."""
 
     def choose(self, state: State, options: Batch, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """At most k distinct rows, with their propensities."""
+        """Choose at most k distinct rows, with their propensities."""
 
 
 def rng_for(seed: int, decision: str) -> np.random.Generator:
-    """The random stream of one decision: the same for the same seed and name, unlike any other.
+    """Create the random stream of one decision: the same for the same seed and name, unlike any other.
 
     >>> int(rng_for(7, "order/breadth/12").integers(1000)) == int(rng_for(7, "order/breadth/12").integers(1000))
     True

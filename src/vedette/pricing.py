@@ -1,8 +1,8 @@
-"""The price of a fetch: what the next one must be worth, so that spending meets the budget.
+"""Pricing: the price of a fetch, which the next fetch must be worth, so that spending meets the budget.
 
-Whatever asks for fetches says what they are *worth*, in one unit: expected gain in search quality, times days for which
-it is had, per unit of cost. What is worth at least the price is fetched. The price moves on spending against the budget
-and on nothing else: a price that rose with what waits would starve small hosts behind politeness.
+Everything that wants fetches says what they are *worth*, in one unit: expected gain in search quality, times days for
+which it lasts, per unit of cost. What is worth at least the price is fetched. The price moves on spending against the
+budget and on nothing else: a price that rose with what waits would starve small hosts behind politeness.
 
     log price  +=  (spent / budget - 1) (time / patience)
 
@@ -15,12 +15,12 @@ Three kinds of fetches ask, all in ordinary changes that people have for a day l
     look      what a known page probably links to by now     (``discover.policies.accrual``)
     first     what an unseen page probably brings            (``FirstFetchModel``)
 
-A first fetch is weighed by what earlier ones brought that were like it: by section, by depth, by in-links. Nothing is
-ever believed to be worth nothing: what is known of a few pages leans on what is known of all, and what is known of few
-has some hope on top, since trying tells. So a section that brought nothing is tried again, more and more seldom.
+A first fetch is valued by what earlier ones like it brought: by section, by depth, by in-links. Nothing is ever
+believed to be worth nothing: estimates from few pages lean on the mean of all, and have an exploration bonus on top,
+since trying tells. So a section that brought nothing is tried again, more and more seldom.
 
-Useful for: one budget that several askers share without quotas. Not useful for: limits that must hold at every moment;
-those are for a bucket beside it (``ring.allowance``, ``lab.refresh_run``).
+Useful for: one budget that several kinds of fetches share without quotas. Not useful for: limits that must hold at
+every moment; those need a bucket beside it (``engine.scheduling.budget``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ NO_SUMS: Mapping[str, tuple[float, float]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price; ``stride`` is positive where spending has been too high of late, negative where too low.
+    """A fetch price; ``stride`` is positive where spending was too high of late, negative where too low.
 
     >>> price = Price(1.0)
     >>> price.update(spent=2.0, budget=1.0, span_s=3600.0).value > 1.0 > price.update(0.0, 1.0, 3600.0).value
@@ -76,7 +76,7 @@ class Price:
             raise ConfigError("a price and its patience must be above 0")
 
     def update(self, spent: float, budget: float, span_s: float) -> "Price":
-        """The price after a time in which so much was spent of a budget for this time; nothing moves it without one."""
+        """Return the price after spending against a budget over a time; without a budget it does not move."""
         if not (0 < budget < inf) or span_s <= 0:
             return self
         off = min(spent / budget, MAX_OVERSPENT) - 1.0
@@ -85,7 +85,7 @@ class Price:
         return replace(self, value=min(max(self.value * exp(step), LOWEST), HIGHEST), stride=stride)
 
     def _stride(self, off: float) -> float:
-        """Longer where it goes on in one direction, short again where it turns."""
+        """Return the price's next stride: longer while it goes on in one direction, short after a turn."""
         if off == 0:
             return self.stride
         side = 1.0 if off > 0 else -1.0
@@ -95,18 +95,18 @@ class Price:
 
 
 class FirstFetchWorth(Protocol):
-    """Whoever says what unseen pages bring, by the groups that each belongs to."""
+    """Protocol for models of what unseen pages are worth, by the groups that each belongs to."""
 
     def add_first_fetches(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstFetchWorth":
-        """After first fetches of such pages, with what each brought to search."""
+        """Return the worth model after first fetches of pages with these groups and search gains."""
 
     def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """What first fetches of such pages are worth for each day that they are had, in ordinary changes."""
+        """Return what first fetches of such pages are worth a day, in ordinary changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """The mean of what fetches brought, and by how much each group is above or below it.
+    """Mean return of fetches, and by how much each group of pages is above or below it.
 
         expected = mean * product over groups of (sum + c mean) / (n + c) / mean  +  hope * deviation / sqrt(n + c)
 
@@ -131,19 +131,19 @@ class Returns:
 
     @property
     def mean(self) -> float:
-        """What a fetch brings, leaning on what is usual."""
+        """Mean return of a fetch, shrunk towards the usual value."""
         number, brought, _ = self.total
         return (brought + self.confidence * self.usual) / (number + self.confidence)
 
     @property
     def deviation(self) -> float:
-        """How much fetches differ, leaning on what is usual."""
+        """Standard deviation of fetch returns, shrunk towards the usual value."""
         number, _, squares = self.total
         square = (squares + self.confidence * 2 * self.usual**2) / (number + self.confidence)
         return sqrt(max(square - self.mean**2, 0.0))
 
     def observe(self, groups: Sequence[Sequence[str]], gains: Floats) -> "Returns":
-        """After fetches of members of these groups; what makes things worse counts as nothing."""
+        """Return the model after fetches of members of these groups; negative returns count as 0."""
         gains = np.maximum(np.nan_to_num(gains), 0.0)
         known = dict(self.groups)
         for names, gain in zip(groups, gains.tolist(), strict=True):
@@ -156,12 +156,12 @@ class Returns:
         return replace(self, total=total, groups=known)
 
     def estimate(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """What a fetch of each is expected to bring; a group that nobody knows says nothing."""
+        """Estimate the return of a fetch for each list of groups; unknown groups change nothing."""
         mean, spread = self.mean, self.hope * self.deviation
         return np.array([self._estimate_one(names, mean, spread) for names in groups], np.float64)
 
     def estimate_bonus(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """What is hoped for on top of whatever is expected of each, since trying tells: less, the more was fetched."""
+        """Estimate the exploration bonus on top of the expected return: smaller, the more was fetched."""
         fewest = [min((self.groups.get(name, (0.0, 0.0))[0] for name in names), default=0.0) for names in groups]
         return np.asarray(self.hope * self.deviation / np.sqrt(np.array(fewest, np.float64) + self.confidence))
 
@@ -176,7 +176,7 @@ class Returns:
 
 @dataclass(frozen=True, slots=True)
 class FirstFetchModel:
-    """What first fetches brought against what changes brought, so that both are weighed in ordinary changes.
+    """Pricing model of first fetches against page changes, so that both have the unit of ordinary changes.
 
     ``changes`` is how many changes were measured, ``gained`` what they brought together: their mean is the unit. Where
     nobody searches nothing is measured, and every unseen page is worth what is usual; and however little people
@@ -192,22 +192,22 @@ class FirstFetchModel:
     gained: float = 0.0
 
     def add_changes(self, gains: Floats) -> "FirstFetchModel":
-        """After changes of known pages that brought this."""
+        """Return the first-fetch model after changes of known pages with these search gains."""
         gained = float(np.maximum(np.nan_to_num(gains), 0.0).sum())
         return replace(self, changes=self.changes + len(gains), gained=self.gained + gained)
 
     def add_first_fetches(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstFetchModel":
-        """After first fetches of such pages that brought this."""
+        """Return the first-fetch model after first fetches of such pages with these search gains."""
         return replace(self, returns=self.returns.observe(groups, gains)) if len(groups) else self
 
     def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """What first fetches of such pages are worth, for each day that they are had."""
+        """Return what first fetches of such pages are worth a day, in ordinary changes, by their groups."""
         if not self.unit > 0:
             return np.full(len(groups), DEFAULT_WORTH)
         return _add_floor(self._scaled_returns.estimate(groups) / self.unit)
 
     def worth_from_gains(self, gains: Floats, groups: Sequence[Sequence[str]]) -> Floats:
-        """The same where a gain is foreseen of each page, with what is hoped for of its groups; by these where none is.
+        """Return first-fetch worths from estimated gains plus exploration; by groups where there is none.
 
         >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90,
         ...     2.0))
@@ -223,19 +223,19 @@ class FirstFetchModel:
 
     @property
     def page_worth(self) -> float:
-        """What any page is worth of which nothing is known yet."""
+        """The worth of any unseen page without information on its groups."""
         return float(_add_floor(np.array(self._scaled_returns.mean / self.unit))) if self.unit > 0 else DEFAULT_WORTH
 
     @property
     def unit(self) -> float:
-        """What an ordinary change brings; while few were measured, it leans on what first fetches say of it."""
+        """The search gain of an ordinary change; leans on first fetches while few changes were measured."""
         number, brought, _ = self.returns.total
         imagined = brought / number / DEFAULT_WORTH if number else 0.0
         return (self.gained + PSEUDO_CHANGES * imagined) / (self.changes + PSEUDO_CHANGES)
 
     @property
     def is_sound(self) -> bool:
-        """Whether all sums are finite and none is below 0: what was read from a file may be anything."""
+        """Whether all sums of the first-fetch model are finite and not negative, as a file may hold anything."""
         sums = (*self.returns.total, self.changes, self.gained, *chain.from_iterable(self.returns.groups.values()))
         return all(0.0 <= each < inf for each in sums)
 
@@ -250,7 +250,7 @@ def _add_floor(worth: Floats) -> Floats:
 
 
 def in_links_group(count: int) -> str:
-    """About how many pages link to one, in doubling steps.
+    """Return the group of a page by its number of in-links, in doubling steps.
 
     >>> [in_links_group(count) for count in (0, 1, 2, 3, 200)]
     ['in 1', 'in 1', 'in 2', 'in 2', 'in 128']
@@ -259,14 +259,14 @@ def in_links_group(count: int) -> str:
 
 
 class ClearedPrice(NamedTuple):
-    """Who is fetched, ascending, and the price: what the last of them is worth; 0 where nobody was left out."""
+    """A clearing price and who is fetched at it: ascending rows, and the worth of the last; 0 if all are."""
 
     rows: Ints
     price: float
 
 
 def clear_price(worth: Floats, most: int) -> ClearedPrice:
-    """The price at which so many fetches are asked for, where all worths are known at one moment.
+    """Compute the clearing price at which this many fetches are wanted, from all worths at one moment.
 
     >>> clear_price(np.array([3.0, 9.0, 1.0, 5.0]), 2)
     ClearedPrice(rows=array([1, 3]), price=5.0)
@@ -280,7 +280,7 @@ def clear_price(worth: Floats, most: int) -> ClearedPrice:
 
 
 def split_by_shares(most: int, shares: Sequence[float], owed: Sequence[float]) -> tuple[list[int], list[float]]:
-    """A number of fetches cut by fixed shares into whole ones, and what each is owed for the next time.
+    """Split a number of fetches by fixed shares into whole ones, and return what each is owed next time.
 
     >>> split_by_shares(4, (0.5, 0.5, 0.0), (0.0, 0.0, 0.0)), split_by_shares(1, (0.5, 0.5, 0.0), (0.0, 0.0, 0.0))
     (([2, 2, 0], [0.0, 0.0, 0.0]), ([1, 0, 0], [-0.5, 0.5, 0.0]))

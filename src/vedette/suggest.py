@@ -1,4 +1,4 @@
-"""Did you mean? The nearest known word, for error messages."""
+"""Suggestions for typos ("did you mean ...?"): the nearest known word, for error messages."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ MAX_LENGTH = 100  # of what was typed: comparing is quadratic in it
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, show: str = "{}", cutoff: float = 0.6) -> str:
-    """Return advice on an unknown word: the nearest known one, or else what to do instead.
+    """Suggest the nearest known word for an unknown one in an error message, or else what to do instead.
 
     >>> did_you_mean("radnom", ["random", "round-robin"], "see --help")
     'did you mean random?'

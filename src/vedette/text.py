@@ -1,4 +1,4 @@
-"""What a word is: one rule for pages, queries, the index and the arithmetic of ranking, so that they always agree.
+"""Words of a text: one tokenizer for pages, queries, the index and ranking, so that they always agree.
 
 The *spaced form* of a text is its words with one space between them, as UTF-8:
 
@@ -15,7 +15,7 @@ The *spaced form* of a text is its words with one space between them, as UTF-8:
 A word's *number* is read off its bytes in loads of eight, a little-endian number each, for all words of a text at once;
 most words are one load. Further loads are mixed and added, each times an odd factor of its own. Mixing folds upper bits
 onto lower ones, as a product carries upwards only: without it, words that differ in their eighth letter would differ in
-eight bits. There is no secret in it: somebody can make up words with the numbers of others.
+eight bits. There is no secret in it: anyone can make up words with the numbers of others.
 
 Which characters are letters is what the running Python's version of Unicode says.
 """
@@ -93,7 +93,7 @@ _NAMES_AS_WORDS = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp", ".net": "
 
 
 def normalize_words(text: str) -> bytes:
-    """The words of a text, folded, one space between them.
+    """Normalize a text to its spaced form: folded words with one space between them.
 
     >>> normalize_words("Don't panic: 42 towels, café-style.").decode()
     'don t panic 42 towels cafe style'
@@ -106,7 +106,7 @@ def normalize_words(text: str) -> bytes:
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, in order.
+    """Split a text into its normalized words, in order.
 
     >>> split_words("Ubuntu 24.04 (LTS)")
     ['ubuntu', '24', '04', 'lts']
@@ -123,7 +123,7 @@ class LocatedWords(NamedTuple):
 
 
 def locate_words(text: str) -> LocatedWords | None:
-    """Where the words of a text stand, in order; None for spellings that have to be ``compose`` first.
+    """Locate the words of a text, in order; None for spellings that need ``compose`` first.
 
     >>> found = locate_words("Who? Der Große Bär!")
     >>> found.starts.tolist(), found.ends.tolist(), found.numbers.tolist().index(hash_word("grosse"))
@@ -148,7 +148,7 @@ def locate_words(text: str) -> LocatedWords | None:
 
 
 def _with_names(found: LocatedWords, text: str) -> LocatedWords:
-    """The same with names that live by their punctuation in place of the letters in them."""
+    """Replace the letters of names such as C++ or .NET by the name's word among located words."""
     names = list(_NAMES.finditer(text))
     spans = np.array([name.span() for name in names], np.int64).reshape(-1, 2)
     first, behind = np.searchsorted(found.starts, spans).T
@@ -160,14 +160,14 @@ def _with_names(found: LocatedWords, text: str) -> LocatedWords:
 
 
 def compose(text: str) -> str:
-    """The text with equivalent spellings made one, in linear time: too many marks in a row are cut."""
+    """Compose equivalent Unicode spellings of a text into one, in linear time: long runs of marks are cut."""
     codes = _codes(text)
     readings = _build_readings()[0].take(codes, mode="clip")
     return _compose_codes(codes, (readings == 0) | ((readings & JOINS) != 0))
 
 
 def hash_words(form: bytes) -> WordHashes:
-    """One number for each word of a spaced form: equal words have equal numbers, others hardly ever.
+    """Hash each word of a spaced form to a number: equal words have equal numbers, others hardly ever.
 
     >>> [len(hash_words(form)) for form in (b"", b"to", b"to be or not to be")]
     [0, 1, 6]
@@ -178,7 +178,7 @@ def hash_words(form: bytes) -> WordHashes:
 
 
 def hash_word(word: str) -> int:
-    """The number of one word in its indexed form.
+    """Hash one normalized word to its number.
 
     >>> hash_words(b"to be").tolist().index(hash_word("be"))
     1
@@ -187,14 +187,14 @@ def hash_word(word: str) -> int:
 
 
 def scramble(values: WideHashes) -> WideHashes:
-    """Each value as another one, every bit of which depends on all bits (splitmix64's finaliser; one to one)."""
+    """Scramble 64-bit values one to one: every bit depends on all bits (splitmix64's finalizer)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
     return values ^ (values >> np.uint64(31))
 
 
 def mix(numbers: WideHashes) -> WideHashes:
-    """Change each number into another one, in place and one to one."""
+    """Mix word numbers in place, one to one."""
     numbers ^= numbers >> HALF
     numbers *= FACTOR
     return numbers
@@ -207,7 +207,7 @@ _FACTORS: WideHashes = scramble(_TAIL_OFFSETS.astype(np.uint64)) | np.uint64(1)
 
 
 def raw_word_hashes(form: bytes) -> WideHashes:
-    """The mixed number of each word of a text that has one space between words, and at least one word."""
+    """Compute the mixed hash of each word of a spaced form that has at least one word."""
     padded = b" %b %b" % (form, bytes(MAX_WORD_BYTES))
     loads: WideHashes = np.ndarray(len(form) + MAX_WORD_BYTES - LOAD_BYTES, "<u8", padded, 1, (1,))
     spaces = (np.frombuffer(padded, np.uint8) == SPACE).nonzero()[0]
@@ -221,7 +221,7 @@ def raw_word_hashes(form: bytes) -> WideHashes:
 
 
 def _hash_tail(padded: bytes, loads: WideHashes, before: Places, reach: Places) -> WideHashes:
-    """What longer words have behind their first load."""
+    """Hash the bytes of longer words behind their first eight."""
     longest = int(reach.max()) - 1
     offsets = _TAIL_OFFSETS[: (longest - 1) // LOAD_BYTES]
     pieces = loads[before[:, None] + offsets]
@@ -235,7 +235,7 @@ def _hash_tail(padded: bytes, loads: WideHashes, before: Places, reach: Places) 
 
 
 def mask_needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
-    """Where letters stand, and the first of the spaces behind them."""
+    """Mask the letters of a folded text, and the first of the spaces behind each word."""
     solid: Flags = codes != SPACE
     kept = solid.copy()
     kept[1:] |= solid[:-1]
@@ -243,7 +243,7 @@ def mask_needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
 
 
 def space_out(codes: Codes, alone: Flags) -> Codes:
-    """The same with a space before and behind each character that is a word by itself."""
+    """Put a space around each character of a folded text that is a word by itself."""
     copies = np.where(alone, 3, 1)
     ends = np.cumsum(copies)[alone]
     codes = np.repeat(codes & ~ALONE, copies)
@@ -252,7 +252,7 @@ def space_out(codes: Codes, alone: Flags) -> Codes:
 
 
 def fold_character(character: str) -> str:
-    """What a character is read as: letters in lower case without accents, a space, or nothing.
+    """Fold a character to how it is read: lower-case letters without accents, a space, or nothing.
 
     >>> [fold_character(character) for character in "Éß\u00ad!が"]
     ['e', 'ss', '', ' ', 'が']
@@ -262,7 +262,7 @@ def fold_character(character: str) -> str:
 
 
 def _fold_piece(piece: str) -> str:
-    """The same of a character that cannot be taken apart into equivalent ones."""
+    """Fold a character that has no decomposition into equivalent ones."""
     category = unicodedata.category(piece)
     if category == "Cf" or _INVISIBLE.match(piece) or _ACCENTS.match(piece):
         return ""
@@ -276,7 +276,7 @@ def _fold_piece(piece: str) -> str:
 
 
 def _may_have_names(text: str) -> bool:
-    """Whether it is worth looking; single characters are looked up first, as that costs next to nothing."""
+    """Check cheaply whether a text may have names such as C++ or .NET, by single characters first."""
     signs = ("+" in text and "++" in text) or ("#" in text and any(name in text for name in ("C#", "c#", "F#", "f#")))
     return signs or ".net" in text or ".NET" in text or ".Net" in text
 
@@ -296,7 +296,7 @@ def _codes(text: str) -> Codes:
 
 
 def _fold_text(text: str) -> Codes:
-    """Folded letters, with spaces for all that separates words and around characters that are words themselves."""
+    """Fold a text: letters, with spaces for separators and around characters that are words by themselves."""
     table, longer = _build_readings()
     codes = table.take(_codes(text), mode="clip")
     highest = codes.max()
@@ -315,7 +315,7 @@ def _fold_text(text: str) -> Codes:
 
 
 def _expand_readings(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
-    """Longer readings in place of the marks that stand for them."""
+    """Expand characters that fold to several letters, in place of their placeholder marks."""
     places = (codes & LONGER).nonzero()[0]
     if not len(places):
         return codes
@@ -326,7 +326,7 @@ def _expand_readings(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
 
 
 def _compose_codes(codes: Codes, joining: Flags) -> str:
-    """The characters with equivalent spellings made one; of too many marks in a row, the first."""
+    """Compose equivalent spellings in character codes; of too many marks in a row, keep the first."""
     places = np.arange(1, len(codes) + 1)
     letters = np.maximum.accumulate(np.where(joining, 0, places))
     kept = codes[places - letters <= MAX_MARKS]
@@ -334,7 +334,7 @@ def _compose_codes(codes: Codes, joining: Flags) -> str:
 
 
 def _truncate_words(form: bytes) -> bytes:
-    """The form with each word cut to the longest that there may be."""
+    """Truncate each word of a spaced form to the longest allowed."""
     edges = (np.frombuffer(b" %b " % form, np.uint8) == SPACE).nonzero()[0]
     if (edges[1:] - edges[:-1]).max() <= MAX_WORD_BYTES + 1:
         return form
@@ -343,7 +343,7 @@ def _truncate_words(form: bytes) -> bytes:
 
 @cache
 def _build_readings() -> tuple[Codes, tuple[Codes, ...]]:
-    """What each character is read as, and the longer readings; the last entry stands for all characters behind.
+    """Build the table of how each character folds, and the longer readings; its last entry is for the rest.
 
     Made when the first text comes that needs it, in about 200 ms.
     """
@@ -365,7 +365,7 @@ def _build_readings() -> tuple[Codes, tuple[Codes, ...]]:
 
 @cache
 def _build_sizes() -> npt.NDArray[np.uint8]:
-    """How many characters each becomes, with the spaces around those that stand alone."""
+    """Build the table of how many characters each character folds to, with added spaces."""
     table, longer = _build_readings()
     sizes = np.where(table >= ALONE, 3, np.where(table == 0, 0, 1)).astype(np.uint8)
     written_out = ((table & LONGER) != 0).nonzero()[0]

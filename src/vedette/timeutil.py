@@ -1,7 +1,7 @@
-"""Seconds in a minute, an hour, a day, a week; and dates as Unix seconds, as headers, sitemaps and feeds write them.
+"""Time units in seconds, and parsing of dates as headers, sitemaps and feeds write them.
 
 ISO 8601 (also the W3C's profile, in which a year or a month alone is a date), RFC 822 and its heirs, RFC 850 and
-asctime are in use. A date is a stranger's text: an unreadable one is None, never an error. One without a zone is UTC.
+asctime are in use. A date is untrusted text: an unreadable one is None, never an error. One without a zone is UTC.
 """
 
 import re
@@ -22,7 +22,9 @@ _ZONE_HOURS = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6,
 
 
 def parse_date(text: str, *, partial: bool = False) -> float | None:
-    """Return the Unix seconds of a date, or None; with ``partial`` a year or a month stands for its first moment.
+    """Parse a date in any common format to Unix seconds, or None.
+
+    With ``partial`` a year or a month means its first moment.
 
     >>> parse_date("Sun, 06 Nov 1994 08:49:37 GMT") == parse_date("1994-11-06T09:49:37+01:00")
     True

@@ -1,3 +1,3 @@
-"""The version of this package, which `vedette --version` prints."""
+"""The version of this package, which ``vedette --version`` prints."""
 
 __version__ = "0.1.0"

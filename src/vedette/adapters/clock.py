@@ -1,4 +1,4 @@
-"""Clock: the time of the crawled world, which may run faster than the wall's.
+"""Clock: wall time, and world time of the crawled web, which may run faster.
 
     world time = world_start_s + (wall time - wall_start_s) x speed
 
@@ -14,7 +14,7 @@ from vedette.errors import UsageError
 
 
 def _measure_unix_ahead_s() -> float:
-    """Unix time less monotonic time, from the reading that was least disturbed by other processes."""
+    """Measure how far Unix time is ahead of the monotonic clock, from the least disturbed reading."""
     readings = []
     for _ in range(5):
         before_s, unix_s, after_s = time.monotonic(), time.time(), time.monotonic()
@@ -43,19 +43,19 @@ class Clock:
             raise UsageError(f"speed {self.speed}: write a number above 0, such as 1 or 1000")
 
     def wall_now(self) -> float:
-        """Unix seconds that never go back."""
+        """Return wall time in Unix seconds, which never go back."""
         return time.monotonic() + self.ahead_s
 
     def to_world_s(self, wall_s: float) -> float:
-        """The world time at a wall time."""
+        """Convert a wall time to world time."""
         return self.world_start_s + (wall_s - self.wall_start_s) * self.speed
 
     def now(self) -> float:
-        """World seconds."""
+        """Return the current world time in seconds."""
         return self.to_world_s(self.wall_now())
 
     def to_wall_s(self, world_s: float) -> float:
-        """How long this many world seconds take on the wall."""
+        """Convert a duration in world seconds to wall seconds."""
         return world_s / self.speed
 
     def __str__(self) -> str:
@@ -63,18 +63,18 @@ class Clock:
 
 
 def start_clock(world_start_s: float, speed: float) -> Clock:
-    """A clock by which the world opens at this moment."""
+    """Create a clock whose world time starts now, at a speed."""
     ahead_s = _measure_unix_ahead_s()
     return Clock(time.monotonic() + ahead_s, world_start_s, speed, ahead_s)
 
 
 def real_clock() -> Clock:
-    """The world is the real one: Unix time at its own pace."""
+    """Create a clock whose world time is real Unix time."""
     return Clock(0.0, 0.0, 1.0)
 
 
 def parse_clock(text: str) -> Clock:
-    """The clock that ``str`` wrote, for another process.
+    """Parse a clock from the text that ``str`` of it gives, for another process.
 
     >>> parse_clock("100.0,5000.0,60.0,99.5") == Clock(100.0, 5000.0, 60.0, 99.5)
     True

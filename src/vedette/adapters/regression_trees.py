@@ -1,4 +1,4 @@
-"""Regression trees: fit a random forest with scikit-learn, which is imported at its first use, into plain arrays."""
+"""Regression trees: fit a random forest with scikit-learn, imported at first use, into plain arrays."""
 
 from importlib import import_module
 from typing import Any
@@ -15,9 +15,9 @@ FEATURE_SHARE = 0.5
 
 
 def fit_forest(rows: Floats, targets: Floats, seed: int) -> Forest:
-    """Extremely randomised trees that predict targets from rows, on one core, the same for the same seed.
+    """Fit extremely randomized regression trees that predict targets from rows, on one core, by seed.
 
-    Their cuts are drawn and not sought: with few pages, cuts that are sought fit what is there by chance.
+    Splits are drawn at random and not optimized: with few pages, optimized splits fit noise.
     """
     every = max(-(-len(rows) // MAX_ROWS), 1)
     rows, targets = rows[::every], targets[::every]

@@ -1,4 +1,4 @@
-"""Child processes that end with their parent, even where that one is killed."""
+"""Subprocesses that end with their parent, even if it is killed."""
 
 import ctypes
 import os
@@ -8,15 +8,15 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """From now on the kernel ends this process when its parent ends."""
+    """Have the kernel end this subprocess when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def is_orphan(parent: int) -> bool:
-    """Whether the parent had ended before the kernel was asked to look after it."""
+    """Check whether a subprocess's parent had ended before ``die_with_parent`` took effect."""
     return os.getppid() != parent
 
 
 def ignore_sigint() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent answers it."""
+    """Ignore Ctrl-C in a subprocess; it reaches every process of a terminal, and the parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

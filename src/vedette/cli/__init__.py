@@ -1,1 +1,1 @@
-"""The command line: ``main`` finds the command, ``commands`` has one file for each of them."""
+"""The ``vedette`` command line: ``main`` finds the command, ``commands`` has one module for each of them."""

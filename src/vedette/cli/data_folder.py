@@ -1,4 +1,4 @@
-"""The data folder that a command line names: its configuration, commands for it, and texts about it."""
+"""The data folder that a command line names: opening it, its configuration, running commands on it."""
 
 import argparse
 import json
@@ -20,38 +20,38 @@ ACTOR = "the command line"
 
 
 def load_config(options: argparse.Namespace) -> Config:
-    """Load the settings that the command line names, else ``vedette.toml`` where there is one."""
+    """Load the configuration file that the command line names, else ``vedette.toml`` if there is one."""
     return load(options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None))
 
 
 def open_data_folder(options: argparse.Namespace) -> DataFolder:
-    """Open the data folder that the command line or the settings name, for anything but a crawl."""
+    """Open the data folder that the command line or the configuration names, for anything but a crawl."""
     return open_folder(data_folder(options), actor=ACTOR)
 
 
 def open_for_crawl(options: argparse.Namespace) -> DataFolder:
-    """Open the data folder with all settings of the machine."""
+    """Open the data folder of the command line for a crawl, with all settings of the machine."""
     return open_folder(options.data, config=load_config(options), actor=ACTOR)
 
 
 def data_folder(options: argparse.Namespace) -> Path:
-    """Return the data folder that the command line or the settings name."""
+    """Return the path of the data folder that the command line or the configuration names."""
     return Path(options.data) if options.data is not None else load_config(options).store.data
 
 
 def crawled_folder(options: argparse.Namespace) -> Path:
-    """Return the data folder; one without a crawl is an error, and is not created."""
+    """Return the path of the data folder; raise an error if it has no crawl, without creating it."""
     return check_crawled(data_folder(options))
 
 
 def read_sites(options: argparse.Namespace) -> tuple[Site, ...]:
-    """Return the sites that the command line names, with the scope that it gives them."""
+    """Return the sites that the command line names, with the scope options that it gives."""
     scope, include, exclude = options.scope, tuple(options.include), tuple(options.exclude)
     return tuple(read_site(text, scope=scope, include=include, exclude=exclude) for text in options.sites)
 
 
 def crawl_options(options: argparse.Namespace) -> CrawlOptions:
-    """Return what the command line says of how to crawl."""
+    """Return the crawl options that the command line sets."""
     return {
         "contact": options.contact,
         "delay": options.delay,
@@ -62,7 +62,7 @@ def crawl_options(options: argparse.Namespace) -> CrawlOptions:
 
 
 def crawl_settings(options: argparse.Namespace) -> RuntimeSettings:
-    """Return the settings of a process tree that runs on the folder until it is stopped."""
+    """Return the runtime settings of a process tree that runs on the data folder until it is stopped."""
     return build_settings(open_for_crawl(options).config, (), **crawl_options(options))
 
 
@@ -77,7 +77,7 @@ def _read_detours(text: str) -> list[str]:
 
 
 def read_exported_file(file: Path) -> str:
-    """Return the text of a file that ``export`` wrote; ``-`` is standard input."""
+    """Read the text of a file that an ``export`` command wrote; ``-`` is standard input."""
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def read_exported_file(file: Path) -> str:
 
 
 def format_command(command: str, options: argparse.Namespace) -> str:
-    """Return a command for the same folder, to be typed next."""
+    """Format a ``vedette`` command on the same data folder, as a hint on what to type next."""
     place = f" --data {options.data}" if options.data is not None else ""
     if command == "up":  # what is not kept in the folder has to be said again
         contact = getattr(options, "contact", None)
@@ -98,23 +98,23 @@ def format_command(command: str, options: argparse.Namespace) -> str:
 
 
 def execute(options: argparse.Namespace, command: Command | AdCommand) -> dict[str, Any]:
-    """Carry a command out on the folder; return what was done, and whether something runs that goes by it at once."""
+    """Execute an operator's command on the data folder; return what was done and whether it applies at once."""
     return open_data_folder(options).run_command(command)
 
 
 def execute_and_print(options: argparse.Namespace, command: Command | AdCommand, *, when: bool = True) -> int:
-    """Carry a command out and say so, ``when`` it holds, too."""
+    """Execute an operator's command on the data folder and print what was done, and when it applies."""
     done = execute(options, command)
     print(json.dumps(done) if options.json else format_done(done, options if when else None))
     return 0
 
 
 def format_done(done: dict[str, Any], options: argparse.Namespace | None = None) -> str:
-    """Say what was done, for people; with ``options`` also from when on it holds."""
+    """Format what a command on the data folder did; with ``options`` also when it takes effect."""
     when = "" if done["running"] or options is None else f"; holds from the next {format_command('up', options)} on"
     return f"{done['done'][0].upper()}{done['done'][1:]}{when}."
 
 
 def print_note(text: str) -> None:
-    """Tell people something while a command runs."""
+    """Print a note to people on standard error while a command runs."""
     print(text, file=sys.stderr)

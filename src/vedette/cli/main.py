@@ -1,4 +1,4 @@
-"""The ``vedette`` program: the table of its commands, and errors in one line that name the nearest right word.
+"""The ``vedette`` program: its table of commands, argument parsing, and one-line errors with suggestions.
 
 A command's module is imported when that command is typed, and no other. It has ``DESCRIPTION`` (its ``--help``),
 ``add_arguments(parser)`` and ``run(options)``; subcommands set ``run`` by their own defaults. Exit codes: 0 done,
@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class Command(NamedTuple):
-    """A command: its name, its line in ``vedette --help``, and the module that is imported when it is typed."""
+    """An entry in the table of commands: name, line in ``vedette --help``, and the module imported on use."""
 
     name: str
     help: str
@@ -58,25 +58,25 @@ COMMANDS = (
 
 
 class CommandModule(Protocol):
-    """What the module of a command has."""
+    """The interface of a command's module: its description, ``add_arguments`` and ``run``."""
 
     DESCRIPTION: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the command's arguments and options, or its subcommands."""
+        """Add the command's arguments and options, or its subcommands, to the parser."""
 
     def run(self, options: argparse.Namespace) -> int:
-        """Carry the command out; return the exit code."""
+        """Run the command; return its exit code."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises ``UsageError`` instead of ending the program, and takes no abbreviations."""
+    """The ``vedette`` argument parser: raises ``UsageError`` instead of exiting, and takes no abbreviations."""
 
     def __init__(self, **settings: object) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)  # type: ignore[arg-type]  # argparse's own keywords, passed on
 
     def error(self, message: str) -> NoReturn:
-        """Say what argparse found wrong, and where to look."""
+        """Raise a ``UsageError`` with what argparse found wrong and which help to read."""
         wrong = re.fullmatch(r"argument VERB: invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL)
         if wrong:
             near = difflib.get_close_matches(wrong[1], re.findall(r"[a-z-]+", wrong[2]), 1)
@@ -86,7 +86,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; errors are one line that says what to do (``--debug`` shows where they come from)."""
+    """Run the ``vedette`` command line; errors are one line on what to do (``--debug`` shows the traceback)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         options = parse_arguments(arguments)
@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return the options of a command line, with ``run`` set to what carries them out."""
+    """Parse a ``vedette`` command line into options, with ``run`` set to the function that executes it."""
     typed = [command for command in COMMANDS if command.name == next(iter(arguments), "")]
     parser = build_parser(typed)
     options, unknown = parser.parse_known_args(list(arguments))
@@ -118,7 +118,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def build_parser(loaded: Sequence[Command] = COMMANDS) -> Parser:
-    """Return the parser of all commands; only the loaded ones have their arguments, and are imported."""
+    """Build the parser of all ``vedette`` commands; only loaded ones are imported and get their arguments."""
     parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
     subparsers = parser.add_subparsers(metavar="VERB")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and subcommands: data folder, scope of a site, how to fetch, what to print."""
+"""Options and subcommands that several commands share: data folder, site scope, fetching, output."""
 
 import argparse
 from collections.abc import Callable
@@ -14,7 +14,7 @@ else:
 
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subparsers:
-    """Let a command have subcommands, such as ``vedette sites add``."""
+    """Add subcommands to a command's parser, such as those of ``vedette sites add``."""
     subparsers = parser.add_subparsers(metavar="VERB")
     parser.set_defaults(subcommands=subparsers.choices)
     return subparsers
@@ -27,7 +27,7 @@ def add_subcommand(
     run: Callable[[argparse.Namespace], int],
     description: str | None = None,
 ) -> argparse.ArgumentParser:
-    """Add a subcommand without options, and the function that carries it out."""
+    """Add a subcommand without options, with the function that runs it."""
     parser = subparsers.add_parser(name, help=purpose, description=description or f"{purpose[0].upper()}{purpose[1:]}.")
     parser.set_defaults(run=run, parser=parser)
     return parser
@@ -36,7 +36,7 @@ def add_subcommand(
 def add_folder_subcommand(
     subparsers: Subparsers, name: str, purpose: str, run: Callable[[argparse.Namespace], int]
 ) -> argparse.ArgumentParser:
-    """Add a subcommand on a data folder, with the options that all of them have."""
+    """Add a subcommand on a data folder, with the data and output options that all of these have."""
     parser = add_subcommand(subparsers, name, purpose, run)
     add_data_options(parser)
     add_output_options(parser)
@@ -44,14 +44,14 @@ def add_folder_subcommand(
 
 
 def require_subcommand(options: argparse.Namespace) -> int:
-    """Refuse a command without its subcommand, and name those that there are."""
+    """Refuse a command that was typed without a subcommand, and list its subcommands."""
     *names, last = options.subcommands
     words = f"{', '.join(names)} or {last}" if names else last
     raise UsageError(f"say {words}; see {options.parser.prog} --help")
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the data folder."""
+    """Add the options that name the data folder and the configuration file."""
     parser.add_argument("--data", metavar="DIR", help="the data folder (default: vedette-data)")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
@@ -61,13 +61,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 def add_output_options(
     parser: argparse.ArgumentParser, json_help: str = "print one JSON object, and nothing else"
 ) -> None:
-    """Add ``--json`` and ``--debug``."""
+    """Add the output options ``--json`` and ``--debug``."""
     parser.add_argument("--json", action="store_true", help=json_help)
     parser.add_argument("--debug", action="store_true", help="show where an error comes from")
 
 
 def add_scope_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what belongs to a site."""
+    """Add the scope options, which say which URLs belong to a site."""
     parser.add_argument(
         "--scope",
         choices=("prefix", "host", "domain"),
@@ -91,7 +91,7 @@ def add_scope_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fetch_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say who asks, how often, and where."""
+    """Add the fetch options: contact, delay, private addresses, ``--connect-to`` and ``--speed``."""
     parser.add_argument(
         "--contact", metavar="ADDRESS", help="e-mail address or URL where you can be reached; required for public hosts"
     )
@@ -112,12 +112,12 @@ def add_fetch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_patience_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--patience``: how long to wait."""
+    """Add the option ``--patience``: how long a command waits."""
     parser.add_argument("--patience", metavar="TIME", default="5min", help=f"{what} (default: 5min)")
 
 
 def parse_speed(text: str) -> float:
-    """Return the number of ``--speed``."""
+    """Parse the number of the ``--speed`` option."""
     try:
         speed = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Numbers, times and tables as people read them: thin spaces between thousands, units, rough times."""
+"""Terminal output: numbers, sizes, durations and tables formatted for people, and sanitized text."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ THIN_SPACE = "\u2009"
 
 
 def format_number(number: int) -> str:
-    """Format a number with thin spaces.
+    """Format a number for the terminal with thin spaces between its thousands.
 
     >>> format_number(1234567).split(THIN_SPACE)
     ['1', '234', '567']
@@ -15,7 +15,7 @@ def format_number(number: int) -> str:
 
 
 def format_count(number: int, noun: str) -> str:
-    """Format a number with its noun, in the plural where it is one.
+    """Format a number for the terminal with its noun in singular or plural.
 
     >>> format_count(1, "host"), format_count(0, "page")
     ('1 host', '0 pages')
@@ -24,7 +24,7 @@ def format_count(number: int, noun: str) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """Format a size in the unit that keeps it short.
+    """Format a size in bytes for the terminal in the unit that keeps it short.
 
     >>> format_bytes(1_500_000), format_bytes(900)
     ('1.5 MB', '900 B')
@@ -36,7 +36,7 @@ def format_bytes(size: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a time in words.
+    """Format a duration for the terminal in its two largest units.
 
     >>> format_duration(42.4), format_duration(75), format_duration(7260)
     ('42 s', '1 min 15 s', '2 h 1 min')
@@ -50,7 +50,7 @@ def format_duration(seconds: float) -> str:
 
 
 def sanitize(text: str, most: int = 200) -> str:
-    r"""Make a text from the web safe for a terminal: nothing that moves the cursor, hides or turns what is written.
+    r"""Sanitize text from the web for a terminal: replace what moves the cursor, or hides or reverses text.
 
     >>> sanitize("a\x1b[31m b\u202ec")
     'a\ufffd[31m b\ufffdc'
@@ -60,7 +60,7 @@ def sanitize(text: str, most: int = 200) -> str:
 
 
 def format_rough_duration(seconds: float) -> str:
-    """Format a time in its largest unit.
+    """Format a rough duration for the terminal, in its largest unit only.
 
     >>> format_rough_duration(42.4), format_rough_duration(250), format_rough_duration(3 * 86_400)
     ('42 s', '4 min', '3 d')
@@ -72,7 +72,7 @@ def format_rough_duration(seconds: float) -> str:
 
 
 def format_relative_time(at_s: float, now_s: float) -> str:
-    """Format a moment as people say it.
+    """Format a time for the terminal relative to now, such as "4 min ago".
 
     >>> format_relative_time(0.0, 250.0), format_relative_time(7200.0, 0.0), format_relative_time(10.0, 10.2)
     ('4 min ago', 'in 2 h', 'just now')
@@ -83,7 +83,7 @@ def format_relative_time(at_s: float, now_s: float) -> str:
 
 
 def format_counts(counts: Mapping[str, int], most: int = 4) -> str:
-    """Format counts by kind, the most frequent first.
+    """Format counts by kind for the terminal, the most frequent first.
 
     >>> format_counts({"too slow": 2, "status 500": 5})
     'status 500: 5, too slow: 2'
@@ -95,7 +95,7 @@ def format_counts(counts: Mapping[str, int], most: int = 4) -> str:
 
 
 def format_table(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
-    """Format rows as lines with columns of equal width: the first to the left, numbers to the right.
+    """Format rows as the lines of a terminal table: the first column left-aligned, the others right-aligned.
 
     >>> format_table([("policy", "pages"), ("uniform", "12")])
     ['policy   pages', 'uniform     12']

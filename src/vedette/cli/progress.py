@@ -1,4 +1,4 @@
-"""Progress: one screen that does not scroll away on a terminal, plain lines elsewhere, nothing with ``--quiet``."""
+"""Progress on the terminal: a screen or bar that does not scroll, plain lines elsewhere, none with ``--quiet``."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ StatusNumbers = Mapping[str, Any]
 
 
 class ProgressLine:
-    """Shows a share as it grows; a context manager."""
+    """A progress line with the share that is done; a context manager."""
 
     def __init__(self, what: str, *, quiet: bool) -> None:
         self._what = what
@@ -35,20 +35,20 @@ class ProgressLine:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def update(self, done: int, total: int) -> None:
-        """Show how much is done of the total."""
+        """Show how much of the total is done on the progress line."""
         if not self._shown or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + REDRAW_INTERVAL_S
         print(f"\r\x1b[K{self._what} {100 * done // max(total, 1)} %", end="", file=sys.stderr, flush=True)
 
     def update_part(self, part: str, done: int, total: int) -> None:
-        """Show the same for one of several parts."""
+        """Show how much of one of several parts is done on the progress line."""
         self._what = part
         self.update(done, total)
 
 
 class ProgressBar:
-    """A bar on a terminal, a line now and then elsewhere; a context manager.
+    """A progress bar on a terminal, an occasional line elsewhere; a context manager.
 
     The caller draws it: a thread of its own would not survive forks.
     """
@@ -75,7 +75,7 @@ class ProgressBar:
             self._bar.stop()
 
     def draw(self, done: int | None, words: str, line: Callable[[float], str], *, soon: bool = False) -> None:
-        """Show how much is done and what is being done; as a line (of the time since the start) if it is time to."""
+        """Draw the progress bar with its words; where it is no terminal, print the line if one is due."""
         now_s = time.monotonic()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, description=words, refresh=True)
@@ -86,7 +86,7 @@ class ProgressBar:
 
 @dataclass(slots=True)
 class _PageRate:
-    """Pages a second over the last few seconds."""
+    """The rate of fetched pages per second over the last few seconds, for the progress screen."""
 
     points: deque[tuple[float, int]] = field(default_factory=lambda: deque([(time.monotonic(), 0)]))
 
@@ -99,7 +99,7 @@ class _PageRate:
 
 
 class Screen:
-    """Shows a crawl while it runs, by the numbers of its coordinator; a context manager."""
+    """The progress screen of a running crawl, from the status numbers of its coordinator; a context manager."""
 
     def __init__(self, headline: str, *, quiet: bool, note: str = "") -> None:
         self._headline = headline
@@ -123,7 +123,7 @@ class Screen:
             self._live.stop()
 
     def update(self, status: StatusNumbers) -> None:
-        """Draw the latest numbers, if it is time to."""
+        """Draw the coordinator's latest status numbers on the progress screen, if a redraw is due."""
         now_s = time.monotonic()
         if self._quiet or "pages" not in status or now_s - self._shown_s < (0.125 if self._live else 5.0):
             return
@@ -135,7 +135,7 @@ class Screen:
             self._live.update(self.build_table(status, rate, now_s - self._started_s), refresh=True)
 
     def build_table(self, status: StatusNumbers, rate: float, elapsed_s: float) -> "Table":
-        """Build the screen; of plain text, since what comes from the web must not be read as markup."""
+        """Build the progress screen's table as plain text: text from the web must not be read as markup."""
         from rich.table import Table
         from rich.text import Text
 
@@ -176,13 +176,13 @@ def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]
 
 
 def _describe_host_trouble(status: StatusNumbers) -> str:
-    """Say which hosts do not answer as they should, by reason."""
+    """Describe for the progress screen how many hosts fail to answer properly, by reason."""
     trouble = Counter(status["hosts_in_trouble"].values())
     return f"; hosts in trouble: {format_counts(trouble)}" if trouble else ""
 
 
 def _describe_machine_trouble(status: StatusNumbers, before: str = "") -> str:
-    """Say what is wrong with the machine itself, such as a full disk."""
+    """Describe for the progress screen what is wrong with the machine itself, such as a full disk."""
     return f"{before}{status['trouble']}" if status.get("trouble") else ""
 
 

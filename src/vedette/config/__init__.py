@@ -58,7 +58,7 @@ _TOML_PLACE = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """All settings of the machine, by section."""
+    """The configuration: all settings of the machine in ``vedette.toml``, by section."""
 
     crawl: Crawl = field(default_factory=Crawl)
     refresh: Refresh = field(default_factory=Refresh)
@@ -86,7 +86,7 @@ _SETTINGS = {
 
 
 def load(path: Path | None) -> Config:
-    """The settings of a file, or the defaults without one."""
+    """Load the configuration from a ``vedette.toml`` file, or the defaults if there is no path."""
     if path is None:
         return Config()
     try:
@@ -101,7 +101,9 @@ def load(path: Path | None) -> Config:
 
 
 def parse(text: str, source: str) -> Config:
-    r"""The settings of a TOML text; what is not set keeps its default. ``source`` names the text in messages.
+    r"""Parse the text of a ``vedette.toml`` into a configuration; unset keys keep their defaults.
+
+    ``source`` names the text in error messages.
 
     >>> parse('[crawl]\ndelay = "1.5min"', "vedette.toml").crawl.delay_s
     90.0
@@ -113,7 +115,7 @@ def parse(text: str, source: str) -> Config:
 
 
 def override(config: Config, settings: Mapping[str, str]) -> Config:
-    """The configuration with some settings changed, as typed on a command line: numbers come as text too.
+    """Return the configuration with some settings changed, as typed on a command line: numbers come as text too.
 
     >>> override(Config(), {"crawl.delay": "2s", "crawl.concurrency": "8"}).crawl.concurrency
     8
@@ -122,7 +124,7 @@ def override(config: Config, settings: Mapping[str, str]) -> Config:
 
 
 def describe() -> list[tuple[str, str, str]]:
-    """Every key with its section, its default as TOML writes it, and its meaning."""
+    """Return every configuration key with its section, its default as TOML writes it, and its meaning."""
     return [(name, each.kind.write(each.default), each.meaning) for name, each in _SETTINGS.items()]
 
 
@@ -175,7 +177,10 @@ def _unknown_section(name: str) -> ConfigError:
 
 
 def _unknown_key(name: str) -> ConfigError:
-    """The nearest key of the same section, or else of any: the section may be missing or wrong."""
+    """Build the error for an unknown configuration key, with the nearest key of its section or else of any.
+
+    The section may be missing or wrong.
+    """
     here = [known for known in _SETTINGS if known.startswith(f"{name.partition('.')[0]}.")]
     near = _find_nearest(name, here) or _find_nearest(name, list(_SETTINGS))
     advice = f"did you mean {near}?" if near else f"known are {', '.join(here or _SETTINGS)}"

@@ -1,4 +1,4 @@
-"""Kinds of values that sponsored results need: an amount of money and a time zone."""
+"""Kinds of configuration values: durations, sizes, counts, rates, texts, networks, amounts of money, time zones."""
 
 import ipaddress
 import re
@@ -16,14 +16,14 @@ _WORDS = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """True or false; on a command line it comes as a word.
+    """The kind of true or false settings; on a command line the value comes as a word.
 
     >>> Switch().read("false"), Switch().read(True), Switch().write(False)
     (False, True, 'false')
     """
 
     def read(self, value: object) -> bool:
-        """What the file has, checked."""
+        """Check a switch in the configuration file, and return it as a bool."""
         if isinstance(value, bool):
             return value
         if isinstance(value, str) and value in _WORDS:
@@ -31,7 +31,7 @@ class Switch:
         raise ConfigError("write true or false")
 
     def write(self, value: bool) -> str:  # noqa: FBT001 - what is written is the value itself
-        """As the file would have it."""
+        """Return a switch as the configuration file writes it."""
         return "true" if value else "false"
 
 
@@ -54,43 +54,43 @@ _RATE = re.compile(r"([0-9]{1,9})/(s|min|h|d)")
 
 
 class ValueType(Protocol[Value]):
-    """How the values of a setting are read, checked and written; its ``ConfigError`` says what to write instead."""
+    """A kind of configuration value: reads, checks and writes it; its ``ConfigError`` says what to write."""
 
     def read(self, value: object) -> Value:
-        """What the file has, checked."""
+        """Check a configuration value from the file, and return it converted."""
 
     def write(self, value: Value) -> str:
-        """As the file would have it."""
+        """Return a configuration value as the file writes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A time with its unit."""
+    """The kind of settings that are a duration with its unit."""
 
     at_least_s: float = 0
     at_most_s: float = 36500 * 86400.0
 
     def read(self, value: object) -> float:
-        """What the file has, checked."""
+        """Check a duration in the configuration file, and return its seconds."""
         seconds = float(_parse_amount(value, _SECONDS, "a duration", "s"))
         if not self.at_least_s <= seconds <= self.at_most_s:
             raise _out_of_range(format_duration(self.at_least_s), format_duration(self.at_most_s))
         return seconds
 
     def write(self, value: float) -> str:
-        """As the file would have it."""
+        """Return a duration as the configuration file writes it."""
         return format_value(format_duration(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """An amount of bytes with its unit."""
+    """The kind of settings that are a size in bytes with its unit."""
 
     at_least_bytes: int = 0
     at_most_bytes: int = 10**15
 
     def read(self, value: object) -> int:
-        """What the file has, checked."""
+        """Check a size in the configuration file, and return its bytes."""
         size = _parse_amount(value, _BYTES, "a size", "B")
         if not self.at_least_bytes <= size <= self.at_most_bytes:
             raise _out_of_range(format_size(self.at_least_bytes), format_size(self.at_most_bytes))
@@ -99,19 +99,19 @@ class Size:
         return int(size)
 
     def write(self, value: int) -> str:
-        """As the file would have it."""
+        """Return a size as the configuration file writes it."""
         return format_value(format_size(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A whole number."""
+    """The kind of settings that are a whole number."""
 
     at_least: int
     at_most: int
 
     def read(self, value: object) -> int:
-        """What the file has, checked."""
+        """Check a whole number in the configuration file, and return it."""
         if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigError(f"write a whole number from {self.at_least} to {self.at_most}")
         if not self.at_least <= value <= self.at_most:
@@ -119,84 +119,84 @@ class Count:
         return value
 
     def write(self, value: int) -> str:
-        """As the file would have it."""
+        """Return a whole number as the configuration file writes it."""
         return str(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of some shape; empty stands for none."""
+    """The kind of settings that are a text matching a pattern; empty means not set."""
 
     shape: re.Pattern[str]
     advice: str
 
     def read(self, value: object) -> str:
-        """What the file has, checked."""
+        """Check a text in the configuration file against its pattern, and return it."""
         if isinstance(value, str) and (not value or self.shape.fullmatch(value)):
             return value
         raise ConfigError(self.advice)
 
     def write(self, value: str) -> str:
-        """As the file would have it."""
+        """Return a text as the configuration file writes it."""
         return format_value(value)
 
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some words."""
+    """The kind of settings that are one of several words."""
 
     words: tuple[str, ...]
 
     def read(self, value: object) -> str:
-        """What the file has, checked."""
+        """Check that a configuration value is one of the allowed words, and return it."""
         if isinstance(value, str) and value in self.words:
             return value
         raise ConfigError(f"write one of {', '.join(format_value(word) for word in self.words)}")
 
     def write(self, value: str) -> str:
-        """As the file would have it."""
+        """Return an allowed word as the configuration file writes it."""
         return format_value(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """The path of a folder."""
+    """The kind of settings that are the path of a folder."""
 
     def read(self, value: object) -> Path:
-        """What the file has, checked."""
+        """Check a folder's path in the configuration file, and return it."""
         if isinstance(value, str) and value and value.isprintable():
             return Path(value)
         raise ConfigError('write the path of a folder, such as "vedette-data"')
 
     def write(self, value: Path) -> str:
-        """As the file would have it."""
+        """Return a folder's path as the configuration file writes it."""
         return format_value(str(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A list of texts, each of some shape."""
+    """The kind of settings that are a list of texts, each matching a pattern."""
 
     shape: re.Pattern[str]
     advice: str
 
     def read(self, value: object) -> tuple[str, ...]:
-        """What the file has, checked."""
+        """Check a list of texts in the configuration file, and return it."""
         if isinstance(value, list) and all(isinstance(each, str) and self.shape.fullmatch(each) for each in value):
             return tuple(value)
         raise ConfigError(self.advice)
 
     def write(self, value: tuple[str, ...]) -> str:
-        """As the file would have it."""
+        """Return a list of texts as the configuration file writes it."""
         return f"[{', '.join(map(format_value, value))}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Networks(Texts):
-    """A list of IP addresses or networks."""
+    """The kind of settings that are a list of IP addresses or networks."""
 
     def read(self, value: object) -> tuple[str, ...]:
-        """What the file has, checked."""
+        """Check a list of IP networks in the configuration file, and return it."""
         texts = Texts.read(self, value)
         try:
             for each in texts:
@@ -207,7 +207,7 @@ class Networks(Texts):
 
 
 class Rate(NamedTuple):
-    """So many requests in so many seconds; none at all stands for no limit."""
+    """A rate limit setting: a number of requests per some seconds; 0 requests mean no limit."""
 
     requests: int
     per_s: float
@@ -215,10 +215,10 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RateKind:
-    """So many in a time; ``0`` for no limit."""
+    """The kind of settings that are a rate limit, such as ``120/min``; ``0`` means no limit."""
 
     def read(self, value: object) -> Rate:
-        """What the file has, checked."""
+        """Check a rate limit in the configuration file, and return it."""
         if value in (0, "0") and not isinstance(value, bool):
             return Rate(0, 1.0)
         rate = _RATE.fullmatch(value) if isinstance(value, str) else None
@@ -227,12 +227,12 @@ class RateKind:
         return Rate(int(rate[1]), float(_SECONDS[rate[2]])) if int(rate[1]) else Rate(0, 1.0)
 
     def write(self, value: Rate) -> str:
-        """As the file would have it."""
+        """Return a rate limit as the configuration file writes it."""
         return format_value(format_rate(value))
 
 
 def parse_duration(text: str) -> float:
-    """Seconds.
+    """Parse a duration setting with its unit into seconds.
 
     >>> parse_duration("1.5h"), parse_duration("250ms")
     (5400.0, 0.25)
@@ -241,7 +241,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_size(text: str) -> int:
-    """Bytes.
+    """Parse a size setting with its unit into bytes.
 
     >>> parse_size("10MiB"), parse_size("10MB")
     (10485760, 10000000)
@@ -250,7 +250,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_rate(text: str) -> Rate:
-    """Requests in so many seconds.
+    """Parse a rate limit setting into requests per some seconds.
 
     >>> parse_rate("120/min"), parse_rate("0").requests
     (Rate(requests=120, per_s=60.0), 0)
@@ -259,7 +259,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest way to write it that ``parse_duration`` reads back exactly.
+    """Format a duration setting in the shortest way that ``parse_duration`` reads back exactly.
 
     >>> format_duration(5400), format_duration(0.25), format_duration(0)
     ('90min', '250ms', '0s')
@@ -269,7 +269,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_size(size_bytes: int) -> str:
-    """The same for ``parse_size``.
+    """Format a size setting in the shortest way that ``parse_size`` reads back exactly.
 
     >>> format_size(10485760), format_size(1500)
     ('10MiB', '1500B')
@@ -278,7 +278,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def format_rate(rate: Rate) -> str:
-    """The same for ``parse_rate``.
+    """Format a rate limit setting in the shortest way that ``parse_rate`` reads back exactly.
 
     >>> format_rate(Rate(10, 1.0)), format_rate(Rate(0, 1.0))
     ('10/s', '0')
@@ -296,7 +296,7 @@ def _format_exact(exact: Decimal, scales: Mapping[str, Decimal]) -> str | None:
 
 
 def read_value(label: str, kind: ValueType[Value], value: object) -> Value:
-    """A value of some kind; ``label`` stands before what is wrong with it."""
+    """Read a configuration value by its kind; error messages begin with ``label``."""
     try:
         return kind.read(value)
     except ConfigError as error:
@@ -317,7 +317,7 @@ def _out_of_range(at_least: str, at_most: str) -> ConfigError:
 
 
 def format_value(value: object) -> str:
-    """A value about as it stands in the file, on one line."""
+    """Format a configuration value for an error message, about as the file has it, on one line."""
     if isinstance(value, str):
         return f'"{format_line(value)}"'
     if isinstance(value, bool):
@@ -328,7 +328,7 @@ def format_value(value: object) -> str:
 
 
 def format_line(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Shorten a text to one line for a configuration error message."""
     return f"{text[:100]!r}"[1:-1] + ("…" if len(text) > 100 else "")
 
 
@@ -338,25 +338,25 @@ _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}"
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """An amount of money with its cents, as text, so that it stays exact."""
+    """The kind of settings that are an amount of money with its cents, stored as text so that it stays exact."""
 
     def read(self, value: object) -> str:
-        """What the file has, checked."""
+        """Check an amount of money in the configuration file, and return it with its cents."""
         if isinstance(value, str) and _AMOUNT_KINDS.fullmatch(value) and value.strip("0") != ".":
             return value
         raise ConfigError('write an amount with its cents, as text, such as "0.05"')
 
     def write(self, value: str) -> str:
-        """As the file would have it."""
+        """Return an amount of money as the configuration file writes it."""
         return format_value(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A time zone by its name."""
+    """The kind of settings that are the name of a time zone."""
 
     def read(self, value: object) -> str:
-        """What the file has, if this machine knows it."""
+        """Check that this machine has the time zone in the configuration file, and return its name."""
         try:
             if isinstance(value, str) and _ZONE.fullmatch(value):
                 return ZoneInfo(value).key
@@ -365,5 +365,5 @@ class Zone:
         raise ConfigError('write the name of a time zone, such as "Europe/Berlin" or "UTC"')
 
     def write(self, value: str) -> str:
-        """As the file would have it."""
+        """Return a time zone's name as the configuration file writes it."""
         return format_value(value)

@@ -1,4 +1,4 @@
-"""The sections of ``vedette.toml``: each setting is declared once, at its field."""
+"""The sections of ``vedette.toml`` as dataclasses: each setting is declared once, at its field."""
 
 import re
 from dataclasses import dataclass, field
@@ -39,13 +39,13 @@ _SHOWN = re.compile(r"(?=\S)[^\x00-\x1f\x7f-\x9f]{1,64}")
 
 
 def describe_setting(key: str, kind: ValueType[Any], meaning: str) -> dict[str, object]:
-    """Return what a field says of its setting."""
+    """Return the metadata of a setting's dataclass field: key, kind and meaning."""
     return {"key": key, "kind": kind, "meaning": meaning}
 
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """How pages are fetched, unless a site says otherwise."""
+    """The ``[crawl]`` section: how pages are fetched, unless a site's settings say otherwise."""
 
     contact: str = field(
         default="",
@@ -145,7 +145,7 @@ class Crawl:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """When known pages are fetched again."""
+    """The ``[refresh]`` section: when known pages are fetched again."""
 
     policy: str = field(
         default=DEFAULT_POLICY,
@@ -159,7 +159,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Where things are kept."""
+    """The ``[store]`` section: where data is stored."""
 
     data: Path = field(
         default=Path("vedette-data"),
@@ -185,7 +185,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Where pages and API are served, to whom, and how much of them."""
+    """The ``[serve]`` section: where pages and API are served, to whom, and with which rate limits."""
 
     listen: str = field(
         default="127.0.0.1:8080",

@@ -64,7 +64,7 @@ def _parse_rate(value: object) -> float:
 
 
 def _parse_share(value: object) -> float:
-    """A part of the whole: ``20%``, or 0.2 where TOML has numbers."""
+    """Parse the ``share`` setting of a site: ``20%``, or 0.2 where TOML has numbers."""
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     share = float(percent[1]) / 100 if percent else value
     if not isinstance(share, int | float) or isinstance(share, bool) or not 0.00001 <= share <= 1:
@@ -92,7 +92,7 @@ def _parse_secrets(value: object) -> str:
 
 
 def _parse_overrules(value: object) -> tuple[str, ...]:
-    """Names, each once and in one order; of a text those between its commas, and none of them for ``none``."""
+    """Parse the ``overrule`` setting of a site: unique names in a fixed order; text has commas or is ``none``."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ConfigError('write names, such as ["trap", "spam"]')
@@ -103,7 +103,7 @@ def _parse_overrules(value: object) -> tuple[str, ...]:
 
 
 def _parse_readers(value: object) -> tuple[str, ...]:
-    """Names of keys or of users that a proxy tells, each once; of a text those between its commas."""
+    """Parse the ``readers`` setting of a private site: names of keys or proxy users; a text has commas."""
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ConfigError('write names, such as ["alice", "wiki"]')
@@ -114,7 +114,10 @@ def _parse_readers(value: object) -> tuple[str, ...]:
 
 
 def _parse_promises(value: object) -> tuple[str, ...]:
-    """Sources with the longest time between fetches, ``URL=15min``; kept as seconds and address."""
+    """Parse the ``promise`` setting of a site: sources with their poll interval, such as ``/news=15min``.
+
+    They are stored as seconds and address.
+    """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ConfigError('write addresses with a time, such as ["/news=15min"]')
@@ -144,7 +147,7 @@ def _identity(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """How a field of ``facts.Site`` is read and written; both raise or give what TOML has."""
+    """A key of a site's settings: the ``Site`` field that it sets, and how it is read from and written to TOML."""
 
     field: str
     read: Callable[[object], object]
@@ -174,13 +177,13 @@ _MANY = (_parse_texts, _parse_promises)
 
 
 def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
-    """The site that a person typed, with settings by key as TOML has them."""
+    """Build a site from the address that a person typed and its settings by key, as TOML has them."""
     fields: Any = parse_settings(settings)
     return validate_site(replace(read_site(text), **fields))
 
 
 def parse_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Fields of a site with their new values, from settings by key as TOML has them.
+    """Parse a site's settings, by key as TOML has them, into ``Site`` fields with their new values.
 
     >>> parse_settings({"delay": "5s"})
     {'delay_s': 5.0}
@@ -189,7 +192,7 @@ def parse_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def validate_site(site: Site) -> Site:
-    """The site, if what it says of scope, patterns and judgements can be meant."""
+    """Check that a site's settings for scope, patterns and overruled judgements make sense; return the site."""
     read_site(
         site.start,
         scope=site.scope,
@@ -202,7 +205,7 @@ def validate_site(site: Site) -> Site:
 
 
 def parse_changes(words: Sequence[str]) -> dict[str, object]:
-    """Fields of a site with their new values, from ``key=value`` words; nothing behind the sign is the default.
+    """Parse ``key=value`` words that change a site's settings into ``Site`` fields; no value means the default.
 
     >>> parse_changes(["delay=5s", "include=/a/*", "include=/b/*", "hours="])
     {'delay_s': 5.0, 'include': ('/a/*', '/b/*'), 'hours': ''}
@@ -225,7 +228,7 @@ def parse_changes(words: Sequence[str]) -> dict[str, object]:
 
 
 def describe_settings(site: Site) -> str:
-    """What differs from the default, on one line.
+    """Describe on one line which settings of a site differ from their defaults.
 
     >>> describe_settings(Site("https://example.org/", delay_s=2.0, exclude=("*.zip$",)))
     'scope host, exclude *.zip$, delay 2s'
@@ -235,7 +238,7 @@ def describe_settings(site: Site) -> str:
 
 
 def format_sites(sites: Iterable[tuple[Site, bool]]) -> str:
-    r"""TOML for sites, each with whether it is paused.
+    r"""Format sites with their settings as ``[[site]]`` tables in TOML, each with whether it is paused.
 
     >>> print(format_sites([(Site("https://example.org/", delay_s=2.0), True)]))
     [[site]]
@@ -248,7 +251,10 @@ def format_sites(sites: Iterable[tuple[Site, bool]]) -> str:
 
 
 def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
-    """Sites from TOML, each with whether it is paused; a ``UsageError`` names the place and what to write."""
+    """Parse ``[[site]]`` tables in TOML into sites, each with whether it is paused.
+
+    A ``UsageError`` names the place and what to write.
+    """
     if len(text) > _MAX_BYTES:
         raise UsageError(f"{source}: is larger than {format_size(_MAX_BYTES)}: this is no list of sites")
     try:
@@ -305,7 +311,10 @@ def _format_table(site: Site, paused: bool) -> Iterator[str]:  # noqa: FBT001 - 
 
 
 def _format_toml(value: object) -> str:
-    """JSON's spelling of texts, lists and truth is TOML's too, but for one control character."""
+    """Format a site setting's value as TOML.
+
+    JSON's spelling of texts, lists and booleans is TOML's too, except for one control character.
+    """
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,1 +1,1 @@
-"""Where do new pages show up? How a link becomes a URL of a site."""
+"""Discover new pages: normalize URLs, read feeds and sitemaps, and choose which sources to poll."""

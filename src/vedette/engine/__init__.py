@@ -1,5 +1,6 @@
-"""The way of a URL, in order and pure, in two halves: a coordinator that decides, and workers that ask.
+"""Crawl engine: the path of a URL, pure, in two halves: a coordinator that decides, and fetchers that request.
 
-``keep.Coordinator`` gives out orders and takes in reports; ``ask.Asker`` turns orders into requests and answers into
-reports. Both are values in, values out: ``live`` drives them in processes of their own, tests in one, at made-up times.
+``coordinator.Coordinator`` assigns work and applies reports; ``fetcher.Fetcher`` turns assignments into requests and
+answers into reports. Both are values in, values out: ``runtime`` drives them in processes of their own, tests in one
+process, at made-up times.
 """

@@ -1,6 +1,6 @@
-"""What a decision was made of: facts, random stream and outcome as plain values, for whoever wants to make it again.
+"""Decision record: facts, random stream and outcome of a policy decision as plain values, for replay.
 
-Nobody is told unless somebody asks: the cost of that is one comparison a batch.
+Nothing is recorded unless it is requested: the cost of that is one comparison a batch.
 """
 
 import json
@@ -11,7 +11,7 @@ Column = Sequence[float] | Sequence[bool] | Sequence[int] | Sequence[Sequence[fl
 
 
 class Decision(NamedTuple):
-    """One batch. ``policies`` are the names of those who decided, each with its settings.
+    """Record of one batch of policy decisions. ``policies`` maps the names of those who decided to their settings.
 
     ``stream`` names the random stream that came from ``seed``; ``facts`` and ``outcome`` are columns of equal length,
     or rows of numbers where a policy remembers more than one of each page.
@@ -30,7 +30,7 @@ DecisionRecorder = Callable[[Decision], None]
 
 
 def format_decision(decision: Decision) -> str:
-    """A decision as one line of JSON; numbers come back to the bit.
+    """Format a decision record as one line of JSON; numbers round-trip to the bit.
 
     >>> one = Decision("order", 0.1, 7, "order/breadth/1", {"breadth": {}}, {"depth": [2]}, {"worth": [-2.0]})
     >>> parse_decision(format_decision(one)) == one
@@ -40,7 +40,7 @@ def format_decision(decision: Decision) -> str:
 
 
 def parse_decision(line: str) -> Decision | None:
-    """The decision of a line; None where the line is not whole."""
+    """Parse a decision record from a line of the decision log; None where the line is incomplete."""
     try:
         return Decision(**json.loads(line))
     except (ValueError, TypeError):

@@ -1,11 +1,10 @@
-"""Where the links of pages lead, remembered: most links of a site stand on many of its pages.
+"""Link resolver: resolve, scope and normalize the links of pages, cached, since most links of a site repeat.
 
-A link is followed through three steps that cost far more than a look-up: it is resolved against its page, given to the
-site that takes it, and written in that site's spelling. Their result depends on the absolute text of the link alone,
-so it is kept by that text, in two halves: when the younger is full, it becomes the older, and what nobody has asked
-for since is forgotten.
+A link goes through three steps that cost far more than a lookup: it is resolved against its page, given to the site
+that takes it, and normalized by that site. The result depends on the absolute text of the link alone, so it is cached
+by that text, in two halves: when the younger is full, it becomes the older, and what was not used since is dropped.
 
-Links that no site takes are not followed, but the hosts that they name can be told (``strangers``).
+Links that no site takes are not followed, but the unlisted hosts that they name can be found (``find_unlisted_hosts``).
 """
 
 import re
@@ -32,7 +31,7 @@ MAX_HOSTS = 10_000
 
 
 class LinkResolver:
-    """What links lead to under the rules for sites that hold now.
+    """Resolve links under the current rules for sites, with a cache.
 
     >>> from vedette.model import Site
     >>> links = LinkResolver(SiteIndex([Site("https://example.org/")]))
@@ -48,13 +47,13 @@ class LinkResolver:
         self._hosts: dict[str, str | None] = {}
 
     def resolve_within(self, hrefs: Iterable[str], base: str) -> tuple[str, ...]:
-        """The URLs within the sites that these links on page ``base`` lead to, each once, in order."""
+        """Resolve the links of page ``base`` to URLs within the sites, each once, in order."""
         found = dict.fromkeys(self.resolve_each(hrefs, base))
         found.pop(None, None)
         return tuple(url for url in found if url is not None)
 
     def resolve_each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
-        """Where each link leads; None where no site takes it."""
+        """Resolve each link of a page; None where no site takes it."""
         start = base.find("/", base.find("//") + 2)
         origin, folder = base[:start], base[: base.partition("?")[0].rfind("/") + 1]
         young, found = self._young, []
@@ -75,7 +74,7 @@ class LinkResolver:
         return found
 
     def find_unlisted_hosts(self, hrefs: Iterable[str]) -> tuple[str, ...]:
-        """The hosts that these links, which no site takes, name and that no site has; each once, the first few.
+        """Find the unlisted hosts that links taken by no site name; each once, the first few.
 
         >>> links = LinkResolver(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
         >>> links.find_unlisted_hosts(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
@@ -92,7 +91,7 @@ class LinkResolver:
         return tuple(found)
 
     def _find_unlisted_host(self, authority: str) -> str | None:
-        """The host in an authority, as it was written, unless a site has it; many pages name the same few."""
+        """Parse the host of a link's authority, unless a site has it; cached, as many pages name the same few."""
         if authority not in self._hosts:
             if len(self._hosts) >= MAX_HOSTS:
                 self._hosts.clear()
@@ -114,7 +113,7 @@ class LinkResolver:
         return url
 
     def _resolve(self, url: str | None) -> str | None:
-        """The name under which a site knows the URL."""
+        """Resolve a link to the normalized URL of the site that takes it."""
         site = self.sites.find_site(url) if url is not None else None
         return (
             apply_copy_rules(normalize(url, site), site, self._learned)
@@ -124,5 +123,5 @@ class LinkResolver:
 
 
 def apply_copy_rules(url: str, site: Site, learned: CopyRules) -> str:
-    """The URL to fetch in place of this one, by what was learned of copies, unless the operator knows better."""
+    """Apply learned duplicate rules to a URL: return the one to fetch instead, unless the operator overrules."""
     return url if not learned.rules or "copy" in site.overrule else learned.apply(url)[0]

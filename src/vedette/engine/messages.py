@@ -1,6 +1,6 @@
-"""What coordinator and fetchers say to each other: tasks out, results back. Plain values, sent in batches.
+"""Messages between coordinator and fetchers: tasks out, results back. Plain values, sent in batches.
 
-The coordinator decides what may be asked for; a worker decides when, within the host's pauses, and reads what comes.
+The coordinator decides what may be fetched; a fetcher decides when, within the host's pauses, and reads the answer.
 
 They are named tuples, not dataclasses, because they cross a process boundary with every page, and pickle packs a tuple
 several times as fast.
@@ -18,7 +18,7 @@ Kind = Literal["page", "document", "feed", "sitemap", "other"]
 
 
 class ArchiveLocation(NamedTuple):
-    """Where an answer is archived."""
+    """Message part: where an answer is archived (file, offset, length)."""
 
     file: str
     offset: int
@@ -26,7 +26,7 @@ class ArchiveLocation(NamedTuple):
 
 
 class StoredCopy(NamedTuple):
-    """What is at hand of a page that is asked for again: validators, what its last answer was, and what it said."""
+    """Message part: the stored copy of a page that is fetched again: validators, last answer, content."""
 
     etag: str
     last_modified: str
@@ -37,10 +37,10 @@ class StoredCopy(NamedTuple):
 
 
 class FetchTask(NamedTuple):
-    """A thing to ask a host for: a page (by its id), or one hop on the way to an origin's robots.txt (id 0).
+    """Message to a fetcher: fetch a page (by its id), or one hop towards an origin's robots.txt (id 0).
 
-    ``validators`` are the ETag and Last-Modified of the copy at hand, empty where it is asked for whole.
-    ``valid_until_s`` is when the word of robots.txt that allows it ends; it is not sent later than that.
+    ``validators`` are the ETag and Last-Modified of the stored copy, empty where it is fetched in full.
+    ``valid_until_s`` is when the robots.txt that allows it expires; it is not sent later than that.
     """
 
     id: int
@@ -57,7 +57,7 @@ class FetchTask(NamedTuple):
 
 
 class HostSettings(NamedTuple):
-    """How a host is to be treated: where it is, its pauses, when it may be asked first, how strained it was."""
+    """Message to a fetcher: settings of a host: address, delays, first allowed time, failure streak."""
 
     name: str
     address: str
@@ -69,7 +69,7 @@ class HostSettings(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a page says, as far as others need to know; dates are None and words empty where it does not say.
+    """Message part: the content of a page that others need; dates are None and words empty where unknown.
 
     ``baseline`` is what the next version will be compared with, ``change`` what became of the last one. ``directives``
     are words of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name,
@@ -97,7 +97,7 @@ class Content(NamedTuple):
 
     @property
     def is_missing(self) -> bool:
-        """Whether it says that it does not exist."""
+        """Whether the content of a fetched page says that the page does not exist (soft 404)."""
         return any(name == "missing" for name, _ in self.objections)
 
 
@@ -105,7 +105,7 @@ class Content(NamedTuple):
 
 
 class WorkBatch(NamedTuple):
-    """Hosts and tasks; the rules for links, the operator's and those that were learned, where they have changed."""
+    """Message to a fetcher: hosts and tasks, and the rules for links where they have changed."""
 
     hosts: tuple[HostSettings, ...] = ()
     tasks: tuple[FetchTask, ...] = ()
@@ -114,27 +114,27 @@ class WorkBatch(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """Give back every task of these hosts that has not left yet."""
+    """Message to a fetcher: give back every unsent task of these hosts."""
 
     hosts: tuple[str, ...]
 
 
 class Ack(NamedTuple):
-    """Reports up to this number are durable."""
+    """Message to a fetcher: reports up to this number are durable."""
 
     serial: int
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Finish what is on its way, report, and end."""
+    """Message to a fetcher: finish what is in flight, report, and end."""
 
 
 # Fetcher to coordinator
 
 
 class FetchSuccess(NamedTuple):
-    """An answer, read: what the coordinator needs to decide, and where the rest is archived.
+    """Message from a fetcher: an answer, read; what the coordinator needs, and where the rest is archived.
 
     ``unlisted_hosts`` are hosts that no site takes and that a page which is fetched for the first time links to.
     ``dates`` are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it
@@ -163,12 +163,12 @@ class FetchSuccess(NamedTuple):
     connection_s: float = 0.0
 
     def header(self, name: str) -> str:
-        """The first value of a header by its lower-case name; empty where there is none."""
+        """Return the first value of a header of a fetch result, by its lower-case name; empty where missing."""
         return next((value for key, value in self.headers if key == name), "")
 
 
 class FetchFailure(NamedTuple):
-    """No answer came."""
+    """Message from a fetcher: a request that got no answer."""
 
     task: FetchTask
     failure: Failure
@@ -182,7 +182,10 @@ FetchResult = FetchSuccess | FetchFailure
 
 
 class HostUpdate(NamedTuple):
-    """When a host may be asked again, how strained it is, and why it waits (empty where it simply rests)."""
+    """Message from a fetcher: when a host may be asked again, its failure streak, and why it waits.
+
+    The reason is empty where it simply rests.
+    """
 
     name: str
     ready_s: float
@@ -191,7 +194,10 @@ class HostUpdate(NamedTuple):
 
 
 class FetchReport(NamedTuple):
-    """What a worker did since its last report; ``archived`` is how far its files may be acknowledged."""
+    """Message from a fetcher: everything since its last report.
+
+    ``archived`` is how far its archive files may be acknowledged.
+    """
 
     serial: int
     results: tuple[FetchResult, ...] = ()

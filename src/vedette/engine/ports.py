@@ -1,4 +1,4 @@
-"""Ports of the coordinator: the frontier of known URLs, and the store of all else that it knows."""
+"""Ports of the coordinator: the frontier of known URLs, the crawl store, and the records that they hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ SignalKind = Literal["sitemap", "feed", "ping"]
 
 
 class UrlState(IntEnum):
-    """What became of a URL."""
+    """Final state of a URL in the frontier port: fetched, refused, failed."""
 
     FETCHED = 1
     REFUSED = 2
@@ -29,7 +29,7 @@ class UrlState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkBatch:
-    """Links by the batch: URLs as ``discover`` writes them, the hosts' ids, links from a start, front queues."""
+    """A batch of links for the frontier port: normalized URLs, host ids, depths, front queues."""
 
     urls: Sequence[str]
     hosts: Sequence[int]
@@ -38,7 +38,7 @@ class LinkBatch:
 
 
 class LeasedUrl(NamedTuple):
-    """A URL that one worker may fetch now, and the probability with which its front queue was drawn."""
+    """A URL leased from the frontier port to one fetcher, and the propensity of its front queue."""
 
     id: int
     host: int
@@ -49,7 +49,7 @@ class LeasedUrl(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UrlCounts:
-    """How many URLs are known, and where they stand."""
+    """Number of URLs in each state, from the frontier port."""
 
     known: int
     waiting: int
@@ -60,55 +60,55 @@ class UrlCounts:
 
 
 class UrlFrontier(Protocol):
-    """The known URLs: told in batches, leased out host by host, acknowledged."""
+    """Frontier port of the coordinator: known URLs, added in batches, leased by host, acknowledged."""
 
     def intern_hosts(self, names: Sequence[str]) -> list[int]:
-        """The id of each host; unseen ones get the next."""
+        """Frontier port of the coordinator: return the id of each host; unseen ones get the next."""
 
     def add(self, told: LinkBatch, found_s: float) -> Ids:
-        """Take note of links; the ids of those that were unknown, which wait from now on."""
+        """Frontier port of the coordinator: add links; return the ids of those that were unknown and now wait."""
 
     def find_unknown(self, urls: Sequence[str]) -> list[int]:
-        """Take note that URLs were named; the places in the list of those that are unknown and must be added."""
+        """Frontier port: count mentions of URLs; return the positions of those that must be added."""
 
     def find_ids(self, urls: Sequence[str]) -> Ids:
-        """The id of each URL, 0 where unknown."""
+        """Frontier port of the coordinator: return the id of each URL, 0 where unknown."""
 
     def count_inlinks(self, ids: Ids) -> npt.NDArray[np.uint8]:
-        """How often each URL was told, up to 255 times."""
+        """Frontier port of the coordinator: return how often each URL was mentioned, up to 255."""
 
     def count_waiting(self, host: int) -> int:
-        """How many URLs of a host wait."""
+        """Frontier port of the coordinator: count the waiting URLs of a host."""
 
     def get_counts(self) -> UrlCounts:
-        """Numbers for people."""
+        """Frontier port of the coordinator: return the number of URLs in each state."""
 
     def lease(
         self, hosts: Sequence[int], worker: int, until_s: float, rng: np.random.Generator | None = None
     ) -> list[LeasedUrl]:
-        """One URL for each time that a host is named, as far as there are any."""
+        """Frontier port of the coordinator: lease one URL for each mention of a host, as far as any wait."""
 
     def acknowledge(self, ids: Iterable[int], fate: UrlState, worker: int) -> Ids:
-        """These URLs have ended; those that the worker had leased."""
+        """Frontier port of the coordinator: end leased URLs; return those that the fetcher had leased."""
 
     def release_leases(self, ids: Iterable[int], worker: int) -> Ids:
-        """These URLs wait again, unfetched."""
+        """Frontier port of the coordinator: requeue leased URLs unfetched."""
 
     def requeue(self, ids: Iterable[int], priority: int) -> Ids:
-        """These URLs, which have ended, wait again; those that did so."""
+        """Frontier port of the coordinator: requeue URLs that have ended; return those that had."""
 
     def move_to_front(self, ids: Iterable[int]) -> Ids:
-        """Those of these URLs that wait come next when their host is asked; which ones."""
+        """Frontier port: move waiting URLs to the front of their host's queue; return which were moved."""
 
     def get_queue(self, host: int) -> tuple[Ids, npt.NDArray[np.uint8]]:
-        """Who waits for a host, in order, and in which front queue; but for those in the best one."""
+        """Frontier port: return a host's waiting URLs in order with front queues, except the best queue."""
 
     def set_queue(self, host: int, ids: Ids, fronts: npt.NDArray[np.int64]) -> None:
-        """The same URLs in this order, in these front queues."""
+        """Frontier port of the coordinator: reorder a host's waiting URLs in these front queues."""
 
 
 class PageRow(NamedTuple):
-    """What is kept of the latest answer for a URL, and when it is to be fetched again."""
+    """Row of the crawl store port: the latest answer for a URL, and when it is due again."""
 
     id: int
     host: int
@@ -131,14 +131,14 @@ class PageRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DuePage:
-    """A known page whose time has come."""
+    """A known page of the crawl store port that is due for a refresh."""
 
     id: int
     host: str
 
 
 class RefreshState(NamedTuple):
-    """What refreshing a page goes by, besides its row: facts, what its latest fetch brought, and a policy's memory.
+    """Refresh state of a page in the crawl store port: facts, result of its latest fetch, policy memory.
 
     ``before_s`` is when the fetch before the latest was made, None where the latest was the first; ``memory`` is empty
     where no policy remembers anything. ``gain`` and ``views`` are None where they were not measured. ``links`` is how
@@ -158,7 +158,7 @@ class RefreshState(NamedTuple):
 
 
 class KnownPage(NamedTuple):
-    """A page at hand, as it is looked at to say when it is due."""
+    """A stored page of the crawl store port with its refresh state, for computing due times."""
 
     url: str
     page: PageRow
@@ -166,7 +166,9 @@ class KnownPage(NamedTuple):
 
 
 class FetchGain(NamedTuple):
-    """What a fetch of a page turned out to have brought, and how often people are shown the page since.
+    """Measured search gain of a fetch, and the page's views since, as the coordinator's ports pass it on.
+
+    None means that nothing was measured.
 
     None stands for nothing that was measured.
     """
@@ -178,7 +180,7 @@ class FetchGain(NamedTuple):
 
 
 class ChangeSignal(NamedTuple):
-    """Something said that a page, by its id, changed at a time."""
+    """A change signal for the crawl store port: something said that a page, by its id, changed at a time."""
 
     page: int
     at_s: float
@@ -186,7 +188,7 @@ class ChangeSignal(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """What was last known of a host's pauses."""
+    """Row of the crawl store port: last known pauses of a host."""
 
     name: str
     ready_s: float
@@ -195,7 +197,7 @@ class HostRow(NamedTuple):
 
 
 class UnlistedLink(NamedTuple):
-    """A page that was fetched for the first time links to a host that no site takes."""
+    """A link from a page fetched for the first time to an unlisted host, for the crawl store port."""
 
     host: str
     page: str
@@ -203,7 +205,7 @@ class UnlistedLink(NamedTuple):
 
 
 class LinkOrigin(NamedTuple):
-    """How a URL was come upon: the page that named it, what kind of page that is, and when that was looked at before.
+    """Origin of a found URL: the page that named it, its kind, and when that page was fetched before.
 
     ``before_s`` is None where the page was seen for the first time.
     """
@@ -214,9 +216,9 @@ class LinkOrigin(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """A URL that nobody here had seen, and that was new where it was found: on which page, and of what kind that is.
+    """A discovery in the crawl store port: a URL that is new on the web, and the page it was found on.
 
-    ``steps`` counts pages from one that was looked at again: 0 for a link on it, 1 for a link on a page found there.
+    ``steps`` counts pages from one that was fetched again: 0 for a link on it, 1 for a link on a page found there.
     """
 
     id: int
@@ -226,7 +228,7 @@ class Discovery(NamedTuple):
 
 
 class FirstCrawl(NamedTuple):
-    """How a host's first crawl goes: by which rules (a number), since when these hold, and whether it is over."""
+    """State of a host's first crawl in the crawl store port: scope hash, since when, whether it is over."""
 
     host: int
     rules: int
@@ -235,7 +237,7 @@ class FirstCrawl(NamedTuple):
 
 
 class ContentRow(NamedTuple):
-    """A page with content: its group of copies, named after its first member, and what versions are compared by."""
+    """Row of the crawl store port: a page's content, its duplicate group, and its comparison baseline."""
 
     id: int
     group: int
@@ -243,131 +245,131 @@ class ContentRow(NamedTuple):
 
 
 class BandIndex(Protocol):
-    """The banding index over all pages."""
+    """Port to the MinHash banding index over all pages, for the coordinator's duplicate detection."""
 
     def match_or_add(self, ids: Ids, bands: npt.NDArray[np.uint64]) -> Ids:
-        """Who first had each band of each page, 0 where nobody had; those are remembered."""
+        """Port of duplicate detection: return the first page of each MinHash band, 0 for none; add those."""
 
 
 class CrawlStore(Protocol):
-    """Pages and what they say, groups of copies, robots.txt copies, hosts and notes."""
+    """Crawl store port of the coordinator: pages, contents, duplicate groups, robots.txt, hosts, notes."""
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """The latest answers for URLs, each with its links; without links where those at hand still hold."""
+        """Crawl store port: save the latest answers with their links; without links where stored ones hold."""
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
-        """What is at hand of these URLs, where something is."""
+        """Crawl store port of the coordinator: return the stored pages among these URLs, by id."""
 
     def save_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
-        """What pages say: the id of each, its group of copies, and its content."""
+        """Crawl store port of the coordinator: save page contents, each with its duplicate group."""
 
     def get_contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
-        """What is at hand of what these pages say, where something is."""
+        """Crawl store port of the coordinator: return the stored contents of these pages."""
 
     def get_group_members(self, group: int, most: int) -> Sequence[tuple[int, str, str]]:
-        """Id, URL and declared canonical of the members of a group of copies, the oldest first."""
+        """Crawl store port: return id, URL and declared canonical of a duplicate group's members, oldest first."""
 
     def get_canonical(self, group: int) -> int:
-        """The page that stands for a group; 0 where none was chosen."""
+        """Crawl store port of the coordinator: return a duplicate group's canonical page; 0 if none."""
 
     def save_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
-        """Who stands for a group from now on, and why."""
+        """Crawl store port of the coordinator: save a duplicate group's canonical page, and why."""
 
     def rename_group(self, group: int) -> int:
-        """The page that gave a group its name left it: the next one does, and all others follow; 0 where none is."""
+        """Crawl store port: rename a duplicate group whose first member left; return the new name, or 0."""
 
     def get_renamed_groups(self, groups: Sequence[int]) -> list[int]:
-        """The groups that these became, where the page that gave one its name left it."""
+        """Crawl store port of the coordinator: return the duplicate groups that these were renamed to."""
 
     def dissolve_group(self, group: int) -> None:
-        """Nobody stands for a group any more, as it is none."""
+        """Crawl store port of the coordinator: dissolve a duplicate group, so it has no canonical page."""
 
     def get_urls(self, ids: Iterable[int]) -> Mapping[int, str]:
-        """The URLs of these ids."""
+        """Crawl store port of the coordinator: return the URLs of these ids."""
 
     def hold_urls(self, held: Sequence[tuple[int, int, str]]) -> None:
-        """URLs that are held back: id, host, and what each waits for."""
+        """Crawl store port of the coordinator: hold URLs back: id, host, and the pattern each waits for."""
 
     def release_urls(self, host: int, place: str, most: int) -> Sequence[int]:
-        """So many of those that wait for this; they are no longer held."""
+        """Crawl store port of the coordinator: release some of the URLs held back for a pattern."""
 
     def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
-        """Hosts that no site takes are linked to: they are counted, and never fetched."""
+        """Crawl store port: count links to unlisted hosts, which are never fetched."""
 
     def add_note(self, id_: int, why: str, at_s: float) -> None:
-        """Why a URL was refused or could not be fetched."""
+        """Crawl store port of the coordinator: note why a URL was refused or could not be fetched."""
 
     def save_robots(self, origin: Origin, state: RobotsState) -> None:
-        """What is now known of an origin's robots.txt."""
+        """Crawl store port of the coordinator: save an origin's robots.txt state."""
 
     def save_hosts(self, hosts: Sequence[HostRow]) -> None:
-        """When hosts may be asked again."""
+        """Crawl store port of the coordinator: save when hosts may be asked again."""
 
     def postpone(self, id_: int, due_s: float) -> None:
-        """A page at hand, if it is, is due then; nothing else is known of it that was not."""
+        """Crawl store port of the coordinator: set when a page is due, if it is stored."""
 
     def get_due(self, now_s: float, most: int) -> Sequence[DuePage]:
-        """Known pages whose time has come and that are not waiting yet, the most overdue first."""
+        """Crawl store port: return known pages that are due and do not wait yet, most overdue first."""
 
     def save_due_times(self, times: Sequence[tuple[int, float]]) -> None:
-        """Pages at hand are due at other times."""
+        """Crawl store port of the coordinator: save new due times of stored pages."""
 
     def get_refresh_states(self, ids: Sequence[int]) -> Mapping[int, RefreshState]:
-        """What refreshing goes by, of URLs that are known; pages or not."""
+        """Crawl store port of the coordinator: return the refresh states of known URLs, pages or not."""
 
     def get_known_pages(self, ids: Sequence[int]) -> Sequence[KnownPage]:
-        """Those of these pages that are at hand."""
+        """Crawl store port of the coordinator: return the stored pages among these URLs."""
 
     def scan_known_pages(self, id_: int, most: int) -> Sequence[KnownPage]:
-        """The next so many pages after an id that can be had: their answer was good, and nothing is noted of them."""
+        """Crawl store port: return the next good pages after an id: answered with 2xx, without a note."""
 
     def add_signals(self, signals: Sequence[ChangeSignal]) -> Sequence[int]:
-        """Something said that pages have changed; the ids of those of which that is news: it was after their fetch."""
+        """Crawl store port: save change signals; return the ids for which they are later than the last fetch."""
 
     def get_gone_pages(self, ids: Sequence[int]) -> Sequence[KnownPage]:
-        """Those of these URLs whose latest answer was that there is no page, or that it has moved."""
+        """Crawl store port of the coordinator: return those of these URLs that are gone or have moved."""
 
     def get_links(self, id_: int) -> Sequence[str]:
-        """Where a page's links lead, as it was last kept."""
+        """Crawl store port of the coordinator: return the stored links of a page."""
 
     def save_refresh_states(self, rows: Sequence[RefreshState]) -> None:
-        """What is remembered of pages from now on."""
+        """Crawl store port of the coordinator: save the refresh states of pages."""
 
     def delete_refresh_states(self, ids: Sequence[int]) -> None:
-        """Nothing is, from now on."""
+        """Crawl store port of the coordinator: delete the refresh states of pages."""
 
     def count_refresh_states(self) -> int:
-        """Of how many pages something is remembered."""
+        """Crawl store port of the coordinator: count the pages that have a refresh state."""
 
     def get_groups(self) -> Sequence[tuple[str, bytes]]:
-        """Groups of pages by name, in the order in which they were first kept, and what is remembered of each."""
+        """Crawl store port: return the refresh memory of page groups by name, in the order first saved."""
 
     def save_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
-        """What is remembered of groups from now on."""
+        """Crawl store port of the coordinator: save the refresh memory of page groups."""
 
     def delete_groups(self) -> None:
-        """Nothing is, from now on."""
+        """Crawl store port of the coordinator: delete the refresh memory of all page groups."""
 
     def get_discoveries(self, ids: Sequence[int]) -> Mapping[int, Discovery]:
-        """Those of these URLs that were news."""
+        """Crawl store port of the coordinator: return the discoveries among these URLs."""
 
     def save_discoveries(self, finds: Sequence[Discovery]) -> None:
-        """URLs that are news."""
+        """Crawl store port of the coordinator: save URLs that are new on the web as discoveries."""
 
     def save_births(self, said: Sequence[ChangeSignal]) -> None:
-        """What lists say of the dates of URLs that were just found; of those that are no news nothing is kept."""
+        """Crawl store port: save the publication dates that lists give for discoveries; ignore other URLs."""
 
     def get_first_crawls(self) -> Sequence[FirstCrawl]:
-        """How the first crawls of all hosts go."""
+        """Crawl store port of the coordinator: return the state of each host's first crawl."""
 
     def save_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
-        """How some of them go from now on."""
+        """Crawl store port of the coordinator: save the state of some first crawls."""
 
     def get_alert_places(self) -> Sequence[str]:
-        """Hosts and paths at which somebody waits for new pages, each once; ``*`` is everywhere."""
+        """Crawl store port: return the hosts and paths that alerts watch, each once; ``*`` is everywhere."""
 
     def get_value(self, what: str) -> str | None:
-        """A fact about the whole."""
+        """Crawl store port of the coordinator: return a named value of the data folder."""
 
     def set_value(self, what: str, value: str) -> None:
-        """Set it."""
+        """Crawl store port of the coordinator: set a named value of the data folder."""

@@ -1,1 +1,1 @@
-"""How to ask, and what came back? Values in, values out; the requests themselves leave from ``edges/http``."""
+"""Fetch decisions: robots.txt, politeness, credentials, request headers and response bodies; no network here."""

@@ -1,4 +1,4 @@
-"""Which addresses may be asked at all: a page must not lead the crawler into the operator's own network.
+"""The address guard: which IP addresses may be fetched, to keep the crawler out of the operator's own network.
 
 The table is that of the IANA special-purpose registries, kept here because the standard library's changes with its
 version. IPv4 is public unless listed. IPv6 is public only inside 2000::/3, the part that IANA gives out, unless listed;
@@ -48,7 +48,7 @@ _6TO4 = IPv6Network("2002::/16")
 
 
 def is_public(address: str) -> bool:
-    """Whether an address literal belongs to the public network; what cannot be read does not.
+    """Check whether an IP address literal belongs to the public network; what cannot be parsed does not.
 
     >>> [is_public(a) for a in ("93.184.216.34", "127.0.0.1", "10.1.2.3", "::ffff:169.254.169.254", "64:ff9b::a00:1")]
     [True, False, False, False, False]
@@ -74,7 +74,7 @@ def _is_public_6(ip: IPv6Address) -> bool:
 
 
 def _extract_ipv4(ip: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address to which packets for an IPv6 address are sent on, where they are."""
+    """Return the IPv4 address that an IPv6 address (mapped, 6to4, NAT64) carries; None for others."""
     if ip in _MAPPED or ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     if ip in _6TO4:

@@ -1,9 +1,9 @@
-"""What the bytes on the wire stand for: content codings, with limits that hold before memory is spent.
+"""Decode response bodies by their content coding (gzip, deflate, brotli, zstd), with limits against bombs.
 
-A few kilobytes can stand for gigabytes, so a body has two bounds: the size that the caller names, and beyond a modest
-size also a multiple of what was sent. Text shrinks to a fifth or a tenth, a table of zeros to a hundredth; whoever
-sends a two-hundredth of a large page sends no page. Every decoder is fed so that it cannot pass the bound by more than
-one piece.
+A few kilobytes can unpack to gigabytes, so a body has two bounds: the size that the caller names, and beyond a modest
+size also a multiple of what was sent. Text shrinks to a fifth or a tenth, a table of zeros to a hundredth; a server
+that sends a two-hundredth of a large page sends no page. Every decoder is fed so that it cannot pass the bound by more
+than one piece.
 """
 
 import zlib
@@ -28,7 +28,7 @@ _MAX_RATIO = 200
 
 
 class _Brotli(Protocol):
-    """What is used of a brotli decoder."""
+    """The part of a brotli decoder's interface that body decoding uses."""
 
     def process(self, data: bytes, *, output_buffer_limit: int) -> bytes: ...
     def can_accept_more_data(self) -> bool: ...
@@ -36,7 +36,7 @@ class _Brotli(Protocol):
 
 
 def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
-    """The body behind a Content-Encoding, or why there is none.
+    """Decode a response body by its Content-Encoding, or return why that failed.
 
     A body that would grow beyond the limit is not unpacked further; one that ends in the middle is not half taken.
 
@@ -57,7 +57,7 @@ def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
 
 
 def _compute_plausible_bytes(raw: bytes) -> int:
-    """How large an honest body may be that was sent in so few bytes."""
+    """Compute how large an honest response body may be when decoded, by the bytes that were sent."""
     return max(_SMALL_BODY_BYTES, _MAX_RATIO * len(raw))
 
 
@@ -66,13 +66,13 @@ def _decode_gzip(raw: bytes, limit_bytes: int) -> bytes | Failure:
 
 
 def _decode_deflate(raw: bytes, limit_bytes: int) -> bytes | Failure:
-    """With the zlib wrapper, as the standard says, or without, as many servers have always done."""
+    """Decode a deflate body with the zlib wrapper, as the standard says, or without, as many servers do."""
     wrapped = raw.startswith(_GZIP_MAGIC) or (raw[0] & 15 == 8 and int.from_bytes(raw[:2]) % 31 == 0)
     return _decode_zlib(raw, limit_bytes, _GZIP_OR_ZLIB if wrapped else _BARE_DEFLATE)
 
 
 def _decode_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Failure:
-    """All members, one after the other; bytes after the last one are padding, as browsers see it."""
+    """Decode all zlib or gzip members of a body; bytes after the last one are padding, as browsers see it."""
     out = bytearray()
     start = 0
     while start == 0 or raw.startswith(_GZIP_MAGIC, start):
@@ -89,7 +89,7 @@ def _decode_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Fail
 
 
 def _decode_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
-    """One stream; the decoder holds back what it would unpack beyond one piece, until it is asked for more."""
+    """Decode a brotli body of one stream, piece by piece within the limit."""
     decoder = cast("_Brotli", brotli.Decompressor())
     out = bytearray()
     start = 0
@@ -106,7 +106,7 @@ def _decode_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
 
 
 def _decode_zstd(raw: bytes, limit_bytes: int) -> bytes | Failure:
-    """All frames, one after the other.
+    """Decode all zstd frames of a body, one after the other.
 
     The library offers a reader with bounds that does not notice a missing end, and a decoder without bounds that
     does. So the reader measures, keeping nothing, and the decoder unpacks what is known to fit.

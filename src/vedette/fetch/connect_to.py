@@ -1,7 +1,7 @@
-"""Where to connect for a host and port: ``--connect-to HOST:PORT=ADDR:PORT``, with ``*`` for any host or port.
+"""Connection overrides: ``--connect-to HOST:PORT=ADDR:PORT``, with ``*`` for any host or port.
 
-The URL, the Host header and the TLS name stay as they are; only the connection goes elsewhere. So a staging server,
-a tunnel or the made web can stand in for a site. The first rule that fits is used.
+The URL, the Host header and the TLS name stay as they are; only the connection goes elsewhere. So a staging server, a
+tunnel or the synthetic web can replace a site. The first rule that fits is used.
 """
 
 import re
@@ -23,7 +23,7 @@ _NOT_IN_HOST = frozenset("/?#@\\*")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address literal without brackets, and a port."""
+    """The address literal, without brackets, and the port that a connection override leads to."""
 
     address: str
     port: int
@@ -31,14 +31,14 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class ConnectOverride:
-    """One rule: ``host`` is a name, ``*.suffix`` or ``*``; ``port`` None stands for any."""
+    """A connection override: ``host`` is a name, ``*.suffix`` or ``*``; ``port`` None is any."""
 
     host: str
     port: int | None
     to: Endpoint
 
     def matches(self, origin: Origin) -> bool:
-        """Whether this rule is meant for that origin."""
+        """Check whether this connection override applies to an origin."""
         if self.port not in {None, origin.port}:
             return False
         if self.host.startswith("*."):
@@ -47,7 +47,7 @@ class ConnectOverride:
 
 
 def parse_override(text: str) -> ConnectOverride:
-    """What a person types.
+    """Parse a connection override as typed for ``--connect-to``.
 
     >>> parse_override("*.shop.test:80=127.0.0.9:8800")
     ConnectOverride(host='*.shop.test', port=80, to=Endpoint(address='127.0.0.9', port=8800))
@@ -67,12 +67,12 @@ def parse_override(text: str) -> ConnectOverride:
 
 
 def find_endpoint(origin: Origin, detours: Iterable[ConnectOverride]) -> Endpoint | None:
-    """Where the first fitting rule leads, if any fits."""
+    """Return the endpoint of the first connection override that matches an origin, if any."""
     return next((detour.to for detour in detours if detour.matches(origin)), None)
 
 
 def _parse_host(written: str, text: str) -> str:
-    """A host as URLs have it, so that a rule never fails to fit for its spelling."""
+    """Parse the host of a connection override as URLs write it, so that its spelling does not matter."""
     if written == "*":
         return written
     star = "*." if written.startswith("*.") else ""

@@ -1,4 +1,4 @@
-"""With what a site is asked that nobody else may see: keys, cookies, passwords; and who may be sent them.
+"""Credentials of private sites: secret headers (keys, cookies, passwords), and which hosts may get them.
 
 Secrets leave for one place only: the host and port of the site's start URL. Plain http is good enough where the
 operator named the site so, or where the address is private; otherwise a link from https to http would be all it takes
@@ -30,7 +30,7 @@ _MIN_REDACTED = 4
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """Headers that are sent to their site and shown nowhere."""
+    """Credentials of a site: headers that are sent to it and shown nowhere."""
 
     headers: Headers = ()
 
@@ -39,9 +39,9 @@ class Secrets:
 
 
 def parse_secrets(text: str) -> Secrets:
-    r"""The secrets of a text: one header a line, or ``Basic: user:password``; ``#`` begins a line for people.
+    r"""Parse a site's credentials: one header a line, or ``Basic: user:password``; ``#`` begins a comment.
 
-    A mistake is told by the number of its line, since its text may be a secret.
+    An error gives the number of its line only, since its text may be a secret.
 
     >>> parse_secrets("# the wiki\nBasic: Aladdin:open sesame").headers
     (('authorization', 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='),)
@@ -54,7 +54,7 @@ def parse_secrets(text: str) -> Secrets:
 
 
 def select_headers(secrets: Secrets, site: Site, url: str) -> Headers:
-    """What of a site's secrets goes with a request for a URL.
+    """Select the credential headers of a site that may be sent with a request for a URL.
 
     >>> secrets, site = Secrets((("cookie", "k=v"),)), Site("https://example.org/")
     >>> select_headers(secrets, site, "https://example.org/a"), select_headers(secrets, site, "https://www.example.org/")
@@ -66,7 +66,7 @@ def select_headers(secrets: Secrets, site: Site, url: str) -> Headers:
 
 
 def redact(text: str, secret_headers: Headers) -> str:
-    """A text for people without the secrets that a server may have put into it.
+    """Redact credentials that a server may have put into a text for people.
 
     >>> redact("no such user: hunter22", (("authorization", "Bearer hunter22"),))
     'no such user: …'
@@ -98,19 +98,19 @@ def _parse_header(line: str, number: int) -> tuple[str, str]:
 
 
 def _encode_basic(value: str, number: int) -> str:
-    """RFC 7617, with UTF-8."""
+    """Encode ``user:password`` credentials for HTTP Basic authentication (RFC 7617, with UTF-8)."""
     if ":" not in value:
         raise ConfigError(f"line {number} has no password; write Basic: user:password")
     return "Basic " + b64encode(value.encode()).decode("ascii")
 
 
 def _is_same_endpoint(home: Origin, asked: Origin) -> bool:
-    """One host, and one port or on both sides the scheme's own: another port is often another's service."""
+    """Check whether two origins share host and port (or default ports), so that credentials may be sent."""
     own_ports = all(origin.port == _DEFAULT_PORTS.get(origin.scheme) for origin in (home, asked))
     return home.host == asked.host and (home.port == asked.port or own_ports)
 
 
 def _is_private(host: str) -> bool:
-    """Whether a host is an address that is not public; of a name this cannot be known here."""
+    """Check whether a host is an IP address that is not public; for a name this cannot be known here."""
     is_address = host.startswith("[") or host.replace(".", "").isdigit()
     return is_address and not is_public(host.strip("[]"))

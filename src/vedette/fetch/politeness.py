@@ -1,10 +1,10 @@
-"""How long a server is left alone after an answer: the one rule of politeness.
+"""Politeness: how long a host and its address rest after a response, and the hours in which it may be asked.
 
 The gap runs from the end of the previous answer. A host rests for the longest of the operator's delay and its
-robots.txt's crawl-delay; where the operator wants it, also for some times as long as its answer took, since a slow
-server is a busy one. After 429, 503 or no answer it rests at least for a back-off that doubles with each repetition,
-and for what Retry-After says, up to a day. An address rests for the smaller ``address_delay`` whichever of its hosts
-was asked. An answer that was too large did come: it is no sign of strain.
+robots.txt's crawl-delay; where the operator wants it, also for a multiple of the time that its answer took, since a
+slow server is a busy one. After 429, 503 or no answer it rests at least for a back-off that doubles with each
+repetition, and for what Retry-After says, up to a day. An address rests for the smaller ``address_delay`` whichever of
+its hosts was asked. An answer that was too large did come: it is no failure.
 """
 
 import re
@@ -25,7 +25,7 @@ Spans = tuple[tuple[int, int], ...]
 
 
 def parse_hours(text: str) -> Spans:
-    """Spans of a day in seconds from midnight; none where the text is empty.
+    """Parse the hours of the day in which a site may be crawled, as spans in seconds; none for an empty text.
 
     >>> parse_hours("22:00-06:00, 12:30-13:00")
     ((79200, 21600), (45000, 46800))
@@ -43,7 +43,7 @@ def parse_hours(text: str) -> Spans:
 
 
 def find_next_open_s(spans: Spans, now_s: float) -> float:
-    """The first time from now on at which the site may be asked: now itself within its hours, or without any.
+    """Return the next time within a site's crawl hours: now itself if they are open, or without any.
 
     >>> find_next_open_s(parse_hours("22:00-06:00"), 12 * 3600.0) / 3600
     22.0
@@ -66,7 +66,7 @@ MAX_RETRY_AFTER_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class FailureStreak:
-    """How many answers in a row said "too much" or did not come."""
+    """The failure streak of a host: how many answers in a row said "too much" or did not come."""
 
     count: int = 0
 
@@ -76,7 +76,7 @@ NO_FAILURES = FailureStreak()
 
 @dataclass(frozen=True, slots=True)
 class HostDelay:
-    """When the host and its address may be asked again, how strained the host is, and why it waits."""
+    """The politeness delay after a request: when host and address may be asked again, the streak, and why."""
 
     host_ready_s: float
     address_ready_s: float
@@ -94,10 +94,10 @@ def compute_delay(
     latency_factor: float = 0.0,
     speed: float = 1.0,
 ) -> HostDelay:
-    """The rest that follows an answer, or the lack of one.
+    """Compute the politeness delay of a host and its address after a response, or the lack of one.
 
     In fast time (``speed`` world seconds pass in one of ours) an answer takes as long as ever by our clock, so its
-    latency counts in our seconds: else every answer of a fast made web would seem slow.
+    latency counts in our seconds: else every answer of a fast synthetic web would seem slow.
     """
     gap_s, why = max((delay_s, "delay"), (crawl_delay_s or 0.0, "crawl-delay of its robots.txt"))
     strain = FailureStreak(strain.count + 1) if _is_failure(outcome) else NO_FAILURES

@@ -1,4 +1,4 @@
-"""What a request says about itself: who asks, where to complain, and which copy is at hand."""
+"""Build request headers: User-Agent with a contact, Accept headers, and conditional headers for a stored copy."""
 
 from vedette.fetch.body import CODINGS
 from vedette.model import Headers, Purpose
@@ -12,7 +12,7 @@ _ACCEPT: dict[Purpose, str] = {
 
 
 def build_user_agent(version: str, contact: str) -> str:
-    """The User-Agent: product, version, and where the operator can be reached.
+    """Build the User-Agent header: product, version, and where the operator can be reached.
 
     >>> build_user_agent("0.1.0", "ops@example.org")
     'vedette/0.1.0 (+mailto:ops@example.org)'
@@ -23,7 +23,7 @@ def build_user_agent(version: str, contact: str) -> str:
 
 
 def build_conditional_headers(etag: str, last_modified: str) -> Headers:
-    """Ask for an answer only if it differs from the copy with these validators; nothing where there are none.
+    """Build conditional request headers from these validators; none where there are none.
 
     >>> build_conditional_headers('"1"', "")
     (('if-none-match', '"1"'),)
@@ -33,7 +33,7 @@ def build_conditional_headers(etag: str, last_modified: str) -> Headers:
 
 
 def build_headers(purpose: Purpose, agent: str) -> Headers:
-    """The headers of a request for a page or a robots.txt."""
+    """Build the headers of a request for a page or a robots.txt."""
     return (
         ("user-agent", agent),
         ("accept", _ACCEPT[purpose]),

@@ -1,4 +1,4 @@
-"""How long does an answer hold, and when may one ask again? What Cache-Control and Retry-After say, in seconds."""
+"""Parse response headers that hold times: Cache-Control's max-age and Retry-After, in seconds."""
 
 import re
 
@@ -11,7 +11,7 @@ _COUNT = re.compile(r"\s*(\d+)\s*", re.ASCII)
 
 
 def parse_max_age_s(headers: Headers) -> float | None:
-    """The max-age of the Cache-Control headers, the smallest where several disagree.
+    """Parse the max-age of the Cache-Control response headers; the smallest where several disagree.
 
     s-maxage speaks to shared caches, which a crawler is not.
 
@@ -23,7 +23,7 @@ def parse_max_age_s(headers: Headers) -> float | None:
 
 
 def parse_retry_after_s(headers: Headers, now_s: float) -> float:
-    """How many seconds from now Retry-After asks us to wait; 0 where it does not say.
+    """Parse the Retry-After response header into seconds from now; 0 where it does not say.
 
     >>> parse_retry_after_s((("retry-after", "120"),), now_s=0.0)
     120.0

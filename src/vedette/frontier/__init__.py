@@ -1,1 +1,1 @@
-"""Which unseen URL first? The frontier of every host, and the policies that say what a first fetch is worth."""
+"""The frontier: which unseen URL to fetch first, the queues of every host, URL traps, and order policies."""

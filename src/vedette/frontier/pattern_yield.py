@@ -1,4 +1,4 @@
-"""What the fetches of a pattern brought, and what it still owes for them.
+"""The yield of URL patterns: what the fetches of a pattern brought, and its debt for them, to detect traps.
 
 Every fetch is a loan, and what comes back repays it. A page whose main text is as long as is typical for its host pays
 for ``earns`` fetches, a thinner one for less (by the square, so that a paragraph under a full template pays next to
@@ -13,7 +13,7 @@ leads to, a little less with each step; a copy is not, because its original lead
 So a pattern with a rate above 1 / earns is never in debt however large it grows, and one below it gets a bounded number
 of fetches for a bounded debt: a branching process, above or below its critical point.
 
-What is *typical* is the mean number of words of the page on which a word of this host stands (a mean in which long
+What is *typical* is the mean number of words of the page on which a word of this host occurs (a mean in which long
 pages weigh more), bounded above: beyond some length a page is simply rich. A host whose pages are all short is
 measured by its own short pages.
 """
@@ -32,7 +32,7 @@ MAX_FINDERS = 4
 
 @dataclass(frozen=True, slots=True)
 class TrapBudget:
-    """How much may be spent on what has not proved itself; debts are counted in fetches.
+    """The trap budget: how much may be spent on URL patterns not yet proved; debts are counted in fetches.
 
     - ``fetches_per_page``: how many fetches a typical page pays for.
     - ``free_tries``: how often a pattern is tried whatever its host owes, if it lies within ``near_steps`` of a named
@@ -71,14 +71,14 @@ UNLIMITED = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hos
 
 
 def compute_typical_words(squares: float, words: float, budget: TrapBudget) -> float:
-    """The length of the page on which a word stands, from the sums over pages of words squared and of words."""
+    """Compute a host's typical page length in words, from the sums over pages of words squared and of words."""
     first = budget.first_words
     return (squares + first * first) / (words + first)
 
 
 @dataclass(slots=True, eq=False)
 class PatternYield:
-    """The account of one pattern; ``rate`` and what it ``earned`` are as of the last settlement.
+    """The yield account of one URL pattern; ``rate`` and ``earned`` are as of the last settlement.
 
     ``is_counted`` is false where its debts are held by other patterns, too. ``steps`` is how many patterns lie between
     it and a named one, that being a start of the crawl or in a sitemap. ``wasted`` are fetches of copies and of pages
@@ -100,44 +100,44 @@ class PatternYield:
 
     @property
     def debt(self) -> float:
-        """How many fetches, made or under way, are not paid for."""
+        """The debt of a URL pattern: fetches, made or in flight, that its yield has not paid for."""
         owed = self.fetched + self.in_flight - self.earned
         return max(0.0, owed)
 
     @property
     def fresh_share(self) -> float:
-        """Which share of its fetches brought something that nothing else did; none before the first came."""
+        """The share of a URL pattern's fetches that brought something new; 0 before the first."""
         return max(0.0, 1.0 - self.wasted / self.fetched) if self.fetched else 0.0
 
     def mark_named(self) -> None:
-        """The operator, a sitemap or a feed named a URL of it."""
+        """Mark a URL pattern as named by the operator, a sitemap or a feed."""
         self.is_named, self.steps = True, 0
 
     def add_finder(self, finder: PatternKey, steps: int) -> None:
-        """A URL of this pattern was found on a page of another, which is so many steps from a named one."""
+        """Record that a URL of this pattern was found on a page of another, with its steps from a named one."""
         self.steps = min(self.steps, steps + 1)
         if finder not in self.finders and len(self.finders) < MAX_FINDERS:
             self.finders.append(finder)
 
     def add_target(self, target: PatternKey) -> None:
-        """A page of this pattern led to an unseen URL."""
+        """Record that a page of this URL pattern linked to an unseen URL of another."""
         if target in self.targets or len(self.targets) < MAX_TARGETS:
             self.targets[target] = self.targets.get(target, 0) + 1
 
     def settle(self, own: float, lead: float, earns: float) -> None:
-        """Bring up to date what it earned."""
+        """Settle the account of a URL pattern: update its rate and what it earned."""
         self.rate = max(own, lead * self.fresh_share)
         self.earned = earns * self.rate * self.fetched
 
     def to_json(self) -> list[Any]:
-        """A short list; requests under way are nobody's after a restart."""
+        """Encode the yield of a URL pattern as a short JSON list, without requests in flight."""
         targets = [[*place, times] for place, times in self.targets.items()]
         sums = [self.fetched, self.wasted, round(self.squares), self.steps, round(self.rate, 4)]
         return [*sums, targets, [list(place) for place in self.finders]]
 
     @classmethod
     def from_json(cls, kept: list[Any], *, counts: bool) -> "PatternYield":
-        """What ``to_json`` wrote."""
+        """Decode the yield of a URL pattern that ``to_json`` wrote."""
         fetched, barren, squares, steps, rate, targets, finders = kept
         return cls(
             fetched=fetched,
@@ -155,7 +155,7 @@ class PatternYield:
 
 @dataclass(slots=True, eq=False)
 class HostYield:
-    """The account of one host: its patterns, and the sums that say what is typical of its pages.
+    """The yield account of one host: its URL patterns, and the sums that give its typical page length.
 
     ``good`` is how many typical pages its fetches amount to, ``wasted`` how many were copies or missing. ``is_seeded``
     where the operator named it. ``settled_words`` is what was typical when all its patterns were last settled.
@@ -177,20 +177,20 @@ class HostYield:
 
     @property
     def is_tried(self) -> bool:
-        """Whether anything was ever asked of it."""
+        """Whether any URL of this host was ever requested."""
         return bool(self.fetched or self.in_flight)
 
     @property
     def fresh_share(self) -> float:
-        """Which share of its fetches brought something that nothing else did; all before the first came."""
+        """The share of a host's fetches that brought something new; 1 before the first."""
         return 1.0 - self.wasted / max(self.fetched, 1)
 
     def compute_typical(self, budget: TrapBudget) -> float:
-        """How many words a typical page has here."""
+        """Compute how many words a typical page of this host has."""
         return compute_typical_words(self.squares, self.words, budget)
 
     def to_json(self) -> dict[str, Any]:
-        """All that a restart must not forget, as plain values."""
+        """Encode the yield of a host as JSON values, with all that a restart must not forget."""
         sums = [self.fetched, self.wasted, round(self.good, 3), round(self.words), round(self.squares)]
         return {
             "sums": sums,
@@ -201,7 +201,7 @@ class HostYield:
 
     @classmethod
     def from_json(cls, name: str, domain: str, kept: dict[str, Any]) -> "HostYield":
-        """What ``to_json`` wrote."""
+        """Decode the yield of a host that ``to_json`` wrote."""
         fetched, barren, good, words, squares = kept["sums"]
         patterns = {
             pattern: PatternYield.from_json(one, counts=pattern[0] == "/") for pattern, one in kept["patterns"].items()
@@ -221,13 +221,13 @@ class HostYield:
 
 
 class FetchAccount(NamedTuple):
-    """Where a fetch is booked: the pattern of its URL, and that of all URLs with the same parameters."""
+    """The accounts that a fetch is charged to: the URL's pattern, and that of all URLs with the same parameters."""
 
     host: HostYield
     patterns: tuple[PatternYield, ...]
 
     def add_in_flight(self, change: int) -> None:
-        """So many more requests are out."""
+        """Change the number of requests in flight on the accounts of a fetch."""
         host = self.host
         host.in_flight = max(0, host.in_flight + change)
         for pattern in self.patterns:

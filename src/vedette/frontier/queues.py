@@ -1,13 +1,13 @@
-"""The frontier: who may be asked next, and for what. Mercator's back queues, with politeness by host *and* address.
+"""The frontier's queues: which host may be asked next, and for what, polite by host *and* by address (Mercator).
 
-Mercator has two kinds of queues. *Front queues* stand for priorities; from them the next URLs of a host are chosen
-with a bias towards the better ones. They are durable and live where the known URLs do (``edges/url_queues``). *Back
-queues* stand for hosts: each holds a few URLs of one host, which were chosen already, and a heap says which host may
+Mercator has two kinds of queues. *Front queues* are for priorities; from them the next URLs of a host are chosen
+with a bias towards the better ones. They are durable and live where the known URLs do (``adapters/url_store``). *Back
+queues* are for hosts: each holds a few URLs of one host, which were chosen already, and a heap says which host may
 be asked next. These are here.
 
 Each host has one queue, ordered by worth, and is asked for one thing at a time. A heap holds the earliest time at
 which each host may be asked again; its root is the only thing that is ever waited for, so a slow or blocked host
-costs the others nothing. Hosts that share an address stand in line for it: the line is the address's own entry in
+costs the others nothing. Hosts that share an address wait in line for it: the line is the address's own entry in
 the heap.
 
 Invariants (asserted where they could break):
@@ -15,7 +15,7 @@ Invariants (asserted where they could break):
 2. a busy host has exactly one thing out, and at most one host of an address is busy;
 3. a timed host is never taken before its time, nor a host before its address's time.
 
-The frontier knows no clock and no rules: ``ready_s`` values are handed in by whoever knows delays.
+The frontier knows no clock and no rules: ``ready_s`` values are handed in by the caller, who knows delays.
 """
 
 from collections import Counter, deque
@@ -43,7 +43,7 @@ OrderName = Literal["impact", "breadth", "inlinks"]
 
 @dataclass(frozen=True, slots=True)
 class OrderConfig:
-    """An order policy, the range of worth that tells its front queues apart, and how many it chooses one from.
+    """An order policy with the range of worth that its front queues divide, and its sample size.
 
     ``sample`` is 1 where worth does not change while a URL waits: the front queues say all then.
     """
@@ -55,7 +55,7 @@ class OrderConfig:
 
 
 ORDER_POLICIES: dict[OrderName, OrderConfig] = {
-    # Where gains are known they say the queue (``foreseen``); the range is that of breadth first, for all others.
+    # Where gains are known they say the queue (``estimates``); the range is that of breadth first, for all others.
     "impact": OrderConfig(ImpactOrder(), best=0.0, worst=-7.0, sample=1),
     "breadth": OrderConfig(Breadth(), best=0.0, worst=-7.0, sample=1),
     "inlinks": OrderConfig(Inlinks(), best=7.0, worst=0.0, sample=4),
@@ -63,7 +63,7 @@ ORDER_POLICIES: dict[OrderName, OrderConfig] = {
 
 
 def assign_by_worth(worth: Floats, best: float, worst: float) -> Ints:
-    """The front queue of each worth: equal steps from ``best`` to ``worst``, and whatever lies beyond at the ends.
+    """Assign each worth to a front queue of the frontier: equal steps from ``best`` to ``worst``, clipped.
 
     >>> assign_by_worth(np.array([9.0, 1.0, 0.5, 0.0, -3.0]), best=1.0, worst=0.0).tolist()
     [1, 1, 4, 7, 7]
@@ -78,7 +78,7 @@ HostState = Literal["idle", "timed", "in line", "busy"]
 
 @dataclass(slots=True, eq=False)
 class _Address:
-    """An address: free from ``ready_s`` on, unless busy; hosts whose own time has come stand in ``waiting``."""
+    """An IP address in the frontier: free from ``ready_s`` on, unless busy; hosts whose time has come wait for it."""
 
     name: str
     ready_s: float = 0.0
@@ -89,7 +89,7 @@ class _Address:
 
 @dataclass(slots=True, eq=False)
 class _Queue(Generic[Item]):
-    """A host at an address: its things to ask for, best first, and when it may be asked."""
+    """The back queue of a host at an address: its items to fetch, best first, and when it may be asked."""
 
     host: str
     address: _Address
@@ -100,14 +100,14 @@ class _Queue(Generic[Item]):
 
 @dataclass(frozen=True, slots=True)
 class TakenItem(Generic[Item]):
-    """A thing that may be asked for now; the host is busy until ``done`` or ``drop``."""
+    """An item taken from the frontier to be fetched now; its host is busy until ``complete`` or ``drop``."""
 
     host: str
     item: Item
 
 
 class Frontier(Generic[Item]):
-    """All hosts in play.
+    """The frontier: the back queues of all hosts in play, with the time at which each may be asked.
 
     >>> frontier = Frontier[str]()
     >>> frontier.open_host("a.test", "127.0.0.2", ready_s=5.0)
@@ -138,17 +138,17 @@ class Frontier(Generic[Item]):
 
     @property
     def busy(self) -> int:
-        """How many hosts have something out."""
+        """The number of hosts in the frontier with a request out."""
         return self._busy
 
     def open_host(self, host: str, address: str, ready_s: float) -> None:
-        """A host comes into play at an address, and may be asked from ``ready_s`` on."""
+        """Open the back queue of a host at an address; it may be asked from ``ready_s`` on."""
         assert host not in self._queues, f"{host} is open already"
         gate = self._addresses.setdefault(address, _Address(address))
         self._queues[host] = _Queue(host, gate, ready_s)
 
     def add(self, host: str, item: Item, worth: float) -> None:
-        """One more thing to ask an open host for."""
+        """Add an item to fetch to the back queue of an open host."""
         self._size += 1
         queue = self._queues[host]
         heappush(queue.items, (-worth, self._take_number(), item))
@@ -156,7 +156,7 @@ class Frontier(Generic[Item]):
             self._schedule(queue)
 
     def take(self, now_s: float) -> TakenItem[Item] | None:
-        """The best thing of a host whose time, and whose address's time, has come; None if there is none."""
+        """Take the best item of a host that is ready at a ready address; None if there is none."""
         while self._heap and self._heap[0][0] <= now_s:
             entry = heappop(self._heap)[2]
             queue: _Queue[Item] | None
@@ -169,30 +169,30 @@ class Frontier(Generic[Item]):
         return None
 
     def complete(self, host: str, ready_s: float, address_ready_s: float) -> None:
-        """The answer came: when the host, and its address, may be asked again."""
+        """Complete a host's request: set when the host, and its address, may be asked again."""
         queue = self._release(host)
         queue.address.ready_s = max(queue.address.ready_s, address_ready_s)
         queue.ready_s = max(queue.ready_s, ready_s)
         self._reschedule(queue)
 
     def drop(self, taken: TakenItem[Item]) -> None:
-        """Nothing was asked and the thing does not return; the host goes on as if it had not been taken."""
+        """Drop a taken item without a request; the host goes on as if it had not been taken."""
         self._reschedule(self._release(taken.host))
 
     def delay(self, host: str, ready_s: float) -> None:
-        """A host is not to be asked before this time, if that is later than what was known."""
+        """Delay a host in the frontier: do not ask it before this time, if that is later than its own."""
         queue = self._queues[host]
         queue.ready_s = max(queue.ready_s, ready_s)
 
     def clear(self, host: str) -> list[Item]:
-        """Everything that waits for a host, best first; it has nothing left to be asked for then."""
+        """Clear the back queue of a host and return its items, best first."""
         queue = self._queues[host]
         things, queue.items = [heappop(queue.items)[2] for _ in range(len(queue.items))], []
         self._size -= len(things)
         return things
 
     def move(self, host: str, address: str, ready_s: float) -> None:
-        """A host without anything to be asked for has another address from now on; its rest goes with it."""
+        """Move a host with an empty back queue to another address; its rest goes with it."""
         queue = self._queues[host]
         assert not queue.items, f"{host} has things waiting"
         assert queue.state != "busy", f"{host} has something out"
@@ -201,16 +201,16 @@ class Frontier(Generic[Item]):
         self.open_host(host, address, max(ready_s, queue.ready_s))
 
     def peek_next_s(self) -> float | None:
-        """The earliest time at which ``take`` may bring something that it does not bring now."""
+        """Return the earliest time at which ``take`` may return an item that it does not return now."""
         return self._heap[0][0] if self._heap else None
 
     def count_waiting(self, host: str) -> int:
-        """How many things wait for a host."""
+        """Count the items that wait in a host's back queue."""
         queue = self._queues.get(host)
         return len(queue.items) if queue else 0
 
     def count_states(self) -> Counter[HostState]:
-        """How many hosts stand where; for people."""
+        """Count the hosts in each state of the frontier, to show to people."""
         return Counter(queue.state for queue in self._queues.values())
 
     def _take_number(self) -> int:

@@ -1,13 +1,14 @@
-"""Which URLs may be asked for, given what URLs like them have brought: budgets against places without end.
+"""Detect crawler traps: hold URLs back by budgets, given what URLs of the same pattern have brought.
 
 No name of a trap is known here. A calendar, a maze of folders, session ids, sorted copies, mirrors and farms of hosts
-have one thing in common: of many fetches few bring anything new. Each pattern of URLs keeps an account (``yields``) of
-fetches made and text brought. One that pays for itself is never held back. One that does not may owe a little, and all
-patterns of a host together may owe a small share of what the host has brought; new hosts of a registrable domain stand
-under the same rule. What is held back is held back for now: the allowance grows as the host brings good pages.
+have one thing in common: of many fetches few bring anything new. Each pattern of URLs keeps an account
+(``pattern_yield``) of fetches made and text brought. One that pays for itself is never held back. One that does not may
+owe a little, and all patterns of a host together may owe a small share of what the host has brought; new hosts of a
+registrable domain are under the same rule. What is held back is held back for now: the allowance grows as the host
+brings good pages.
 
-The keeper tells what was ``found``, asks for a ``verdict``, and tells what ``went`` out and what ``came`` of it (or
-that nothing did: ``dropped``). Only first fetches count, and only unseen URLs need be told.
+The coordinator adds unseen URLs (``add_url``), asks for a verdict (``judge_url``), and reports requests and what came
+of them (``on_request``, ``on_result``, ``on_dropped``). Only first fetches count.
 """
 
 from dataclasses import dataclass
@@ -37,12 +38,12 @@ MIN_WORDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """It may be asked for."""
+    """A trap verdict: the URL may be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deferral:
-    """Not now: once the host has brought ``good_needed`` good pages in all, or others of its pattern proved better."""
+    """A trap verdict: the URL must wait until its host brought ``good_needed`` good pages, or its pattern improved."""
 
     reason: str
     good_needed: float
@@ -51,7 +52,7 @@ class Deferral:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Never, for the way in which it is spelled."""
+    """A trap verdict: the URL is never fetched, for the way in which it is spelled."""
 
     reason: str
 
@@ -62,7 +63,7 @@ PERMIT = Permit()
 
 @dataclass(frozen=True, slots=True)
 class FetchYield:
-    """What came of a fetch: how many words of main text.
+    """What a fetch brought, for the trap detector: how many words of main text.
 
     A copy is a page whose text was known from another URL, or that names another URL as the one to keep.
     """
@@ -74,30 +75,30 @@ class FetchYield:
 
     @property
     def new_words(self) -> int:
-        """The words that count: none of a copy, an error, a redirect or a page that says that it is not there."""
+        """The words that count for the trap detector: none of a copy, an error, a redirect or a soft 404."""
         return 0 if self.is_copy or self.is_missing or self.status != 200 else self.words
 
     @property
     def is_wasted(self) -> bool:
-        """Whether it brought nothing that others do not; pages with next to no text are alike for want of it."""
+        """Whether the fetch brought nothing new; pages with next to no text do not count as copies."""
         return self.is_missing or (self.is_copy and self.words >= MIN_WORDS)
 
     @property
     def cost(self) -> float:
-        """How much of a fetch is charged: a page that is gone says little about those like it."""
+        """The part of a fetch that is charged to its pattern: a page that is gone says little about similar ones."""
         return 0.25 if self.status >= 400 else 1.0
 
 
 @dataclass(slots=True, eq=False)
 class _Domain:
-    """How many hosts of a registrable domain were tried, and how many of them are poor."""
+    """How many hosts of a registrable domain were tried, and how many are poor, against farms of hosts."""
 
     tried: int = 0
     poor: int = 0
 
 
 class TrapDetector:
-    """The accounts of a crawl.
+    """The trap detector: the accounts of all URL patterns and hosts of a crawl.
 
     >>> traps = TrapDetector()
     >>> traps.add_url("https://example.org/", None)
@@ -114,7 +115,7 @@ class TrapDetector:
     # what is told
 
     def add_url(self, url: str, from_url: str | None, *, is_named: bool = False) -> None:
-        """An unseen URL: a start where no page led to it, ``is_named`` where a sitemap or feed did."""
+        """Add an unseen URL to the trap detector: a start if no page linked to it, ``is_named`` if a sitemap did."""
         name, is_start = get_authority(url), from_url is None and not is_named
         host = self.hosts.get(name) or self._admit_host(name, is_seeded=is_start)
         if host is None:
@@ -128,7 +129,7 @@ class TrapDetector:
             self._add_link(pattern, place, from_url)
 
     def on_request(self, url: str) -> FetchAccount:
-        """A request for it is under way; the account is for whoever tells what ``on_result`` of it."""
+        """Charge a request under way to its URL pattern; return the account for ``on_result``."""
         account = self._open_account(url)
         if not account.host.is_tried:
             self._count_host(account.host)
@@ -136,11 +137,11 @@ class TrapDetector:
         return account
 
     def on_dropped(self, account: FetchAccount) -> None:
-        """Nothing came of a request, for reasons that say nothing about pages like it."""
+        """Cancel a request that ended for reasons that say nothing about its URL pattern."""
         account.add_in_flight(-1)
 
     def on_result(self, account: FetchAccount, brought: FetchYield) -> None:
-        """The answer to a request that ``on_request``."""
+        """Record what a request announced by ``on_request`` brought to its URL pattern."""
         account.add_in_flight(-1)
         host, words = account.host, min(brought.new_words, self.budget.rich_words)
         host.fetched += 1
@@ -162,14 +163,14 @@ class TrapDetector:
     # what is asked
 
     def judge_url(self, url: str) -> Verdict:
-        """Whether a URL may be asked for now; nothing is changed by asking."""
+        """Judge whether a URL may be fetched now or is held back as a trap; changes nothing."""
         refusal = check_shape(url)
         if refusal:
             return Refuse(refusal)
         return self.judge_pattern(get_authority(url), url_to_pattern(url), url)
 
     def judge_pattern(self, name: str, pattern: str, url: str = "") -> Verdict:
-        """The verdict on a URL of a pattern; on any of them, for whoever keeps such URLs together while they wait."""
+        """Judge whether a URL of this pattern, or any of them, may be fetched or is held back as a trap."""
         host = self.hosts.get(name)
         if host is None or not host.is_tried:
             closed = self._check_domain(name, host, pattern)
@@ -192,7 +193,7 @@ class TrapDetector:
         return PERMIT
 
     def _is_paying(self, one: PatternYield) -> bool:
-        """Whether one more fetch that brings what the earlier ones did would still be paid for."""
+        """Check whether one more fetch of a URL pattern, like the earlier ones, would still be paid for."""
         return (
             one.fetched > 0
             and self.budget.fetches_per_page * one.rate * (one.fetched + 1) >= one.fetched + one.in_flight + 1
@@ -207,14 +208,14 @@ class TrapDetector:
         return max(credit, 2.0 * self._compute_patience(host) * host.fresh_share)
 
     def _compute_patience(self, host: HostYield) -> float:
-        """A host that somebody named and that has brought nothing rich yet may be one whose pages are all short."""
+        """Compute the trap patience with a named host without rich pages: its pages may all be short."""
         is_proven = (
             host.good >= self.budget.proven_good and host.compute_typical(self.budget) >= self.budget.first_words
         )
         return self.budget.patience if host.is_seeded and not is_proven else 0.0
 
     def _is_vouched(self, one: PatternYield) -> bool:
-        """Whether it is named, near to what is named, or found where at least half of the fetches are repaid."""
+        """Check whether a URL pattern is named, near a named one, or found where half of the fetches are repaid."""
         if one.steps <= self.budget.near_steps or not one.finders:
             return True
         finders = (found for found in map(self._find_place, one.finders) if found is not None)
@@ -233,7 +234,7 @@ class TrapDetector:
         return Deferral(f"unproven: {owed}; {pattern} waits until more good pages came", host.good + missing, pattern)
 
     def _check_domain(self, name: str, host: HostYield | None, pattern: str) -> Deferral | None:
-        """Why no further host of its registrable domain is tried now, if so."""
+        """Check whether no further host of this registrable domain is tried now, against farms of hosts."""
         if host is not None and host.is_seeded:
             return None
         domain = self._domains.get(host.domain if host else registrable_domain(name))
@@ -248,7 +249,7 @@ class TrapDetector:
     # accounts
 
     def _admit_host(self, name: str, *, is_seeded: bool) -> HostYield | None:
-        """The account of a host; none for those that a domain has too many of, so that a farm costs no memory."""
+        """Open the trap account of a host; None if its domain has too many, so that a farm costs no memory."""
         if not is_seeded and self._check_domain(name, None, ""):
             return None
         return self._create_host(name, is_seeded=is_seeded)
@@ -258,7 +259,7 @@ class TrapDetector:
         return host
 
     def _register_pattern(self, host: HostYield, pattern: str) -> str:
-        """The name under which a pattern is kept, itself or coarser; it is there from now on."""
+        """Register a URL pattern of a host; return the name under which it is kept, itself or coarser."""
         if pattern in host.patterns:
             return pattern
         if len(host.patterns) >= self.budget.max_patterns:
@@ -280,7 +281,7 @@ class TrapDetector:
         return host.patterns.get(place[1]) if host else None
 
     def _open_account(self, url: str) -> FetchAccount:
-        """Where a URL that goes out is booked, whether it was told before or not."""
+        """Open the accounts that the fetch of a URL is charged to, whether the URL was added before or not."""
         name = get_authority(url)
         host = self.hosts.get(name) or self._create_host(name, is_seeded=False)
         return FetchAccount(host, self._collect_patterns(host, self._register_pattern(host, url_to_pattern(url))))
@@ -315,7 +316,7 @@ class TrapDetector:
         domain.poor += host.is_poor
 
     def _update_poor(self, host: HostYield) -> None:
-        """Whether its pages are poor beside those of the whole crawl."""
+        """Update whether a host is poor: its pages bring little beside those of the whole crawl."""
         typical = compute_typical_words(self._squares, self._words, self.budget)
         thin = self.budget.fetches_per_page * host.squares < host.fetched * typical * typical
         is_poor = thin or host.fetched < self.budget.host_proof
@@ -337,7 +338,7 @@ class TrapDetector:
         host.debt = sum(one.debt for one in host.patterns.values() if one.is_counted)
 
     def _settle_finders(self, one: PatternYield) -> None:
-        """Pages that lead here are worth more now, or less."""
+        """Settle the URL patterns whose pages link to this one, after its rate changed."""
         if abs(one.rate - one.announced_rate) <= RATE_STEP:
             return
         one.announced_rate = one.rate
@@ -351,7 +352,10 @@ class TrapDetector:
                     host.debt += finder.debt - before
 
     def _compute_lead(self, one: PatternYield) -> float:
-        """The best rate that each of its pages leads to; where nothing of it was fetched, too little to vouch."""
+        """Compute the best rate of the URL patterns that each page of this one links to.
+
+        Where nothing of it was fetched, that is too little to vouch for it.
+        """
         leads = [
             LEAD_DISCOUNT * target.rate * min(1.0, times / max(one.fetched, 1.0))
             for place, times in one.targets.items()
@@ -362,11 +366,11 @@ class TrapDetector:
     # what is kept
 
     def to_json(self, name: str) -> dict[str, Any]:
-        """The account of a host as plain values."""
+        """Encode the trap account of a host as JSON values."""
         return self.hosts[name].to_json()
 
     def from_json(self, name: str, kept: dict[str, Any]) -> None:
-        """Take up the account of a host where it was left."""
+        """Restore the trap account of a host from JSON values."""
         host = self.hosts[name] = HostYield.from_json(name, registrable_domain(name), kept)
         self._words += host.words
         self._squares += host.squares
@@ -375,7 +379,7 @@ class TrapDetector:
         self._settle_all(host)
 
     def forget(self, name: str) -> None:
-        """A host that is out of play until ``from_json`` brings it back; its domain no longer counts it either."""
+        """Forget the trap account of a host until ``from_json`` restores it; its domain no longer counts it."""
         host = self.hosts.pop(name, None)
         if host is not None and host.is_tried:
             self._words -= host.words
@@ -385,5 +389,5 @@ class TrapDetector:
 
 
 def get_authority(url: str) -> str:
-    """The authority of a URL: a server at another port is another host here, which does no harm."""
+    """Return the authority of a URL, by which the trap detector tells hosts apart, port included."""
     return url.partition("://")[2].partition("/")[0]

@@ -1,4 +1,4 @@
-"""What is known of URLs that were never fetched: the batch that order policies judge."""
+"""Unseen URLs, which were never fetched: the batch that order policies of the frontier judge."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from vedette.policy import Ints
 
 @dataclass(frozen=True, slots=True)
 class UnseenUrls:
-    """Columns of equal length, one row per unseen URL.
+    """A batch of unseen URLs in columns of equal length, one row per URL.
 
     ``depth`` is the number of links from a start URL, ``found`` a running number: smaller was seen earlier.
-    ``inlinks`` is how many pages are known to link to it, as far as somebody counted.
+    ``inlinks`` is how many pages are known to link to it, as far as they were counted.
     """
 
     depth: Ints

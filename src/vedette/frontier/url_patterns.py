@@ -1,8 +1,8 @@
-"""Which URLs of a host are of one kind, by their spelling; and which spellings nobody writes on purpose.
+"""URL patterns: which URLs of a host are of one kind, by their spelling, and which spellings look like traps.
 
-A *pattern* stands for all URLs of a host that a machine seems to write in the same way: ``/product/*#`` for
+A *pattern* is a name for all URLs of a host that a machine seems to write in the same way: ``/product/*#`` for
 ``/product/blue-kettle-731``. What holds for some of them probably holds for the rest, so budgets are kept per pattern.
-The rules look at the shape of a segment only; no name is known to be good or bad.
+The rules use the shape of a segment only; no name is known to be good or bad.
 
 - a segment of digits, of digits with separators (dates, versions) or of long hexadecimal is ``#``;
 - the last segment is ``*``, or ``*#`` if it has digits, and keeps a short file ending;
@@ -37,7 +37,7 @@ _CYCLE = re.compile(r"((?:/[^/]++){1,4})\1{2}(?=/|\Z)")
 
 
 def url_to_pattern(url: str) -> str:
-    """The pattern of an absolute URL on its host; at most a few hundred characters.
+    """Return the URL pattern of an absolute URL on its host; at most a few hundred characters.
 
     >>> url_to_pattern("https://example.org/news/2026/11/15/a-long-night"), url_to_pattern("https://example.org/about.html")
     ('/news/#/#/#/*', '/*.html')
@@ -55,7 +55,7 @@ def _compute_pattern(url: str) -> str:
 
 
 def _extract_path(address: str) -> str:
-    """What follows the first slash after the host."""
+    """Return the path of a URL: what follows the first slash after the host."""
     return address.partition("://")[2].partition("/")[2]
 
 
@@ -78,7 +78,7 @@ def _generalize_path(segments: list[str]) -> str:
 
 
 def _generalize_segment(name: str, place: int) -> str:
-    """What stands for a folder."""
+    """Generalize a folder of a URL path to its place in a URL pattern."""
     if name.isdigit() or _NUMBER.match(name):
         return "#"
     if "%" in name:
@@ -89,7 +89,7 @@ def _generalize_segment(name: str, place: int) -> str:
 
 
 def _generalize_last(name: str) -> str:
-    """What stands for the last segment."""
+    """Generalize the last segment of a URL path to its place in a URL pattern."""
     ending = _ENDING.search(name)
     tail = ""
     if ending:
@@ -98,14 +98,14 @@ def _generalize_last(name: str) -> str:
 
 
 def _join_parameters(query: str) -> str:
-    """The names of parameters, each once; numbers in them are folded, and what goes beyond a few is left out."""
+    """Join the names of URL parameters for a URL pattern, each once, digits folded, at most a few."""
     pieces = query.split("&", MAX_PARAMETERS)
     names = {_DIGITS.sub("#", piece.partition("=")[0][:MAX_NAME_LENGTH]) for piece in pieces}
     return "&".join(sorted(names)[:MAX_NAMES])
 
 
 def to_parameter_pattern(pattern: str) -> str:
-    """The pattern of all URLs with the same parameters, whatever their path; empty where there are none.
+    """Return the pattern of all URLs with the same parameters, whatever their path; empty for none.
 
     >>> to_parameter_pattern("/shop/*?page&sort"), to_parameter_pattern("/shop/*")
     ('?page&sort', '')
@@ -114,7 +114,7 @@ def to_parameter_pattern(pattern: str) -> str:
 
 
 def coarsen(pattern: str) -> str:
-    """A pattern without names: the one to which others are folded where a host has too many.
+    """Coarsen a URL pattern to one without names, for hosts that have too many patterns.
 
     >>> coarsen("/news/sport/#/*?page&sort"), coarsen("/")
     ('/*/*/#/*?', '/')
@@ -124,7 +124,7 @@ def coarsen(pattern: str) -> str:
 
 
 def check_shape(url: str) -> str | None:
-    """Why nobody should ask for a URL that is spelled like this; None for nearly all.
+    """Check the spelling of a URL: why it must be a trap, such as repeated folders; None for nearly all.
 
     >>> check_shape("https://example.org/a/b/a/b/a/b/")
     'the same folders again and again: /a/b'
@@ -152,12 +152,12 @@ def _check_folders(path: str) -> str | None:
 
 
 def _is_numeric(folders: str) -> bool:
-    """Whether folders are numbers only, of which a date or a map tile may have the same one several times."""
+    """Check whether folders of a URL are numbers only, which may repeat in a date or a map tile."""
     return folders.replace("/", "").isdigit()
 
 
 def is_suspicious(url: str) -> bool:
-    """Whether a URL looks more like a trap than most: very long, very deep, a folder twice in a row, many parameters.
+    """Check whether a URL looks like a trap: very long, very deep, a folder twice in a row, or many parameters.
 
     >>> is_suspicious("https://example.org/north/north/"), is_suspicious("https://example.org/2026/11/11/")
     (True, False)

@@ -1,1 +1,1 @@
-"""How is it found again? What of a page is indexed, what a query means, and what speaks for each page that matches."""
+"""Index and query: which page fields are indexed, what a query means, and the features of each matching page."""

@@ -1,11 +1,11 @@
-"""What speaks for each of some hundred pages, as numbers: where a page has the words of a query, and how they stand.
+"""Ranking features: compute where and how closely some hundred pages have the words of a query, as numbers.
 
-A query is a row of *slots*, one for each of its words; a slot has the word and whatever else may stand for it. All
-pages are looked at together. One pass over their words finds the *hits*, the places where a word of a slot stands;
-everything after that is arithmetic on hits, of which there are few. No step goes through pages one by one.
+A query is a row of *slots*, one for each of its words; a slot has the word and its alternatives. All pages are
+processed together. One pass over their words finds the *hits*, the positions where a word of a slot occurs; everything
+after that is arithmetic on the few hits. No step loops over pages.
 
-Most features lie between 0 and 1. What counts slots counts each by how telling its word is (its *idf*), so that a page
-with "consumer lag" and not "the" has nearly all of "the consumer lag".
+Most features lie between 0 and 1. Features that count slots weight each by its word's *idf*, so that a page with
+"consumer lag" and not "the" has nearly all of "the consumer lag".
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Slot(NamedTuple):
-    """One word of a query: the numbers of the words that may stand for it, what each counts, and how telling it is."""
+    """One word of a query: the hashes of its alternatives, the weight of each, and the word's idf."""
 
     numbers: tuple[int, ...]
     weights: tuple[float, ...]
@@ -39,14 +39,14 @@ class Slot(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """The name of a column for programs, and for people."""
+    """The name of a ranking feature column, for programs and for people."""
 
     key: str
     words: str
 
 
 class _Bm25Constants(NamedTuple):
-    """BM25's constants for a field: how soon repetition stops counting, how much length does, and what is usual."""
+    """BM25 constants of a field: term frequency saturation, length normalization, and the usual length."""
 
     k1: float
     b: float
@@ -89,9 +89,9 @@ FEATURES: tuple[Feature, ...] = (
 
 
 class _Hits(NamedTuple):
-    """Where words of slots stand: place in the words of all pages, field (a row per page and field), slots as bits.
+    """Hits of query slots: word position, field (a row per page and field), and slots as a bit mask.
 
-    ``which`` is the row of ``shares``, which says what a hit counts for each slot.
+    ``which`` is the row of ``shares``, the weight of a hit for each slot.
     """
 
     places: Ints
@@ -102,7 +102,7 @@ class _Hits(NamedTuple):
 
 
 def compute_idf(df: int, pages: int) -> float:
-    """How telling a word is that ``df`` of so many pages have.
+    """Compute the idf of a word that ``df`` out of ``pages`` pages have.
 
     >>> round(compute_idf(1, 1000), 2), round(compute_idf(1000, 1000), 4)
     (6.5, 0.0005)
@@ -111,7 +111,7 @@ def compute_idf(df: int, pages: int) -> float:
 
 
 def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
-    """A row for each page, a column for each of ``FEATURES``."""
+    """Compute the ranking features of pages for a query: a row per page, a column for each of ``FEATURES``."""
     pages, fields = len(forward.lengths), len(TEXT_FIELDS)
     slots = slots[:MAX_SLOTS]
     if not pages or not slots:
@@ -143,9 +143,9 @@ def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
 
 
 def _find_hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot]) -> _Hits:
-    """All hits, in the order of the words.
+    """Find all hits of the query's slots in the pages' words, in word order.
 
-    A table of the low bits throws nearly all other words out at once, and what is left is looked up.
+    A table of the low bits discards nearly all other words at once, and the rest is looked up.
     """
     known = np.array(sorted({number for slot in slots for number in slot.numbers}), np.uint32)
     low = np.zeros(1 << TABLE_BITS, np.bool_)
@@ -169,13 +169,13 @@ def _find_hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot
 
 
 def _count_slots(hits: _Hits, rows: int, slots: int) -> Floats:
-    """How often each slot stands in each field, each time by what the word counts for it."""
+    """Count how often each query slot occurs in each field, weighted by the alternative that matched."""
     each = [np.bincount(hits.rows, hits.shares[hits.which, slot], rows) for slot in range(slots)]
     return np.column_stack(each)
 
 
 def _bm25(counts: Floats, lengths: Ints, shares: Floats) -> Floats:
-    """Robertson and Zaragoza's BM25 of each field, over the sum of the slots' idf."""
+    """Compute Robertson and Zaragoza's BM25 of each field, divided by the sum of the slots' idf."""
     k1, b, usual = np.array([_FIELDS[field] for field in TEXT_FIELDS]).T
     slowed = k1 * (1 - b + b * lengths / usual)
     scored: Floats = (counts * (k1 + 1)[:, None] / (counts + slowed[:, :, None] + 1e-9)) @ shares
@@ -183,14 +183,14 @@ def _bm25(counts: Floats, lengths: Ints, shares: Floats) -> Floats:
 
 
 class _Runs(NamedTuple):
-    """How often each field has all slots in order next to each other, and each pair of neighbouring slots."""
+    """How often each field has all query slots in order next to each other, and each pair of adjacent slots."""
 
     whole: Floats
     pairs: Floats
 
 
 def _find_runs(hits: _Hits, rows: int, slots: int) -> _Runs:
-    """Bit s of ``going`` says that a run of slots ends at this hit, with slot s, and is as long as the round says."""
+    """Count runs of query slots in order: bit s of ``going`` marks a run that ends at this hit with slot s."""
     joined = np.zeros(len(hits.places), np.bool_)
     joined[1:] = (np.diff(hits.places) == 1) & (np.diff(hits.rows) == 0)
     going = hits.masks
@@ -206,23 +206,23 @@ def _find_runs(hits: _Hits, rows: int, slots: int) -> _Runs:
 
 
 def _count_with_bit(rows_of: Ints, masks: Masks, bit: int, rows: int) -> Floats:
-    """How many hits of each row have this bit."""
+    """Count the hits of each row that have this bit set."""
     return np.bincount(rows_of[(masks >> np.uint64(bit)) & np.uint64(1) > 0], minlength=rows).astype(np.float64)
 
 
 def _pair_shares(shares: Floats) -> Floats:
-    """How much each pair of neighbouring slots tells of all pairs."""
+    """Compute each adjacent slot pair's share of the idf of all pairs."""
     both = shares[1:] + shares[:-1]
     return both / both.sum() if both.sum() > 0 else both
 
 
 def _select_ordered(values: Floats) -> Floats:
-    """The columns of the fields in which order is looked at."""
+    """Select the columns of the fields in which word order is a ranking feature."""
     return values[:, [TEXT_FIELDS.index(field) for field in _ORDERED]]
 
 
 def _compute_exactness(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints, shares: Floats) -> tuple[Floats, ...]:
-    """How much of the title the query is, whether it is all of it, and how much of the text of links it is."""
+    """Compute how much of the title and link text the query covers, and whether it is the whole title."""
     pages, fields = lengths.shape
     title, anchors = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("anchors")
     each = np.bincount(hits.rows, minlength=pages * fields).reshape(pages, fields)
@@ -234,10 +234,10 @@ def _compute_exactness(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints,
 
 
 def _compute_nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tuple[Floats, Floats]:
-    """The words of the shortest stretch of the body that has all slots, inverted; and the share of pairs that are near.
+    """Compute the inverse length of the shortest body span with all slots, and the share of near slot pairs.
 
-    ``last`` has for each hit where each slot stood last, itself included. What stood before the start of the body
-    belongs to another field and is nowhere.
+    ``last`` has for each hit where each slot occurred last, itself included. Anything before the start of the body
+    belongs to another field and is ignored.
     """
     wanted = np.flatnonzero(told >= MIN_IDF_SHARE * told.max())
     bits = np.left_shift(np.uint64(1), wanted.astype(np.uint64))
@@ -256,7 +256,7 @@ def _compute_nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tu
 
 
 def _near_pairs(has: Bools, last: Ints, since: Ints, owners: Ints, pages: int) -> Floats:
-    """The share of neighbouring slots that stand within some words of each other, in any order."""
+    """Compute the share of adjacent query slots that occur within a few words of each other, in any order."""
     slots = has.shape[1]
     if slots == 1:
         return np.minimum(np.bincount(owners, minlength=pages), 1.0)
@@ -270,7 +270,7 @@ def _near_pairs(has: Bools, last: Ints, since: Ints, owners: Ints, pages: int) -
 
 
 def _compute_earliness(hits: _Hits, starts: Ints, pages: int, shares: Floats) -> Floats:
-    """How early each slot stands in the body first."""
+    """Compute how early each query slot first occurs in the body."""
     in_body = hits.rows % len(TEXT_FIELDS) == _BODY
     places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
     owners, offsets = rows // len(TEXT_FIELDS), places - starts[rows]

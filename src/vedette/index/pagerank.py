@@ -1,14 +1,14 @@
-"""How important is a page, going by who links to it? PageRank over the crawled graph.
+"""PageRank: compute the importance of pages and hosts from the links of the crawled graph.
 
-A reader follows links at random, and with probability ``1 - d`` jumps to any page instead; the importance of a page is
-the share of time spent there:
+A random surfer follows links, and with probability ``1 - d`` jumps to any page instead; the importance of a page is the
+share of time spent there:
 
     r(p) = (1 - d) / n + d * (sum over links q -> p of r(q) * w(q, p) / w(q)  +  D / n)
 
 with ``n`` pages, ``d`` the damping, ``w(q, p)`` the weight of a link, ``w(q)`` the sum of weights of all links of
-``q``, and ``D`` the importance of all pages without links, from which the reader jumps to any page. A link counts
-once however often a page repeats it, and a page's link to itself counts nothing. A link within one host weighs less
-than one from outside (``within_host``), since nobody vouches by it for anything but his own navigation.
+``q``, and ``D`` the importance of all pages without links, from which the surfer jumps to any page. A link counts once
+however often a page repeats it, and a page's link to itself counts nothing. A link within one host weighs less than one
+from outside (``within_host``), since it endorses nothing but the site's own navigation.
 
 Reference: L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank citation ranking: bringing order to the web",
 Stanford InfoLab, 1999.
@@ -39,7 +39,7 @@ def page_importance(
     within_host: float = WITHIN_HOST,
     rounds: int = MAX_ROUNDS,
 ) -> Floats:
-    """The importance of each page 0 .. pages - 1; it sums to 1.
+    """Compute the PageRank of each page 0 .. pages - 1; it sums to 1.
 
     Links go from ``sources`` to ``targets``; one with an end that is no page (-1, say) is left out. ``hosts`` has the
     host of each page; without it all links weigh the same. Rounds end when all pages together move by less than 1e-9,
@@ -68,7 +68,7 @@ def page_importance(
 
 
 def host_importance(importance: Floats, hosts: Ints) -> Floats:
-    """The importance of each host 0 .. max(hosts): log(1 + n * sum of its pages'), for n pages in all.
+    """Compute the importance of each host from its pages' PageRank: log(1 + n * sum), for n pages in all.
 
     A host as important as one average page has log 2; the logarithm keeps one giant from dwarfing the rest.
 
@@ -79,7 +79,7 @@ def host_importance(importance: Floats, hosts: Ints) -> Floats:
 
 
 def percentiles(values: Floats) -> Floats:
-    """Each value as its place among all: 0 for the smallest, 1 for the largest; equal values share their mean place.
+    """Convert values to percentiles: 0 for the smallest, 1 for the largest; ties share their mean rank.
 
     >>> percentiles(np.array([7.0, 3.0, 3.0, 100.0, 5.0])).tolist()
     [0.75, 0.125, 0.125, 1.0, 0.5]
@@ -95,7 +95,7 @@ def percentiles(values: Floats) -> Floats:
 
 
 def _deduplicate_links(sources: Ints, targets: Ints, pages: int) -> tuple[Ints, Ints]:
-    """Links between two different pages, each once, in the order of their sources and then of their targets."""
+    """Deduplicate links and drop self-links; sort them by source and then by target."""
     fits = (sources >= 0) & (sources < pages) & (targets >= 0) & (targets < pages) & (sources != targets)
     pairs = sources[fits].astype(np.int64) * pages + targets[fits]
     pairs.sort()

@@ -1,8 +1,8 @@
-"""Which piece of a page's text to show for a query, and what in it to highlight.
+"""Choose the snippet of a page's text to show for a query, and the words in it to highlight.
 
-Words match as everywhere else (``vedette.text``): whole, and folded. The best piece has the most different words of
-the query; among such pieces, the one where they stand closest together; among those, the first. It begins at a sentence
-if one begins near enough, else at a word. Everything is done on arrays of the words' numbers and places, once over the
+Words match as everywhere else (``vedette.text``): whole, and folded. The best snippet has the most different words of
+the query; among such snippets, the one where they are closest together; among those, the first. It begins at a sentence
+if one begins near enough, else at a word. Everything is done on arrays of word numbers and positions, once over the
 text.
 """
 
@@ -35,14 +35,14 @@ _BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # nothing be
 
 
 class Snippet(NamedTuple):
-    """A piece of text, and which parts of it to highlight: pairs of start and end, in order and apart."""
+    """A snippet of text, and the parts of it to highlight: pairs of start and end, ordered and disjoint."""
 
     text: str = ""
     marks: tuple[tuple[int, int], ...] = ()
 
 
 class _Hits(NamedTuple):
-    """Where words of the query stand in a text, and which slot of the query each fills."""
+    """Where words of the query occur in a text, and which query slot each fills."""
 
     starts: Ints
     ends: Ints
@@ -50,9 +50,9 @@ class _Hits(NamedTuple):
 
 
 def tidy_text(text: str) -> tuple[str, bool]:
-    """A text with one space or line end for all white space in a row; and whether it is plain.
+    """Collapse runs of white space in a text; also return whether the text is plain ASCII.
 
-    In a plain text all letters are ASCII, and nothing else is part of a word: its words are there as they are.
+    In a plain text all letters are ASCII, and nothing else is part of a word, so its words can be searched as they are.
 
     >>> tidy_text("As  it   is"), tidy_text("naïve")
     (('As it is', True), ('naïve', False))
@@ -62,10 +62,10 @@ def tidy_text(text: str) -> tuple[str, bool]:
 
 
 def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, is_plain: bool | None = None) -> Snippet:
-    """The best piece of a text, of so many characters at most.
+    """Return the best snippet of a text for a query, at most ``most`` characters long.
 
     ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
-    what ``tidy_text`` said of the text, where it is known to be tidy.
+    what ``tidy_text`` returned for the text, where it is known to be tidy.
 
     >>> piece = snippet_of("Gulls nest here. Many birds eat fish, as Gulls do.", [["gulls"], ["fish", "crab"]], 40)
     >>> piece.text, [piece.text[start:end] for start, end in piece.marks]
@@ -85,7 +85,7 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, i
 
 
 def _scan_text(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
-    """The beginning of a text if that has anything of what is wanted, else all of it; and what is found there."""
+    """Find the query's words in the beginning of a text, or in all of it if the beginning has none."""
     if len(text) > FIRST_SCAN_CHARACTERS:
         beginning, hits = _find_hits(text[:FIRST_SCAN_CHARACTERS], wanted, is_plain=is_plain)
         if len(hits.slots):
@@ -94,7 +94,7 @@ def _scan_text(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | N
 
 
 def highlight_words(text: str, wanted: Sequence[Sequence[str]]) -> Snippet:
-    """A whole text, such as a title, with the words of the query marked.
+    """Highlight the words of the query in a whole text, such as a title.
 
     >>> highlight_words("Der Große\u00a0 Bär", [["grosse"], ["bar", "baren"]])
     Snippet(text='Der Große Bär', marks=((4, 9), (10, 13)))
@@ -104,7 +104,7 @@ def highlight_words(text: str, wanted: Sequence[Sequence[str]]) -> Snippet:
 
 
 def _normalize_space(text: str) -> str:
-    """The text with one space or line end for all white space in a row; halves of characters become signs."""
+    """Normalize white space in a snippet's text to one space or line end; lone surrogates are replaced."""
     if text.isascii() and not any(blank in text for blank in _UNTIDY):
         return text.strip()
     text = text.replace(" \n", "\n")  # the first of a row is kept, and line ends say more than spaces
@@ -119,7 +119,7 @@ def _normalize_space(text: str) -> str:
 
 
 class _QueryNumbers(NamedTuple):
-    """The numbers of the words that are wanted, in rising order, and the slot that each fills."""
+    """The hashes of the query's words, ascending, and the query slot that each fills."""
 
     numbers: WordHashes
     slots: Ints
@@ -127,7 +127,7 @@ class _QueryNumbers(NamedTuple):
 
 @lru_cache(maxsize=16)  # one query makes many snippets
 def _compile_query(wanted: tuple[tuple[str, ...], ...]) -> _QueryNumbers:
-    """A word that fills two slots fills the first."""
+    """Compile the query's words into sorted hashes; a word that fills two slots fills the first."""
     slots: dict[int, int] = {}
     for slot, words in enumerate(wanted[:MAX_SLOTS]):
         for number in hash_words(" ".join(words).encode("utf-8", "replace")).tolist():
@@ -137,7 +137,7 @@ def _compile_query(wanted: tuple[tuple[str, ...], ...]) -> _QueryNumbers:
 
 
 def _find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
-    """The text, tidied and perhaps spelt another way, and where the query's words stand in it."""
+    """Find the query's words in a text; return the tidied text, perhaps normalized, and the hits."""
     if is_plain is None:
         text, is_plain = tidy_text(text)
     if is_plain and not any(word in _NAMES for words in wanted for word in words):
@@ -165,7 +165,7 @@ def _is_foreign_letter(character: str) -> bool:
 
 
 def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
-    """The same in a plain text, where looking for each word is far quicker than cutting into words."""
+    """Find the query's words in a plain ASCII text, where searching each word is far faster than tokenizing."""
     lower = text.lower()
     found: dict[tuple[int, int], int] = {}
     for slot, words in enumerate(wanted[:MAX_SLOTS]):
@@ -177,7 +177,7 @@ def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
 
 
 def _find_word(text: str, word: str) -> Iterator[tuple[int, int]]:
-    """Where a word stands by itself, for the first few hundred times."""
+    """Yield where a word occurs as a whole word in a text, for the first few hundred times."""
     start = text.find(word) if word else -1
     for _ in range(MAX_PLACES):
         if start < 0:
@@ -189,7 +189,7 @@ def _find_word(text: str, word: str) -> Iterator[tuple[int, int]]:
 
 
 def _choose_span(hits: _Hits, room: int) -> tuple[int, int]:
-    """Where the words begin and end that the piece is about."""
+    """Choose the span of query hits that the snippet should show."""
     starts, ends, slots = (column[:MAX_HITS] for column in hits)
     if not len(starts):
         return 0, 0
@@ -204,7 +204,7 @@ def _choose_span(hits: _Hits, room: int) -> tuple[int, int]:
 
 
 def _choose_start(text: str, first: int, last: int, most: int) -> int:
-    """Where the piece begins: at a sentence, else at a word, so that what it is about has room behind."""
+    """Choose where the snippet begins: at a sentence, else at a word, so that the hits fit behind it."""
     room = most - 2 * len(ELLIPSIS)
     if last <= room * 2 // 3:
         return 0
@@ -218,7 +218,7 @@ def _choose_start(text: str, first: int, last: int, most: int) -> int:
 
 
 def _choose_end(text: str, start: int, last: int, most: int) -> int:
-    """Where the piece ends: with the text, else between words."""
+    """Choose where the snippet ends: at the end of the text, else between words."""
     if len(text) - start <= most:
         return len(text)
     end = start + most - len(ELLIPSIS)
@@ -227,7 +227,7 @@ def _choose_end(text: str, start: int, last: int, most: int) -> int:
 
 
 def _merge_marks(hits: _Hits, start: int, end: int, shift: int) -> tuple[tuple[int, int], ...]:
-    """The hits that lie in a piece, as ranges of what is shown; ranges that touch are one."""
+    """Convert the hits inside a snippet to highlight ranges; ranges that touch are merged."""
     inside = (hits.starts >= start) & (hits.ends <= end)
     marks: list[tuple[int, int]] = []
     for first, last in zip(hits.starts[inside].tolist(), hits.ends[inside].tolist(), strict=True):

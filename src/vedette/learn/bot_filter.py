@@ -1,10 +1,10 @@
-"""Why a search or an event is not counted as a person's: programs, guesses of browsers, paces that no person keeps.
+"""Bot filter: why a search or event does not count as a person's (programs, prefetches, inhuman rates).
 
-What is doubted is kept with its reason and counted nowhere. Only two things are believed: what a program says of
+Filtered requests are stored with their reason and counted nowhere. Only two signals are used: what a program says about
 itself, and what no person can do. So a program that pretends to be a browser and keeps a person's pace is counted;
-whoever wants to steer a search engine can. That is why no single visitor should count for much.
+anyone who wants to steer a search engine can. That is why no single visitor should count for much.
 
-Useful for: counts of searches and clicks that are mostly people's. Not useful for: keeping anybody out.
+Useful for: counts of searches and clicks that are mostly from people. Not useful for: keeping anybody out.
 """
 
 import re
@@ -45,7 +45,7 @@ _PREFETCH_HEADERS = (
 
 
 def check_request(user_agent: str, headers: Mapping[str, str]) -> str:
-    """Why a request is not a person's; empty where nothing speaks against it. Names of headers in lower case.
+    """Check whether a request comes from a bot; return the filter reason or "". Header names are lower case.
 
     >>> check_request("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", {})
     ''
@@ -64,7 +64,7 @@ def check_request(user_agent: str, headers: Mapping[str, str]) -> str:
 
 
 def check_event(kind: EventKind, after_s: float) -> str:
-    """Why an event so many seconds of wall time after its slate is not counted; empty where it is.
+    """Check whether an event ``after_s`` seconds after its slate is a bot's; return the filter reason or "".
 
     >>> [check_event("click", after_s) for after_s in (0.05, 4.0, 100_000.0)]
     ['too quick', '', 'too late']
@@ -79,9 +79,9 @@ def check_event(kind: EventKind, after_s: float) -> str:
 
 
 def check_hourly_rate(searches: int, clicks: int) -> str:
-    """Why one more search or click of a mark is not counted, by how many of each it had in the same hour, that one too.
+    """Check a visitor's searches and clicks in the same hour; return the filter reason for one more, or "".
 
-    For whoever keeps these counts. In both, an hour is one of world time.
+    The caller keeps these counts. In both, an hour is one of world time.
 
     >>> check_hourly_rate(MAX_SEARCHES_PER_HOUR, 12)
     ''
@@ -94,7 +94,7 @@ def check_hourly_rate(searches: int, clicks: int) -> str:
 
 
 class _Level(NamedTuple):
-    """How many of a kind were told of late, as of a moment: each minute takes away as many as are allowed in one."""
+    """A leaky-bucket level of recent events: each minute drains as many as the limit allows."""
 
     many: float
     at_s: float
@@ -102,10 +102,10 @@ class _Level(NamedTuple):
 
 @dataclass(slots=True)
 class RateMeter:
-    """How quickly each visitor goes on; bounded, as those who were not seen for longest are forgotten.
+    """Meter the search and click rate of each visitor for the bot filter; the least recent are forgotten.
 
-    A level falls by the limit each minute, so whoever stays below is never doubted, and whoever was above is after a
-    while. Seconds are those of the wall, as people live by them.
+    A level falls by the limit each minute, so a visitor who stays below is never filtered, and one who was above
+    recovers after a while. Seconds are wall time, as people live by them.
 
     >>> pace = RateMeter()
     >>> [pace.count("ab", "search", 5.0) for _ in range(61)][59:]
@@ -118,7 +118,7 @@ class RateMeter:
     _levels: dict[tuple[str, RateKind], _Level] = field(default_factory=dict)
 
     def count(self, visitor: str, kind: RateKind, at_s: float) -> str:
-        """Count one more, and say why it is not a person's; empty where it is."""
+        """Count one more event of a visitor; return the bot filter reason, or "" for a person."""
         most = MAX_PER_MINUTE[kind]
         before = self._levels.pop((visitor, kind), _Level(0.0, at_s))
         rested = max(at_s - before.at_s, 0.0) / MINUTE_S * most

@@ -1,17 +1,17 @@
-"""Counts that fade, of as many names as there is room for, at two speeds at once.
+"""Decaying counts of many names in bounded memory, with a slow and a quick half-life at once.
 
-A search of age *a* counts 2^(-a / half-life). Weights are kept as of a *reference* moment, not as of now: then a new
+A search of age *a* counts 2^(-a / half-life). Weights are stored as of a *reference* moment, not as of now: then a new
 search only adds to its own name, nothing else is touched as time goes by, and searches may come in any order (forward
-decay: Cormode, Shkapenyuk, Srivastava, Xu, 2009). The reference moves on before numbers become too large to hold.
+decay: Cormode, Shkapenyuk, Srivastava, Xu, 2009). The reference moves on before numbers become too large.
 
-Room is bounded by the Space-Saving rule (Metwally, Agrawal, El Abbadi, 2005), which works on fading weights as it
-does on counts. When there are too many names, the lightest go, and the heaviest of those that went sets the *floor*. A
-name that comes (or comes back) later may have lost as much as that, so the floor at its coming counts for it when the
-lightest are chosen, but never in what is told of it. With room for *k* names and a total weight of *W*,
+Memory is bounded by the Space-Saving rule (Metwally, Agrawal, El Abbadi, 2005), which works on decaying weights as it
+does on counts. When there are too many names, the lightest are dropped, and the heaviest of those sets the *floor*. A
+name that is added (or comes back) later may have lost as much as that, so the floor at that time counts for it when the
+lightest are chosen, but never in its reported weight. With room for *k* names and a total weight of *W*,
 
-    told weight <= true weight <= told weight + floor,    floor <= W / (k + 1).
+    reported weight <= true weight <= reported weight + floor,    floor <= W / (k + 1).
 
-A name that was never dropped is told exactly. The same holds for the quick weights, as each is below its slow one.
+A name that was never dropped is reported exactly. The same holds for the quick weights, as each is below its slow one.
 """
 
 from array import array
@@ -30,9 +30,9 @@ MAX_HALF_LIVES = 200.0  # between turns of the reference: 2^200 squared, times m
 
 @dataclass(slots=True)
 class ForwardDecay:
-    """How weights fade: slowly and quickly, as of one reference moment.
+    """Forward decay of weights, slow and quick, as of one reference moment.
 
-    Time does not run back: a moment before the latest search is taken for that of the latest search.
+    Time does not run back: a moment before the latest search is treated as that of the latest search.
 
     >>> fading = ForwardDecay(slow_s=100.0, quick_s=10.0)
     >>> fading.rebase(1000.0)
@@ -53,28 +53,28 @@ class ForwardDecay:
         assert 0.0 < self.quick_s < self.slow_s, "the quick half-life is the shorter one"
 
     def needs_rebase(self, at_s: float) -> bool:
-        """Whether the reference must move on before a search of this moment can be weighed."""
+        """Check whether the decay reference must move before a search of this moment can be weighted."""
         return at_s - self.reference_s > MAX_HALF_LIVES * self.quick_s
 
     def weights(self, at_s: float) -> tuple[float, float]:
-        """What a search of this moment weighs, slowly and quickly, as of the reference."""
+        """Return the slow and quick weights of a search of this moment, as of the decay reference."""
         ahead_s = at_s - self.reference_s
         return 2.0 ** (ahead_s / self.slow_s), 2.0 ** (ahead_s / self.quick_s)
 
     def factors(self, now_s: float) -> tuple[float, float]:
-        """By what weights as of the reference are multiplied to be those of this moment; at most 1."""
+        """Return the factors that convert weights from the decay reference to this moment; at most 1."""
         ahead_s = max(now_s, self.latest_s) - self.reference_s
         return 2.0 ** (-ahead_s / self.slow_s), 2.0 ** (-ahead_s / self.quick_s)
 
     def rebase(self, at_s: float) -> tuple[float, float]:
-        """Make this moment the reference; by what all weights that are kept must be multiplied."""
+        """Make this moment the decay reference; return the factors to multiply all stored weights by."""
         ahead_s = at_s - self.reference_s
         self.reference_s = at_s
         return 2.0 ** (-ahead_s / self.slow_s), 2.0 ** (-ahead_s / self.quick_s)
 
 
 class TallySnapshot(NamedTuple):
-    """All names with their weights as of the reference, in the order in which they came."""
+    """Snapshot of a tally: all names with their weights as of the decay reference, in order of arrival."""
 
     names: Sequence[str]
     slow: Numbers
@@ -82,7 +82,7 @@ class TallySnapshot(NamedTuple):
 
 
 class SpaceSavingTally:
-    """Names and their weights as of the reference that whoever weighs them keeps.
+    """Space-Saving tally of names and their decaying weights, as of the reference that the owner keeps.
 
     >>> tally = SpaceSavingTally(most=2)
     >>> for name, weight in (("a", 5.0), ("b", 1.0), ("c", 2.0)):
@@ -103,7 +103,7 @@ class SpaceSavingTally:
         return len(self._slots)
 
     def add(self, name: str, slow: float, quick: float) -> None:
-        """Add to a name's weights."""
+        """Add to a name's slow and quick weights in the tally."""
         slot = self._slots.get(name)
         if slot is not None:
             self._slow[slot] += slow
@@ -117,16 +117,16 @@ class SpaceSavingTally:
             self._drop_lightest()
 
     def slow_weight(self, name: str) -> float:
-        """The slow weight of a name; 0 where it is not held."""
+        """Return the slow weight of a name in the tally; 0 where it is not held."""
         slot = self._slots.get(name)
         return 0.0 if slot is None else self._slow[slot]
 
     def snapshot(self) -> TallySnapshot:
-        """All that is held, copied."""
+        """Return a copy of all names and weights in the tally."""
         return TallySnapshot(list(self._slots), np.array(self._slow, np.float64), np.array(self._quick, np.float64))
 
     def scale(self, slow: float, quick: float) -> None:
-        """Multiply all weights, as the reference turned."""
+        """Multiply all weights in the tally, after the decay reference moved."""
         self._slow = _to_array(np.array(self._slow, np.float64) * slow)
         self._quick = _to_array(np.array(self._quick, np.float64) * quick)
         self._floors = _to_array(np.array(self._floors, np.float64) * slow)

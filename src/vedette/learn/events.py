@@ -1,9 +1,9 @@
-"""What is written down of each search: which results were shown for what reasons, and what people did with them.
+"""Search and click events as they are logged: results shown with their reasons, and what users did with them.
 
-These records are what later learning rests on. So they hold what ranking knew (features, scores) and how likely each
-result was to stand where it stood (propensity), and nothing of who asked but a mark that means nothing the next day.
+Later learning rests on these records. So they hold what ranking knew (features, scores) and the probability of each
+result's place (propensity), and nothing about the user but a visitor hash that means nothing the next day.
 
-A record is one line of JSON: servers append lines to files of their own, one process folds them together.
+A record is one line of JSON: servers append lines to files of their own, one process merges them.
 """
 
 import json
@@ -22,10 +22,10 @@ _ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class ShownResult(NamedTuple):
-    """A result as it was shown: its page, its place (counted from 1), and what spoke for it.
+    """A result as shown in a logged search: its page, its place (counted from 1), and its features.
 
     ``features`` are pairs of a feature's name and its value; those that counted nothing are left out. Where something
-    else than these put it there, ``reason`` says so in the words that were shown: pinned, or moved down.
+    other than these put it there, ``reason`` says so in the words that were shown: pinned, or moved down.
     """
 
     page: int
@@ -37,12 +37,12 @@ class ShownResult(NamedTuple):
 
 
 class SearchEvent(NamedTuple):
-    """A search and what it showed.
+    """A logged search and the results it showed.
 
     ``id`` is 32 hexadecimal digits. ``at_s`` is world time. ``query`` is what was typed, ``words`` its words in the
-    form in which queries are counted together. ``filters`` is what was chosen beside it, as JSON. ``policy`` names what
-    ranked. ``visitor`` is a mark that is good for one day. ``filter_reason`` says why the search is not counted as a
-    person's; empty where it is.
+    form in which queries are counted together. ``filters`` are the filters chosen beside it, as JSON. ``policy`` names
+    the ranking policy. ``visitor`` is a visitor hash that is good for one day. ``filter_reason`` says why the search is
+    not counted as a person's; empty where it is.
     """
 
     id: str
@@ -61,10 +61,10 @@ class SearchEvent(NamedTuple):
 
 
 class ClickEvent(NamedTuple):
-    """That somebody saw a slate (``view``; ``page`` is 0) or opened one of its results (``click``).
+    """A logged event: a user saw a slate (``view``; ``page`` is 0) or opened one of its results (``click``).
 
-    ``after_s`` is how many seconds of wall time after the slate was made. The same event is counted once, however
-    often it is told.
+    ``after_s`` is the wall time in seconds after the slate was made. The same event is counted once, however often it
+    is reported.
     """
 
     slate: str
@@ -80,7 +80,7 @@ LoggedEvent = SearchEvent | ClickEvent
 
 
 def encode_event(record: LoggedEvent) -> bytes:
-    r"""The line that keeps a record.
+    r"""Encode a search or click event as a line of JSON.
 
     >>> encode_event(ClickEvent("00", "view", 0, 5.0, 1.5, "ab"))
     b'["e","00","view",0,5.0,1.5,"ab",""]\n'
@@ -90,7 +90,7 @@ def encode_event(record: LoggedEvent) -> bytes:
 
 
 def decode_event(line: bytes) -> LoggedEvent | None:
-    """The record of a line; None where it is none, whatever it is.
+    """Decode a search or click event from a line of JSON; None where the line is invalid.
 
     >>> decode_event(encode_event(ClickEvent("00", "click", 7, 5.0, 1.5, "ab")))
     ClickEvent(slate='00', kind='click', page=7, at_s=5.0, after_s=1.5, visitor='ab', filter_reason='')
@@ -149,5 +149,5 @@ def _parse_click(fields: list[Any]) -> ClickEvent | None:
 
 
 def _clean_text(value: Any) -> str:  # noqa: ANN401 - read from outside
-    """Text that any database takes: JSON may hold halves of characters, which nothing else does."""
+    """Clean text of an event so that any database accepts it: JSON may hold lone surrogates."""
     return str(value).encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
-"""Queries that somebody wrote down elsewhere, read line by line: what people ask for before anybody has asked here.
+"""Query logs from elsewhere, parsed line by line: import what people search for before anybody searches here.
 
-A line is a query; or a query, a tab and how often it was asked; or these, a tab and when, as an ISO date; or a JSON
-object with ``query`` and, as one likes, ``count`` and ``at``. Blank lines and lines that begin with ``#`` are passed
-over. Where there is no date, it is now. A line that cannot be used is told with its number, and the others are read.
+A line is a query; or a query, a tab and how often it was searched; or these, a tab and when, as an ISO date; or a JSON
+object with ``query`` and, optionally, ``count`` and ``at``. Blank lines and lines that begin with ``#`` are skipped.
+The default date is now. An invalid line is reported with its number, and the others are read.
 """
 
 import json
@@ -20,7 +20,7 @@ SKEW_S = 86_400.0  # dates are days, and the day may have begun elsewhere
 
 
 class ImportedQuery(NamedTuple):
-    """A query in its words, when it was asked, and how often."""
+    """A query imported from a query log: its words, when it was searched, and how often."""
 
     at_s: float
     words: str
@@ -28,7 +28,7 @@ class ImportedQuery(NamedTuple):
 
 
 class InvalidLine(NamedTuple):
-    """A line that cannot be used, counted from 1, and why."""
+    """An invalid line of a query log, counted from 1, and why."""
 
     number: int
     why: str
@@ -38,7 +38,7 @@ QueryLine = ImportedQuery | InvalidLine
 
 
 def parse_queries(lines: Iterable[str], now_s: float) -> Iterator[QueryLine]:
-    r"""What each line says, but for comments and blank lines.
+    r"""Parse the lines of an imported query log, skipping comments and blank lines.
 
     >>> for line in parse_queries(["# ours", "Low tide\t12\t1970-01-02", '{"query": "Café"}', "?!"], 1e6):
     ...     print(line)
@@ -57,7 +57,7 @@ def parse_queries(lines: Iterable[str], now_s: float) -> Iterator[QueryLine]:
 
 
 class _InvalidLineError(Exception):
-    """Why a line cannot be used."""
+    """The reason why a query log line is invalid."""
 
 
 def _parse_line(text: str, now_s: float) -> ImportedQuery:

@@ -1,11 +1,11 @@
-"""Whether something is asked for more than it used to be, or only seems to be: two tests over fading weights.
+"""Trends in searches: detect rising queries and drifting terms, by two tests over decaying weights.
 
 Each search of age *a* has a weight *r* = 2^(-a / short) as a recent one and *u* = 2^(-a / long) - *r* as a usual one.
 Both are between 0 and 1, and so is their sum. Recent and usual weights of one query are measured against those of all
 searches: a busy day, or a night, changes no share.
 
-**Does a query rise?** We bet that its share of the searches is 2, 4, 8 … times what ``RISE_LIMIT`` allows, and look how
-much that bet would have won. For one bet that *x* of what is recent or usual is recent, where the limit allows *p*,
+**Does a query rise?** We bet that its share of the searches is 2, 4, 8 … times what ``RISE_LIMIT`` allows, and compute
+how much that bet would have won. For one bet that *x* of what is recent or usual is recent, where the limit allows *p*,
 
     won = (x / p)^R ((1 - x) / (1 - p))^U,
 
@@ -13,13 +13,13 @@ with *R* and *U* the query's weights. A function that is linear in a weight is a
 the bet wins at most 1 on average as long as the share did not rise beyond the limit, however the searches are spread
 over time. Such winnings are evidence by themselves (e-values: Vovk, Wang, 2021), with no table of any distribution, and
 good for a handful of searches as for thousands. Those of many queries are judged together (e-BH: Wang, Ramdas, 2022):
-of all queries that are ever named, one in twenty is noise at most; where nothing rises, that is one look in twenty.
+of all queries that are ever reported, one in twenty is noise at most; where nothing rises, that is one test in twenty.
 
 **Have the terms drifted?** By the Jensen-Shannon divergence between recent and usual shares of the terms. It is above 0
 even where nothing changed, and the more so the fewer the searches. What noise adds is about (K - L) v / (8 L ln 2) bits
 for *K* terms, *L* to a search, where *v* is the sum over all searches of (r / all r - u / all u)^2; that is taken off.
-Rare terms are one, since the formula holds only for what is asked for several times. A shift is notable when it is four
-standard deviations of noise and a distance of ``MIN_DISTANCE``: without any change that is one look in a hundred at
+Rare terms are one, since the formula holds only for terms searched several times. A shift is notable when it is four
+standard deviations of noise and a distance of ``MIN_DISTANCE``: without any change that is one test in a hundred at
 most, on sites with a few searches an hour, and hardly ever on busier ones.
 
 Useful for: telling people what is new. Not useful for: what is rare (a handful of searches proves nothing), for
@@ -47,7 +47,7 @@ Positions = npt.NDArray[np.int64]
 
 
 class Moments(NamedTuple):
-    """Sums over all searches: of their recent and usual weights, of the squares of both, and of their products."""
+    """Sums over all searches of their recent and usual weights, of the squares of both, and of products."""
 
     recent: float
     usual: float
@@ -57,18 +57,18 @@ class Moments(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether there is anything recent, and anything to compare it with."""
+        """Whether there are any recent searches, and any usual ones to compare with."""
         return self.recent > 0.0 and self.usual > 0.0 and self.noise > 0.0
 
     @property
     def noise(self) -> float:
-        """The *v* above: one by how many searches the two shares are compared."""
+        """The noise *v* above: one over the number of searches by which the two shares are compared."""
         squares = self.recent_squares / self.recent**2 + self.usual_squares / self.usual**2
         return squares - 2.0 * self.products / (self.recent * self.usual)
 
 
 def find_rising(recent: Numbers, usual: Numbers, every: Moments) -> Bools:
-    """Which queries rise, by their recent and usual weights.
+    """Find the queries whose searches are rising, by their recent and usual weights.
 
     Eight searches of something new among a hundred, and what doubled by chance:
 
@@ -82,7 +82,7 @@ def find_rising(recent: Numbers, usual: Numbers, every: Moments) -> Bools:
 
 
 def _compute_log_e_values(recent: Numbers, usual: Numbers, ratio: float) -> Numbers:
-    """The logarithm of what all bets on each query won on average."""
+    """Compute the log e-value of each query: the average winnings of all bets that it rises."""
     allowed = RISE_LIMIT * ratio / (1.0 + RISE_LIMIT * ratio)
     bets = BETS * RISE_LIMIT * ratio / (1.0 + BETS * RISE_LIMIT * ratio)
     won = np.outer(recent, np.log(bets / allowed)) + np.outer(usual, np.log((1.0 - bets) / (1.0 - allowed)))
@@ -92,7 +92,7 @@ def _compute_log_e_values(recent: Numbers, usual: Numbers, ratio: float) -> Numb
 
 
 def _select_by_ebh(log_winnings: Numbers) -> Bools:
-    """The largest group of queries of which each won enough for a group of that size."""
+    """Select rising queries by e-BH: the largest group where each won enough for a group of that size."""
     count = len(log_winnings)
     order = np.argsort(-log_winnings, kind="stable")
     needed = np.log(count / (FALSE_ALARMS * np.arange(1, count + 1)))
@@ -104,10 +104,10 @@ def _select_by_ebh(log_winnings: Numbers) -> Bools:
 
 
 class Shift(NamedTuple):
-    """How far apart recent and usual shares of terms are (0 the same, 1 nothing in common), less what noise adds.
+    """Drift between recent and usual term shares (0 the same, 1 nothing in common), less what noise adds.
 
-    ``movers`` are the places of the terms that moved beyond noise, those that moved most first. ``has_enough_data`` is
-    false where there are too few searches to say anything.
+    ``movers`` are the positions of the terms that moved beyond noise, those that moved most first. ``has_enough_data``
+    is false where there are too few searches to compare.
     """
 
     distance: float = 0.0
@@ -117,7 +117,7 @@ class Shift(NamedTuple):
 
 
 def measure_shift(recent: Numbers, usual: Numbers, every: Moments) -> Shift:
-    """The shift between recent and usual weights of terms; ``every`` is of searches."""
+    """Measure the drift between recent and usual weights of search terms; ``every`` is of searches."""
     recent_terms, usual_terms = float(recent.sum()), float(usual.sum())
     if not every.is_enough or recent_terms <= 0.0 or usual_terms <= 0.0:
         return Shift()
@@ -140,12 +140,12 @@ def measure_shift(recent: Numbers, usual: Numbers, every: Moments) -> Shift:
 
 
 def _append_rest(shares: Numbers, often: Bools) -> Numbers:
-    """Shares of the terms that are frequent enough, and of all others together."""
+    """Return the shares of frequent terms, and of all others together."""
     return np.append(shares[often], max(1.0 - float(shares[often].sum()), 0.0))
 
 
 def js_divergence_terms(left: Numbers, right: Numbers) -> Numbers:
-    """What each option adds to the Jensen-Shannon divergence of two distributions, in bits.
+    """Compute what each term adds to the Jensen-Shannon divergence of two distributions, in bits.
 
     >>> js_divergence_terms(np.array([1.0, 0.0]), np.array([0.0, 1.0])).tolist()
     [0.5, 0.5]
@@ -157,12 +157,12 @@ def js_divergence_terms(left: Numbers, right: Numbers) -> Numbers:
 
 
 def _entropy(shares: Numbers) -> Numbers:
-    """Each share times its logarithm, with 0 for 0."""
+    """Compute each share times its logarithm, with 0 for 0."""
     return shares * np.log2(np.where(shares > 0.0, shares, 1.0))
 
 
 def _find_movers(parts: Numbers, often: Bools, sure: float) -> tuple[int, ...]:
-    """Where the terms stand that moved by more than noise moves one term."""
+    """Find the positions of terms that moved by more than noise moves one term."""
     order = np.argsort(-parts, kind="stable")
     places: Positions = often.nonzero()[0]
     return tuple(places[order[parts[order] > sure]].tolist())

@@ -1,12 +1,12 @@
-"""The query workload: which queries and terms people ask for, how often of late, and what is new among them.
+"""Query workload: which queries and terms people search for, how often recently, and what is new among them.
 
 Every search counts by its age, twice: with a long half-life for what is usual, with a short one for what is recent.
-Memory is bounded; ``Workload.max_missed`` says by how much at most a weight may be too low for that (see ``tally``).
-What counts as rising or as drift is said in ``trends``.
+Memory is bounded; ``Workload.max_missed`` says by how much at most a weight may be too low for that (see
+``decaying_counts``). ``trends`` defines what counts as rising or as drift.
 
-Useful for: deciding what fresh and good pages are worth, by how often they are asked for; showing an operator what
+Useful for: deciding what fresh and good pages are worth, by how often they are searched for; showing an operator what
 people want. Not useful for: what single people want; the order of rare queries, which is chance; an exact count of
-searches in a span of time, which the record has.
+searches in a span of time, which the event store has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ MIN_PAST_HALF_LIVES = 2.0  # recent half-lives that must have passed before anyt
 
 
 class QueryWeight(NamedTuple):
-    """A query or a term: its fading count, and its share of all searches."""
+    """A query or term of the workload: its decaying count, and its share of all searches."""
 
     words: str
     weight: float
@@ -40,7 +40,7 @@ class QueryWeight(NamedTuple):
 
 
 class RisingQuery(NamedTuple):
-    """A query that is asked for more than usual, with its rates in searches a day."""
+    """A query that is searched more than usual, with its rates in searches a day."""
 
     words: str
     recent_per_day: float
@@ -48,7 +48,7 @@ class RisingQuery(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both rates, for people.
+        """Describe the recent and usual rates of a rising query.
 
         >>> RisingQuery("low tide", 31.4, 0.3).sentence
         '31 searches a day, usually one in 3 days'
@@ -57,7 +57,7 @@ class RisingQuery(NamedTuple):
 
 
 class Mover(NamedTuple):
-    """A term whose share of the searches changed: what it is of late, and what it was before."""
+    """A term whose share of the searches changed: its recent share, and its share before."""
 
     term: str
     recent_share: float
@@ -65,7 +65,7 @@ class Mover(NamedTuple):
 
 
 class Drift(NamedTuple):
-    """How far what is asked for of late is from what is usual: 0 the same, 1 nothing in common.
+    """Drift of the workload: how far recent searches are from usual ones; 0 the same, 1 nothing in common.
 
     ``is_told`` is false where there are too few searches to compare.
     """
@@ -77,7 +77,7 @@ class Drift(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The same, for people.
+        """Describe the drift of the workload in a sentence.
 
         >>> Drift(0.31, True, (Mover("storm", 0.2, 0.01), Mover("tide", 0.05, 0.12))).sentence
         'What people ask for has shifted: more "storm", less "tide".'
@@ -93,7 +93,7 @@ class Drift(NamedTuple):
 
 
 class _Sums:
-    """Sums over all searches as of the reference: of slow and quick weights, of their squares and their products."""
+    """Sums over all searches as of the decay reference: of slow and quick weights, squares and products."""
 
     __slots__ = ("both", "quick", "quick_squares", "slow", "slow_squares")
 
@@ -101,7 +101,7 @@ class _Sums:
         self.slow = self.quick = self.slow_squares = self.both = self.quick_squares = 0.0
 
     def add(self, slow: float, quick: float, times: float) -> None:
-        """So many searches of one moment, with their weights together."""
+        """Add ``times`` searches of one moment, with their total weights."""
         self.slow += slow
         self.quick += quick
         self.slow_squares += slow * slow / times
@@ -109,7 +109,7 @@ class _Sums:
         self.quick_squares += quick * quick / times
 
     def scale(self, slow: float, quick: float) -> None:
-        """As the reference turned."""
+        """Scale the sums after the decay reference moved."""
         self.slow *= slow
         self.quick *= quick
         self.slow_squares *= slow * slow
@@ -117,16 +117,16 @@ class _Sums:
         self.quick_squares *= quick * quick
 
     def moments(self, slow: float, quick: float) -> Moments:
-        """As of a moment, by its factors; what is usual is slow less quick."""
+        """Return the moments of the workload at a time, by its factors; usual is slow less quick."""
         squares, both, quicks = self.slow_squares * slow**2, self.both * slow * quick, self.quick_squares * quick**2
         usual = max(self.slow * slow - self.quick * quick, 0.0)
         return Moments(self.quick * quick, usual, quicks, max(squares - 2.0 * both + quicks, 0.0), both - quicks)
 
 
 class Workload:
-    """What people ask for. Words of a query are in the form of ``vedette.text``, with one space between them.
+    """The decaying workload of queries and terms, in the words of ``vedette.text`` separated by one space.
 
-    Searches may come in any order. Asked about a moment before the latest search, it answers as of that search.
+    Searches may come in any order. For a moment before the latest search, results are as of that search.
 
     >>> workload = Workload.create()
     >>> for day in range(3):
@@ -151,14 +151,14 @@ class Workload:
         recent_half_life_s: float = RECENT_HALF_LIFE_S,
         most: int = MAX_QUERIES,
     ) -> Self:
-        """One that has heard of nothing, with room for so many queries and as many terms."""
+        """Create an empty workload with room for ``most`` queries and as many terms."""
         return cls(ForwardDecay(half_life_s, recent_half_life_s), most)
 
     def __len__(self) -> int:
         return len(self._queries)
 
     def add(self, words: str, at_s: float, times: float = 1.0) -> None:
-        """So many searches of one query at one moment. What has no words, no time or no number is passed over."""
+        """Add ``times`` searches of one query at one moment to the workload; invalid input is ignored."""
         if not (words and isfinite(at_s) and times > 0.0):
             return
         fading, times = self._fading, min(times, MAX_TIMES)
@@ -173,33 +173,33 @@ class Workload:
             self._terms.add(term[:MAX_TERM_LENGTH], slow, quick)
 
     def frequency(self, words: str, now_s: float) -> float:
-        """The fading count of a query."""
+        """Return the decaying count of a query in the workload."""
         return self._queries.slow_weight(words[:MAX_QUERY_LENGTH]) * self._fading.factors(now_s)[0]
 
     def term_frequency(self, term: str, now_s: float) -> float:
-        """The fading count of the searches that had this term."""
+        """Return the decaying count of searches with this term."""
         return self._terms.slow_weight(term[:MAX_TERM_LENGTH]) * self._fading.factors(now_s)[0]
 
     def count_searches(self, now_s: float) -> float:
-        """The fading count of all searches."""
+        """Return the decaying count of all searches in the workload."""
         return self._sums.slow * self._fading.factors(now_s)[0]
 
     def max_missed(self, now_s: float) -> float:
-        """By how much a query's or term's count may be too low at most: 0 while there was room for all of them."""
+        """Return by how much a workload count may be too low at most: 0 while there was room for all names."""
         return max(self._queries.floor, self._terms.floor) * self._fading.factors(now_s)[0]
 
     def top_queries(self, now_s: float, most: int) -> list[QueryWeight]:
-        """The queries that are asked for most."""
+        """Return the most frequent queries of the workload."""
         return self._heaviest(self._queries.snapshot(), now_s, most)
 
     def top_terms(self, now_s: float, most: int) -> list[QueryWeight]:
-        """The terms that are asked for most."""
+        """Return the most frequent terms of the workload."""
         return self._heaviest(self._terms.snapshot(), now_s, most)
 
     def to_arrays(self, now_s: float) -> tuple[list[str], Numbers]:
-        """All queries, the most frequent first, and their shares of what these queries are asked for: they sum to 1.
+        """Return all queries of the workload, most frequent first, and their shares, which sum to 1.
 
-        Shares do not depend on the moment, unless it is so late that everything has faded: then there are none.
+        Shares do not depend on the moment, unless it is so late that everything has decayed: then there are none.
         """
         held = self._queries.snapshot()
         weights = held.slow * self._fading.factors(now_s)[0]
@@ -208,7 +208,7 @@ class Workload:
         return [held.names[place] for place in order], shares
 
     def find_rising(self, now_s: float, most: int, least: float = MIN_RECENT_SEARCHES) -> list[RisingQuery]:
-        """Queries that are certainly asked for more than usual, those with the most searches more first."""
+        """Find queries that are certainly searched more than usual, those with the largest increase first."""
         names, recent, usual = self._split_weights(self._queries.snapshot(), now_s)
         found = find_rising(recent, usual, self._compute_moments(now_s)) & (recent >= least)
         recent_days, usual_days = self._compute_days(now_s)
@@ -219,7 +219,7 @@ class Workload:
         return sorted(each, key=lambda one: (one.usual_per_day - one.recent_per_day, one.words))[:most]
 
     def measure_drift(self, now_s: float) -> Drift:
-        """How far the terms that are asked for of late are from those that are usual, and which moved."""
+        """Measure how far recent search terms of the workload drifted from usual ones, and which moved."""
         if now_s - self._first_s < MIN_PAST_HALF_LIVES * self._fading.quick_s:
             return Drift(0.0, is_notable=False, is_told=False)  # nothing is usual yet
         names, recent, usual = self._split_weights(self._terms.snapshot(), now_s)
@@ -245,7 +245,7 @@ class Workload:
         ]
 
     def _split_weights(self, held: TallySnapshot, now_s: float) -> tuple[Sequence[str], Numbers, Numbers]:
-        """Names with their recent and their usual weights."""
+        """Return the names of a tally with their recent and usual weights."""
         slow, quick = self._fading.factors(now_s)
         recent = held.quick * quick
         return held.names, recent, np.maximum(held.slow * slow - recent, 0.0)
@@ -254,7 +254,7 @@ class Workload:
         return self._sums.moments(*self._fading.factors(now_s))
 
     def _compute_days(self, now_s: float) -> tuple[float, float]:
-        """As how many whole days the fading ones count, recent and usual, since the first search; an hour at least."""
+        """Return how many whole days the recent and usual decaying windows amount to; an hour at least."""
         fading = self._fading
         age_s = max(now_s - self._first_s, fading.latest_s - self._first_s, 0.0)
         slow, quick = (
@@ -264,7 +264,7 @@ class Workload:
 
 
 def build_workload(rows: Iterable[tuple[float, str, float]], most: int = MAX_QUERIES) -> Workload:
-    """The workload of searches that were written down: their moments, words and numbers.
+    """Build the workload from logged searches: rows of time, words and count.
 
     >>> build_workload([(0.0, "tide", 2.0), (5.0, "tide", 1)]).top_queries(5.0, 1)[0].words
     'tide'
@@ -276,7 +276,7 @@ def build_workload(rows: Iterable[tuple[float, str, float]], most: int = MAX_QUE
 
 
 def _format_rate(per_day: float, of_what: str = "") -> str:
-    """A rate in words.
+    """Format a search rate per day in words.
 
     >>> [_format_rate(rate) for rate in (120.4, 2.34, 0.3, 0.0)]
     ['120 a day', '2.3 a day', 'one in 3 days', 'none']

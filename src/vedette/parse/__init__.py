@@ -1,1 +1,1 @@
-"""What does it say, and is it new? Bytes in, facts out; nothing from the web can make it fail."""
+"""Parse fetched pages into facts: HTML, text, change, similarity and quality; no input can make it fail."""

@@ -1,1 +1,1 @@
-"""When to look again? What is known of pages that were fetched, and the policies that say when each is due."""
+"""Refresh: when to fetch known pages again. Batches of known pages, models of change, and due-time policies."""

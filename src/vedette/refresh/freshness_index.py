@@ -1,4 +1,4 @@
-"""The index that makes copies fresh: what a fetch is worth after a wait, and the wait after which it is worth a price.
+"""Freshness index: what fetching a page is worth after a wait, and the wait after which it is worth a price.
 
 A page of weight mu changes as a Poisson process with a rate of D a day. When its copy is t days old, a fetch is worth
 
@@ -9,7 +9,7 @@ and fetching every page whenever this reaches one price for all is the best that
 index. It grows with t towards mu / D, so a page with mu / D at or below its price is never worth a fetch: it changes
 too fast, or matters too little.
 
-The wait has a closed way to it: with z = price D / mu the equation is x - ln(1 + x) = -ln(1 - z) for x = D t, whose
+The wait has a closed form up to one equation: with z = price D / mu it is x - ln(1 + x) = -ln(1 - z) for x = D t, whose
 left side is convex, so Newton's steps come from above and never overshoot.
 
 Rates are shrunk to that of all pages: of c changes in T days a page has D = (c + 1/2) / (T + 1/2 / Dbar). With less
@@ -31,7 +31,7 @@ FIRST_RATE_D = 1 / 30
 
 
 def index_worth(rate_d: Floats, weight: Floats, days: Floats) -> Floats:
-    """What a fetch is worth after so many days, in weight times days.
+    """Compute the freshness index: what a fetch is worth after ``days`` days, in weight times days.
 
     >>> index_worth(np.array([0.5, 2.0]), np.ones(2), np.array([2.0, 1e6])).round(4).tolist()
     [0.5285, 0.5]
@@ -41,14 +41,14 @@ def index_worth(rate_d: Floats, weight: Floats, days: Floats) -> Floats:
 
 
 def staleness_worth(changes: Floats) -> Floats:
-    """1 - exp(-x) (1 + x) for x changes that are expected since the last fetch, from wherever that belief comes."""
+    """Compute 1 - exp(-x) (1 + x), the index for x changes expected since the last fetch, by any model."""
     series = changes**2 * (1 / 2 - changes * (1 / 3 - changes * (1 / 8 - changes / 30)))
     exact = -np.expm1(-changes) - changes * np.exp(-changes)
     return np.where(changes < SMALL, series, exact)
 
 
 def solve_staleness(part: Floats) -> Floats:
-    """The x at which that is ``part``; infinity where it never is.
+    """Solve ``staleness_worth(x) = part`` for x; infinity where there is no solution.
 
     >>> solve_staleness(staleness_worth(np.array([0.001, 2.0]))).round(6).tolist(), solve_staleness(np.ones(1)).tolist()
     ([0.001, 2.0], [inf])
@@ -60,7 +60,7 @@ def solve_staleness(part: Floats) -> Floats:
 
 
 def index_wait_days(rate_d: Floats, weight: Floats, price: Floats) -> Floats:
-    """The days after which a fetch is worth its price; infinity for never, and for a page that never changes.
+    """Compute the days after which a fetch is worth its price; infinity for never and for unchanging pages.
 
     >>> index_wait_days(np.array([0.5, 2.0]), np.ones(2), np.full(2, 0.5285)).round(2).tolist()
     [2.0, inf]
@@ -74,7 +74,7 @@ def index_wait_days(rate_d: Floats, weight: Floats, price: Floats) -> Floats:
 
 
 def _solve_changes(part: Floats) -> Floats:
-    """The x with 1 - exp(-x) (1 + x) = part, for parts from 0 to below 1."""
+    """Solve 1 - exp(-x) (1 + x) = part by Newton's method, for parts from 0 to below 1."""
     level = -np.log1p(-part)
     root = np.sqrt(2 * level)
     series = root * (1 + root * (1 / 3 + root * (1 / 36 - root / 270)))
@@ -88,19 +88,19 @@ def _solve_changes(part: Floats) -> Floats:
 
 
 def to_due_times(batch: KnownPages, days: Floats) -> Floats:
-    """The times so many days after the last fetches."""
+    """Convert waits in days after the last fetches to due times."""
     due: Floats = batch.last_fetch_s + days * DAY_S
     return due
 
 
 def elapsed_days(batch: KnownPages) -> Floats:
-    """The days of which ``changed`` speaks; 0 where a fetch says nothing of changes (a first one, a dead page)."""
+    """Return the days that ``changed`` covers; 0 for a first fetch or a dead page, which say nothing."""
     days = np.fmax(batch.last_fetch_s - batch.before_s, 0.0) / DAY_S
     return np.where(batch.first_fetch | batch.gone | np.isnan(batch.before_s), 0.0, days)
 
 
 def select_rows(rows: Floats, place: Ints) -> Floats:
-    """The rows at these places; zeros where nothing is remembered yet."""
+    """Select the memory rows at these places; zeros where nothing is remembered yet."""
     found = np.zeros((len(place), rows.shape[1]))
     inside = place < len(rows)
     found[inside] = rows[place[inside]]
@@ -108,7 +108,7 @@ def select_rows(rows: Floats, place: Ints) -> Floats:
 
 
 def add_counts(memory: Memory, batch: KnownPages, counts: Floats) -> Memory:
-    """A memory with these counts (a row for each page) added to pages and to everything; a first fetch begins anew."""
+    """Add counts (a row per page) to the memory of pages and of everything; a first fetch resets its row."""
     after = memory.grow_for(batch)
     after.pages[batch.place[batch.first_fetch]] = 0.0
     after.pages[batch.place] += counts
@@ -117,24 +117,24 @@ def add_counts(memory: Memory, batch: KnownPages, counts: Floats) -> Memory:
 
 
 def mean_rate(memory: Memory) -> float:
-    """Changes a day of all pages together, out of columns 0 (changes) and 1 (days)."""
+    """Compute the mean change rate per day of all pages, from columns 0 (changes) and 1 (days)."""
     changes, days = memory.groups[0, :2].tolist()
     return float((changes + PSEUDO_COUNT) / (days + PSEUDO_COUNT / FIRST_RATE_D))
 
 
 def shrunk_rates(memory: Memory, batch: KnownPages) -> Floats:
-    """Changes a day of each page, shrunk to the mean."""
+    """Compute the change rate per day of each page, shrunk to the mean of all pages."""
     own = select_rows(memory.pages, batch.place)
     rates: Floats = (own[:, 0] + PSEUDO_COUNT) / (own[:, 1] + PSEUDO_COUNT / mean_rate(memory))
     return rates
 
 
 def fill_unknown(values: Floats, instead: float) -> Floats:
-    """The same with a number where nothing is known."""
+    """Replace unknown values (NaN) by a number."""
     return np.where(np.isnan(values), instead, values)
 
 
 def is_significant(batch: KnownPages, threshold: float) -> Bools:
-    """Changes of more than this part of the text; one whose size is unknown counts."""
+    """Mark page changes of more than this part of the text; a change of unknown size counts."""
     large: Bools = batch.changed & (fill_unknown(batch.share, np.inf) > threshold)
     return large

@@ -1,4 +1,4 @@
-"""Pages that are gone or have moved: how probably they come back, and when it pays to ask for them once more."""
+"""Gone or moved pages: how likely they come back, and when it pays to fetch them once more."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -19,16 +19,16 @@ GIVEN_UP_S = 180 * DAY_S
 
 @dataclass(frozen=True, slots=True)
 class ReturnModel:
-    """The longer a page is gone, the less probably it comes back: after g days with a hazard of rate / (g + 1) a day.
+    """Model of gone pages that return: after g days gone, a page comes back with hazard rate / (g + 1) a day.
 
-    An ask after w more days is worth about hazard w^2 / 2 (the index of ``index_rule`` where chances are small), so at
-    a price the wait is
+    A retry after w more days is worth about hazard w^2 / 2 (the index of ``freshness_index`` where chances are small),
+    so at a price the wait is
 
         w = sqrt(2 price (g + 1) / rate)
 
-    The rate is learned from all asks: returns, divided by the sum of log((g' + 1) / (g + 1)) over asks that came g'
-    days after a page went and followed one after g. Whatever the price, the time gone doubles from ask to ask. After
-    half a year nobody asks any more, until something names the page anew.
+    The rate is learned from all retries: returns, divided by the sum of log((g' + 1) / (g + 1)) over retries that came
+    g' days after a page went and followed one after g. Whatever the price, the time gone doubles from retry to retry.
+    After half a year the page is given up, until a new link to it is found.
 
     Useful for 404, 410 and redirects. Not useful for hosts that do not answer: they say nothing of a page.
 
@@ -45,16 +45,16 @@ class ReturnModel:
 
     @property
     def rate(self) -> float:
-        """The hazard of the first day."""
+        """The learned return hazard of a gone page on the first day."""
         return (self.returns + FIRST_RETURNS) / (self.exposed + FIRST_EXPOSED)
 
     def observe(self, gone_s: Floats, asked_s: Floats, back: Floats) -> "ReturnModel":
-        """What asks found: how long each page had been gone at the ask before, and at this one; whether it is back."""
+        """Learn from retries of gone pages: time gone at the previous retry and at this one, and returns."""
         grown = np.log((np.maximum(asked_s, gone_s) + DAY_S) / (np.maximum(gone_s, 0.0) + DAY_S))
         return ReturnModel(self.returns + float(np.sum(back)), self.exposed + float(grown.sum()))
 
     def wait_s(self, gone_s: float, price: float) -> float:
-        """How long to wait after an ask that found a page gone for so long; infinite where it is given up."""
+        """Return how long to wait before retrying a page gone for ``gone_s``; infinite where it is given up."""
         gone_s = max(gone_s, 0.0)
         if gone_s >= GIVEN_UP_S:
             return inf
@@ -63,12 +63,12 @@ class ReturnModel:
 
     @staticmethod
     def wait_after_link_s(gone_s: float) -> float:
-        """The same, where something has named the page anew: soon, and all the same ever more rarely."""
+        """Return how long to wait before retrying a gone page to which a new link was found."""
         return MIN_S + GROWTH_RELINKED * gone_s
 
     @staticmethod
     def reason(gone_s: float, wait_s: float) -> str:
-        """Why a page gets the time that it gets.
+        """Describe why a gone page is retried when it is.
 
         >>> ReturnModel.reason(10 * DAY_S, 21 * DAY_S), ReturnModel.reason(200 * DAY_S, inf)
         ('returning: gone or moved for 10.0 days, again 21.0 days after the last ask',\
@@ -80,12 +80,12 @@ class ReturnModel:
         return f"{gone}, again {wait_s / DAY_S:.1f} days after the last ask"
 
     def to_json(self) -> str:
-        """For the next run."""
+        """Serialize the return model of gone pages to JSON for the next run."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str | None) -> "ReturnModel":
-        """What an earlier run wrote; nothing learned where that makes no sense.
+        """Load the return model of gone pages from JSON; an untrained one where the text is invalid.
 
         >>> ReturnModel.from_json(ReturnModel(2.0, 9.0).to_json()), ReturnModel.from_json("[]").returns
         (ReturnModel(returns=2.0, exposed=9.0), 0.0)

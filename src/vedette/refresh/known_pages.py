@@ -1,4 +1,4 @@
-"""What is known of pages that were fetched: the batch that refresh policies judge, and what they may remember."""
+"""Batches of fetched pages that refresh policies decide on, and the memory that those policies keep."""
 
 from dataclasses import dataclass, field, fields
 
@@ -26,27 +26,27 @@ def _empty_bools() -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class KnownPages:
-    """Columns of equal length, one row per known page; all of them speak of its latest fetch that brought an answer.
+    """A batch of fetched pages: columns of equal length, one row per page, about its latest answered fetch.
 
-    A policy may remember something of each page, as an array with one element per page; ``place`` says which element
-    is this page's. Whoever keeps the array may hand over all of it, or only the elements of the pages in question with
+    A policy may remember something about each page, as an array with one element per page; ``place`` is the index of
+    this page's element. The owner of the array may pass all of it, or only the elements of the pages in question with
     places 0, 1, 2 … : a batch then costs what the batch is large, however many pages are known.
 
         kept[pages] = policy.observe(kept[pages], batch_with_places_0_to_n, now)
 
-    ``changed`` says whether the fetch found another content than the one before, and means nothing where
-    ``first_fetch`` is set. ``modified_s`` is when the page last changed as far as is known: the server's word where it
-    gives one, else the fetch that found the change; NaN where nothing is known. Failed fetches are no observations:
-    when to try again is for the retry rules to say.
+    ``changed`` says whether the fetch found different content than the one before, and means nothing where
+    ``first_fetch`` is set. ``modified_s`` is when the page last changed as far as is known: the server's date where it
+    gives one, else the fetch that found the change; NaN where nothing is known. Failed fetches are not observations:
+    the retry rules decide when to try again.
 
-    The other columns may be left out, and say then that nothing is known. ``before_s`` is when the fetch before the
-    latest was made (NaN at the first): ``changed`` speaks of the time between both. ``section`` and ``site`` are the
-    groups that a page belongs to, by their rows in ``Memory.groups``; row 0 is the group of everything. ``gone`` says
-    that the fetch found no page any more. ``cost`` is what a fetch of it costs, 1 for an ordinary one. NaN stands for
-    unknown in these: ``gain`` is the change in search quality that the fetch brought, ``views`` how often people are
-    shown the page (as a share of all results that are looked at), ``share`` the part of its text that was new,
-    ``born_s`` when it was first seen, ``words`` how long it is, ``links`` how many pages link to it. ``signal_s`` is
-    when something (a sitemap, a feed, a ping) last said that it has changed; NaN where nothing did after the fetch.
+    The other columns may be left out, which means unknown. ``before_s`` is the time of the fetch before the latest (NaN
+    at the first): ``changed`` refers to the time between both. ``section`` and ``site`` are the groups that a page
+    belongs to, by their rows in ``Memory.groups``; row 0 is the group of everything. ``gone`` means that the fetch
+    found the page gone. ``cost`` is the cost of fetching it, 1 for an ordinary page. In these columns NaN means
+    unknown: ``gain`` is the change in search quality that the fetch brought, ``views`` how often people are shown the
+    page (as a share of all results that are viewed), ``share`` the part of its text that was new, ``born_s`` when it
+    was first seen, ``words`` its length, ``links`` how many pages link to it. ``signal_s`` is when something (a
+    sitemap, a feed, a ping) last announced a change; NaN where nothing did after the fetch.
     """
 
     place: Ints
@@ -78,18 +78,18 @@ class KnownPages:
         return len(self.place)
 
     def select(self, rows: Ints | Bools) -> "KnownPages":
-        """Some rows, with the places that they have."""
+        """Select some rows of the batch of known pages; their places stay the same."""
         return KnownPages(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a policy remembers: a row of numbers for each page, and one for each group of pages.
+    """The memory of a refresh policy: a row of numbers for each page, and one for each group of pages.
 
-    It is what a policy with more than one number per page takes and gives as its state. Rows are zero until the policy
-    writes them. As with any array per page, whoever keeps it may hand over the rows of the pages in question only,
-    with places 0, 1, 2 … ; groups are few, and are always handed over as they are. A policy never writes to what it was
-    given: ``grow_for`` makes copies.
+    A policy with more than one number per page takes and returns it as its state. Rows are zero until the policy writes
+    them. As with any array per page, the owner may pass only the rows of the pages in question, with places 0, 1, 2 … ;
+    groups are few, and are always passed in full. A policy never writes to the memory it was given: ``grow_for`` makes
+    copies.
 
     >>> memory = Memory.empty(page_width=2, group_width=3)
     >>> memory.pages.shape, memory.groups.shape
@@ -101,18 +101,18 @@ class Memory:
 
     @classmethod
     def empty(cls, page_width: int, group_width: int) -> "Memory":
-        """Of no page, and of the group of everything, which has seen nothing."""
+        """Create an empty refresh memory, without pages and with a zero row for the group of everything."""
         return cls(np.zeros((0, page_width)), np.zeros((1, group_width)))
 
     def grow_for(self, batch: KnownPages) -> "Memory":
-        """A copy with rows for all pages and groups of a batch."""
+        """Return a copy of the refresh memory with rows for all pages and groups of a batch."""
         return Memory(
             _grow_rows(self.pages, int(batch.place.max(initial=-1)) + 1),
             _grow_rows(self.groups, int(max(batch.section.max(initial=0), batch.site.max(initial=0))) + 1),
         )
 
     def ensure_rows(self, batch: KnownPages) -> "Memory":
-        """The same for reading: itself, where it has rows for all pages and groups of a batch."""
+        """Return a refresh memory for reading that has rows for all pages and groups of a batch."""
         groups = max(int(batch.section.max(initial=0)), int(batch.site.max(initial=0)))
         enough = int(batch.place.max(initial=-1)) < len(self.pages) and groups < len(self.groups)
         return self if enough else self.grow_for(batch)

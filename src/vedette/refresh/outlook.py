@@ -1,4 +1,4 @@
-"""What a plan of n days costs a page: the expected number of days on which it is out of date, later days discounted."""
+"""Outlook of n-day refresh plans: the expected days on which a page is out of date, later days discounted."""
 
 from typing import NamedTuple
 
@@ -9,11 +9,11 @@ from vedette.refresh.models.age_chain import AgeChain
 
 
 class Outlook(NamedTuple):
-    """How probably pages are out of date at the end of coming days.
+    """The probability that pages are out of date at the end of each coming day, with and without a fetch.
 
-    ``unseen[t]`` is on day t where no plan looks until then, ``seen[s, t]`` on day t where the last look was on day s,
-    before t; a row for each, a column for each page. What is learned by looking is unknown when plans are made, so
-    ``seen`` is an expectation over what may be found, whatever looks were before it.
+    ``unseen[t]`` is for day t if no plan fetches until then, ``seen[s, t]`` for day t if the last fetch was on day s,
+    before t; a row for each, a column for each page. The result of a fetch is unknown when plans are made, so ``seen``
+    is an expectation over what may be found, whatever fetches came before it.
     """
 
     unseen: Floats
@@ -21,14 +21,16 @@ class Outlook(NamedTuple):
 
     @property
     def days(self) -> int:
-        """How far ahead it goes."""
+        """The number of days that the outlook covers."""
         return len(self.unseen)
 
 
 def compute_outlook(chain: AgeChain, age: Ints, steps: Ints, days: int) -> Outlook:
-    """Of pages of one chain that were seen at an age, so many steps before the end of day 0 (eq. 26, 27, 30).
+    """Compute the outlook of pages of one age chain, seen at an age ``steps`` before the end of day 0.
 
-    Of eq. 30 the k-th power is right, as it speaks of the distribution of ages; its column 1 is the reset column.
+    Equations 26, 27 and 30 of Brewington.
+
+    In eq. 30 the k-th power is right, as it applies to the distribution of ages; its column 1 is the reset column.
     """
     unseen = np.array([chain.change_chance(age, steps + day) for day in range(days)])
     seen = np.zeros((days, days, len(age)))
@@ -44,7 +46,7 @@ def compute_outlook(chain: AgeChain, age: Ints, steps: Ints, days: int) -> Outlo
 
 
 def memoryless_outlook(reset: Floats, steps: Ints, days: int) -> Outlook:
-    """Of pages without memory, each with a probability of change of its own."""
+    """Compute the outlook of memoryless pages, each with its own change probability per step."""
     unseen = np.array([1 - (1 - reset) ** (steps + day) for day in range(days)])
     seen = np.zeros((days, days, len(reset)))
     for day in range(days):
@@ -54,7 +56,7 @@ def memoryless_outlook(reset: Floats, steps: Ints, days: int) -> Outlook:
 
 
 def plan_matrix(days: int) -> Ints:
-    """A row for each plan, a column for each day: 1 where it looks.
+    """Return all refresh plans of ``days`` days as a matrix: a row per plan, a column per day, 1 for a fetch.
 
     >>> plan_matrix(2).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
@@ -64,7 +66,9 @@ def plan_matrix(days: int) -> Ints:
 
 
 def plan_costs(outlook: Outlook, discount: float = 1.0) -> Floats:
-    """A row for each plan, a column for each page; a day on which a page is looked at costs nothing.
+    """Compute the discounted staleness cost of each refresh plan (row) for each page (column).
+
+    A day on which a page is fetched costs nothing.
 
     >>> table = Outlook(np.array([[0.85, 0.80], [0.95, 0.81]]), np.array([[[0, 0], [0.25, 0.05]], np.zeros((2, 2))]))
     >>> plan_costs(table)[:, 0].round(2).tolist()
@@ -83,7 +87,7 @@ def plan_costs(outlook: Outlook, discount: float = 1.0) -> Floats:
 
 
 def format_plan(plan: int, days: int) -> str:
-    """A plan as the print writes it: O for a look, X for none.
+    """Format a refresh plan as Brewington prints it: O for a fetch, X for none.
 
     >>> format_plan(2, days=3)
     'XOX'

@@ -1,4 +1,4 @@
-"""Which pages change alike: those of one folder. Sections of a site, by the first folders of their addresses."""
+"""Sections of a site: group pages that change alike by the first folders of their URLs."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ DEPTH = 2
 
 
 def site_of(url: str) -> str:
-    """The group of all pages of a host.
+    """Return the site group of a page: the root URL of its host.
 
     >>> site_of("https://example.org/docs/api/sets.html?v=3")
     'https://example.org/'
@@ -23,7 +23,7 @@ def site_of(url: str) -> str:
 
 
 def section_of(url: str) -> str:
-    """The group of the pages that stand in the same folder, or below it.
+    """Return the section group of a page: the folder of its URL, up to a maximum depth.
 
     >>> section_of("https://example.org/docs/api/v3/sets.html?v=3"), section_of("https://example.org/about")
     ('https://example.org/docs/api/', 'https://example.org/')
@@ -33,7 +33,7 @@ def section_of(url: str) -> str:
 
 
 class Groups(NamedTuple):
-    """The rows of groups: those of the section and of the site of each page, and what each row is; 0 is everything."""
+    """Section and site group numbers of each page, and the name of each group; group 0 is everything."""
 
     section: Ints
     site: Ints
@@ -41,7 +41,7 @@ class Groups(NamedTuple):
 
 
 def groups_of(urls: Iterable[str]) -> Groups:
-    """Groups for a list of pages, numbered in the order in which they come.
+    """Assign section and site groups to a list of page URLs, numbered in order of appearance.
 
     >>> groups_of(["https://a.example/x/1", "https://a.example/2"])
     Groups(section=array([2, 1]), site=array([1, 1]), names=('', 'https://a.example/', 'https://a.example/x/'))

@@ -1,1 +1,1 @@
-"""What is shown? The order of results, the reasons for it, and what is folded or held back."""
+"""Serve: the ranking of search results, the reasons for it, deduplication, and the ads beside them."""

@@ -1,13 +1,13 @@
-"""What one search shows: results with their reasons, and what is said about the whole. Plain values."""
+"""The slate of one search: request, results with their reasons, and notes about the whole, as plain values."""
 
 from typing import NamedTuple
 
 
 class Audience(NamedTuple):
-    """For whom results are ordered.
+    """The audience of a search: how its results are ordered and which unproven results may be tried.
 
-    ``is_learned`` says whether by what was learned. At most ``unproven`` of the first ten are there to be tried, none
-    of them before place ``first``. ``seed`` is the reader's: the same query shows the same list again.
+    ``is_learned`` says whether learned quality counts. At most ``unproven`` of the first ten results are there to be
+    tried, none of them before place ``first``. ``seed`` is the user's: the same query shows the same list again.
     """
 
     is_learned: bool = True
@@ -20,12 +20,11 @@ DEFAULT_AUDIENCE = Audience()
 
 
 class SearchRequest(NamedTuple):
-    """A search as somebody asked for it.
+    """A search request: query, filters, page number and audience.
 
     ``site``, ``kind``, ``language``, ``after_s`` and ``before_s`` are filters chosen beside the query; they add to
-    what the query itself says. ``allowed`` are the private sites (by their start) that the reader may see.
-    ``page`` counts from 1. With ``folded`` False copies are shown one by one. What was learned counts as
-    ``audience`` says.
+    those in the query itself. ``allowed`` are the private sites (by their prefix) that the user may see. ``page``
+    counts from 1. With ``folded`` False copies are shown one by one. ``audience`` says how learned quality counts.
     """
 
     query: str
@@ -42,7 +41,7 @@ class SearchRequest(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """One feature of one result: its name in words, its value, its weight, and what it added to the score."""
+    """One feature of a search result: its display name, value, weight, and what it added to the score."""
 
     feature: str
     value: float
@@ -51,21 +50,21 @@ class Reason(NamedTuple):
 
 
 class Snippet(NamedTuple):
-    """A piece of a page's text, and which parts of it to highlight: pairs of start and end."""
+    """A snippet of a result's text, and the parts of it to highlight: pairs of start and end."""
 
     text: str = ""
     marks: tuple[tuple[int, int], ...] = ()
 
 
 class SearchResult(NamedTuple):
-    """One page as it is shown.
+    """One search result as it is shown.
 
-    ``site`` is its host; ``date_s`` what the page says of its date, if anything; ``born_s`` when it was first fetched.
-    ``similar`` counts pages folded under it. ``note`` is what is said beside it ("moved down: …", "pinned for this
-    query"), ``sentence`` is why it stands where it stands, in words. ``has_copy`` says that a cached copy may be shown.
+    ``site`` is its host; ``date_s`` the date that the page gives, if any; ``born_s`` when it was first fetched.
+    ``similar`` counts pages folded under it. ``note`` is shown beside it ("moved down: …", "pinned for this query"),
+    ``sentence`` explains its rank in words. ``has_copy`` says that a cached copy may be shown.
 
-    What is learned from later: ``features`` are the short names and values of all that counted, also of what is too
-    little to be told in ``why``; ``propensity`` is how likely it was to stand where it stands.
+    For later learning: ``features`` are the short names and values of everything that counted, including what is too
+    small to be listed in ``why``; ``propensity`` is the probability that the result was shown at its place.
     """
 
     id: int
@@ -89,7 +88,7 @@ class SearchResult(NamedTuple):
 
 
 class Slate(NamedTuple):
-    """All that a search shows. ``total`` counts pages that match; ``notes`` are said above the results, in words.
+    """The slate that a search shows. ``total`` counts matching pages; ``notes`` are shown above the results.
 
     ``suggestion`` is another spelling of the query ("did you mean"); ``relaxed`` are words that not all results have.
     """

@@ -1,1 +1,1 @@
-"""The web server: public pages, API, console, and what guards them."""
+"""The web server: public pages, API, console, and the gate in front of them."""

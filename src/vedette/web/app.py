@@ -1,4 +1,4 @@
-"""The ASGI application (Starlette): routes of pages, API, console and sign-in behind one gate."""
+"""The ASGI application (Starlette): routes of public pages, API, console and sign-in behind one gate."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -54,10 +54,10 @@ def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
     news: NewPages = NO_NEW_PAGES,
     sponsored: AdLinks = NO_ADS,
 ) -> Starlette:
-    """Everything that is served. ``keys`` is asked anew for each request, so a revoked key ends at once.
+    """Create the ASGI application. ``keys`` is called for each request, so a revoked key stops working at once.
 
-    ``recording`` writes searches down; without it nothing is. Without ``console`` there is none. ``news`` has the new
-    pages, ``sponsored`` what is shown beside results; without it nothing is.
+    ``recording`` records searches; without it nothing is recorded. Without ``console`` there is none. ``news`` lists
+    new pages, ``sponsored`` chooses the ads beside results; without it there are none.
     """
     metrics = Metrics()
     recorded = (recording or create_null_recorder()).with_metrics(metrics)
@@ -114,7 +114,7 @@ def _metrics_route(metrics: Metrics, search: SearchService, console: ConsoleServ
 
 
 def _health_route(search: SearchService) -> Route:
-    """Whether searching works, told to anybody: so it counts no private page and tells no reason of a failure."""
+    """Return the public health check route; it counts no private page and gives no reason for a failure."""
 
     async def check_health(_request: Request) -> Response:
         kept = {"cache-control": "no-store"}

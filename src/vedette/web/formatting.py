@@ -1,6 +1,6 @@
-"""Formatting for people: ages, dates, numbers, URLs, snippets and score tables.
+"""Formatting for HTML pages: ages, dates, numbers, URLs, snippets and score tables.
 
-Everything here takes whatever a stranger's page or a broken clock may hold, and never fails. What is returned as
+Everything here takes whatever a foreign page or a broken clock may hold, and never fails. What is returned as
 ``Markup`` is escaped already; everything else is escaped by the templates.
 """
 
@@ -68,7 +68,7 @@ _LANGUAGES = dict(pair.split("=") for pair in _LANGUAGE_CODES.split())
 
 
 def age(seconds: float) -> str:
-    """How long something took or lies back, in the unit that people would use.
+    """Format a duration or age for a page, in the unit that people would use.
 
     >>> [age(seconds).replace(THIN, " ") for seconds in (250, 7_300, 86_400 * 10, -5)]
     ['4 min', '2 h', '10 days', 'less than a minute']
@@ -80,7 +80,7 @@ def age(seconds: float) -> str:
 
 
 def ago(now_s: float, then_s: float) -> str:
-    """How long ago something was. What lies in the future by a clock that is wrong was just now.
+    """Format how long ago something was for a page; a time in the future, by a wrong clock, is "just now".
 
     >>> ago(1000, 760).replace(THIN, " "), ago(1000, 990), ago(1000, 2000)
     ('4 min ago', 'just now', 'just now')
@@ -89,7 +89,7 @@ def ago(now_s: float, then_s: float) -> str:
 
 
 def exact(then_s: float) -> str:
-    """The full time, for those who hover; empty where the calendar has none.
+    """Format the full time in UTC for a tooltip; empty if it is outside the calendar.
 
     >>> exact(1_700_000_000)
     '2023-11-14 22:13:20 UTC'
@@ -99,12 +99,12 @@ def exact(then_s: float) -> str:
 
 
 def stamp(then_s: float) -> str:
-    """The time as machines read it, for the ``datetime`` of a time element."""
+    """Format a time for the ``datetime`` attribute of an HTML time element."""
     return exact(then_s)[:19].replace(" ", "T") + "Z" if exact(then_s) else ""
 
 
 def day(then_s: float) -> str:
-    """The day, as people write it.
+    """Format a day for a page, such as "14 Nov 2023".
 
     >>> day(1_700_000_000)
     '14 Nov 2023'
@@ -121,7 +121,7 @@ def _to_datetime(then_s: float) -> datetime | None:
 
 
 def number(count: int) -> str:
-    """A whole number with thin spaces between its thousands.
+    """Format a whole number for a page with thin spaces between its thousands.
 
     >>> number(1234567).replace(THIN, " "), number(-1200).replace(THIN, " ")
     ('1 234 567', '-1 200')
@@ -130,7 +130,7 @@ def number(count: int) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """So many of a thing.
+    """Format a count with its noun in singular or plural for a page.
 
     >>> counted(1, "page"), counted(12, "page")
     ('1 page', '12 pages')
@@ -139,7 +139,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def real(value: float) -> str:
-    """A number of a feature, short: three digits that count.
+    """Format a feature's number for a page with three significant digits.
 
     >>> real(0.123456), real(2.0), real(1234.5).replace(THIN, " "), real(-0.00001)
     ('0.123', '2', '1 234', '0')
@@ -157,7 +157,7 @@ def real(value: float) -> str:
 
 
 def linkable(url: str) -> str:
-    """The URL, if a link may lead there: only the web's own schemes do.
+    """Return the URL if a page may link to it (http or https), else an empty text.
 
     >>> linkable("https://example.org/"), linkable("javascript:alert(1)")
     ('https://example.org/', '')
@@ -166,7 +166,7 @@ def linkable(url: str) -> str:
 
 
 def crumbs(url: str) -> list[str]:
-    """The host and the folders of a URL, decoded, for people: what is left out stands as "…".
+    """Return the host and folders of a URL as breadcrumbs, decoded, for a page; those left out become "…".
 
     The host stays as it is written in the URL, because a decoded one may look like another.
 
@@ -185,7 +185,7 @@ def crumbs(url: str) -> list[str]:
 
 
 def host_name(text: str) -> str:
-    """A host as it is shown. Its end says whose it is, so a long one loses its beginning.
+    """Format a host name for a page. Its end says who owns it, so a long one loses its beginning.
 
     >>> host_name("a" * 80 + ".example.org")[:3], len(host_name("a" * 80 + ".example.org"))
     ('…aa', 60)
@@ -203,7 +203,7 @@ def _shorten(text: str) -> str:
 
 
 def marked(snippet: Snippet) -> Markup:
-    """The snippet with its marks; they may overlap or lie outside, as they may come from anywhere.
+    """Format a snippet as HTML with its matches in ``<mark>``; spans may overlap or lie outside the text.
 
     >>> str(marked(Snippet("a <b> lag", ((6, 9),))))
     'a &lt;b&gt; <mark>lag</mark>'
@@ -218,7 +218,7 @@ def marked(snippet: Snippet) -> Markup:
 
 
 def _merge_spans(marks: tuple[tuple[int, int], ...], length: int) -> list[tuple[int, int]]:
-    """The marks in order, none over another, all within the text."""
+    """Merge a snippet's overlapping spans, in order and clipped to the text."""
     spans: list[tuple[int, int]] = []
     reached = 0
     for start, end in sorted(marks):
@@ -230,7 +230,7 @@ def _merge_spans(marks: tuple[tuple[int, int], ...], length: int) -> list[tuple[
 
 
 def kind_name(kind: str) -> str:
-    """What people call a kind of file.
+    """Return the display name of a file type, such as "PDF".
 
     >>> kind_name("pdf"), kind_name("odt")
     ('PDF', 'ODT')
@@ -239,7 +239,7 @@ def kind_name(kind: str) -> str:
 
 
 def language_name(code: str) -> str:
-    """The English name of a language; its code where we know none.
+    """Return the English name of a language code; the code itself if it is unknown.
 
     >>> language_name("de"), language_name("xx")
     ('German', 'xx')
@@ -248,7 +248,7 @@ def language_name(code: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """Words with a capital at their start and a stop at their end; an address or a name stays as it is.
+    """Format words as a sentence for a page: capital and period are added; an address or a name stays as it is.
 
     >>> sentence("the site was paused"), sentence("https://example.org/ was added.")
     ('The site was paused.', 'https://example.org/ was added.')
@@ -262,7 +262,7 @@ def sentence(words: str) -> str:
 
 
 class ScoreRow(NamedTuple):
-    """A feature with its bar: where it begins and how wide it is, of a hundred, and whether it pulled down."""
+    """A row of the score table: a feature with its bar's start and width in percent, and whether it is negative."""
 
     reason: Reason
     start: float
@@ -271,7 +271,9 @@ class ScoreRow(NamedTuple):
 
 
 def build_score_rows(why: tuple[Reason, ...]) -> list[ScoreRow]:
-    """The reasons, those that did most first. Bars of what pulls down lie to the left of the others' beginning.
+    """Build the score table of a result, the largest contribution first.
+
+    Negative bars are left of the origin of the others.
 
     >>> [(row.start, row.width) for row in build_score_rows((Reason("title", 1, 3, 3), Reason("spam", 1, -1, -1)))]
     [(25.0, 75.0), (0.0, 25.0)]
@@ -291,5 +293,5 @@ def _build_row(reason: Reason, zero: float, scale: float) -> ScoreRow:
 
 
 def _finite_contribution(reason: Reason) -> float:
-    """What it added, where that is a number that can be drawn."""
+    """Return a feature's contribution to the score table if it is a finite number, else 0."""
     return reason.contribution if math.isfinite(reason.contribution) and abs(reason.contribution) < 1e100 else 0.0

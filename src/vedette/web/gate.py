@@ -1,7 +1,7 @@
-"""Middleware around all routes: limits of size, methods, host names, access, rate limits, and response headers.
+"""The gate, middleware around all routes: size limits, methods, host names, access, rate limits, headers.
 
-It stands around all routes, so that no route can be forgotten. An exception that nobody expected ends here: the reader
-gets an answer, the operator one line.
+It wraps all routes, so that no route can be forgotten. An unexpected exception ends here: the user gets a response, the
+operator one line.
 """
 
 import ipaddress
@@ -55,14 +55,14 @@ _LOCALHOST = "localhost"
 
 
 class HostNames:
-    """The names that the operator has told."""
+    """The host names of this server, as configured, for the gate's check of the header ``Host``."""
 
     def __init__(self, serve: Serve) -> None:
         told = (urlsplit(serve.address).netloc, urlsplit(serve.public_url).netloc, *serve.hosts)
         self._names = frozenset(name for each in told if (name := parse_host_name(each)))
 
     def is_foreign(self, request: Request) -> bool:
-        """Whether a request for what only the operator may do came by a name that is not ours."""
+        """Check whether a request for operators' pages came under a host name that is not ours (DNS rebinding)."""
         if not _is_admin_path(get_path(request)) or not (self._names or _is_loopback_request(request)):
             return False
         return not all(self._is_known(parse_host_name(told)) for told in request.headers.getlist("host"))
@@ -72,7 +72,7 @@ class HostNames:
 
 
 def parse_host_name(told: str) -> str:
-    """The name in a header ``Host``, without its port.
+    """Parse the host name in a header ``Host``, without its port.
 
     >>> parse_host_name("Search.Example.org.:8080"), parse_host_name("[::1]:8080"), parse_host_name("127.0.0.1")
     ('search.example.org', '::1', '127.0.0.1')
@@ -105,7 +105,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_body(receive: Receive, most: int = MAX_BODY_BYTES) -> bytes | None:
-    """All that is sent; None for what is longer than ``most``, or what its sender did not finish."""
+    """Read the body of a request; None if it is longer than ``most`` or incomplete."""
     body = bytearray()
     while True:
         message = await receive()
@@ -119,7 +119,7 @@ async def read_body(receive: Receive, most: int = MAX_BODY_BYTES) -> bytes | Non
 
 
 def replay_body(body: bytes, receive: Receive) -> Receive:
-    """As if the body came only now; after it comes what comes."""
+    """Return a ``receive`` that replays a body the gate has read, then passes on further messages."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -129,12 +129,12 @@ def replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def get_media_type(request: Request) -> str:
-    """Return the type of a body, in lower case and without parameters."""
+    """Return the media type of a request body, in lower case and without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def parse_json(body: bytes) -> object:
-    """What a body says; None where it is no JSON, or holds half of a surrogate pair, which no text can."""
+    """Parse the JSON body of a request; None if it is invalid or contains half a surrogate pair."""
     try:
         value: object = json.loads(body)
         json.dumps(value, ensure_ascii=False).encode()
@@ -144,7 +144,7 @@ def parse_json(body: bytes) -> object:
 
 
 async def read_form(request: Request, longest: int = MAX_BODY_BYTES) -> dict[str, list[str]] | None:
-    """Return the fields of a form; None for what is no form, or a longer one than it should be."""
+    """Read the form fields of a request; None if the body is no form, or too long."""
     if get_media_type(request) != FORM_TYPE:
         return None
     body = await request.body()  # bounded by the middleware
@@ -152,7 +152,7 @@ async def read_form(request: Request, longest: int = MAX_BODY_BYTES) -> dict[str
 
 
 def parse_form(body: bytes) -> dict[str, list[str]]:
-    r"""Return the values of each field, with lines that end as ours do.
+    r"""Parse a form body into the values of each field, with normalized line ends.
 
     >>> parse_form(b"name=Ann+Lee&lines=a%0D%0Ab&name=Bo")
     {'name': ['Ann Lee', 'Bo'], 'lines': ['a\nb']}
@@ -184,7 +184,7 @@ _READ_ONLY = "This address can only be read, with GET."
 
 
 class GateConfig(NamedTuple):
-    """What the gate goes by."""
+    """What the gate is configured with: access control, rate limits, metrics, sites and branding."""
 
     access: AccessControl
     limits: RateLimiter
@@ -196,7 +196,7 @@ class GateConfig(NamedTuple):
 def refusal_response(
     request: Request, look: Branding, refused: Refusal, headers: dict[str, str] | None = None
 ) -> Response:
-    """A refusal as the asker reads it: JSON for programs, a page for people."""
+    """Return the gate's refusal as a response: JSON for programs, an error page for people."""
     if is_api_path(get_path(request)):
         return error_response(refused.status, refused.code, refused.message, None, headers)
     answer = error_page(refused.status, refused.message, look=look, theme=get_theme(request))
@@ -205,7 +205,7 @@ def refusal_response(
 
 
 def log_error(what: str, error: BaseException) -> None:
-    """Tell the operator in one line what failed, where and why. What was searched for is nobody's business."""
+    """Log one line for the operator on what failed, where and why, without what was searched for."""
     frames = extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
     why = f"{type(error).__name__}: {error}"[:300]
@@ -213,9 +213,9 @@ def log_error(what: str, error: BaseException) -> None:
 
 
 class GateMiddleware:
-    """The middleware.
+    """The gate's middleware: checks each request before it reaches a route.
 
-    It leaves in the request's state who asks (``reader``), from where (``address``), and what they may see
+    It sets in the request's state who sends it (``reader``), from where (``address``), and what they may see
     (``allowed``).
     """
 
@@ -225,7 +225,7 @@ class GateMiddleware:
         self._names = HostNames(rules.access.serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request in, or answers it here."""
+        """Let a request through the gate, or answer it here."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -248,7 +248,7 @@ class GateMiddleware:
         self._rules.metrics.count_request(_get_route_pattern(scope), exit_.status or 500)
 
     def _check_request(self, request: Request) -> Response | None:
-        """The answer to what goes no further; None for what does."""
+        """Run all checks of the gate on a request; return the refusal, or None to let it through."""
         return (
             self._check_size(request)
             or self._check_method(request)
@@ -326,7 +326,7 @@ class GateMiddleware:
 
 
 class _ResponseSender:
-    """Sends an answer with the headers that depend on who asked, and remembers its status (0: nothing sent yet)."""
+    """Sends a response through the gate with headers that depend on the user; remembers its status (0: not sent)."""
 
     def __init__(self, request: Request, send: Send, access: AccessControl) -> None:
         self.status = 0
@@ -336,7 +336,7 @@ class _ResponseSender:
         self._origins = access.serve.embed_origins
 
     async def send(self, message: Message) -> None:
-        """Passes a message on."""
+        """Send a message of the response, with the gate's headers added."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -347,7 +347,7 @@ class _ResponseSender:
         await self._send(message)
 
     def _set_cache_headers(self, headers: MutableHeaders) -> None:
-        """What somebody in particular was told is for nobody else; what all are told may be old by seconds."""
+        """Set cache headers: personal responses are private, public ones may be cached for seconds."""
         if self._path.startswith("/static/") or self._path == "/embed.js":
             return
         if self._request.state.reader.auth_method:
@@ -357,7 +357,7 @@ class _ResponseSender:
         headers.add_vary_header("Authorization, Cookie")
 
     def _set_cors_headers(self, headers: MutableHeaders) -> None:
-        """Which other origins' scripts may read it; never with credentials."""
+        """Set CORS headers: which other origins' scripts may read a response, never with credentials."""
         headers.add_vary_header("Origin")
         origin = self._request.headers.get("origin", "")
         if "*" in self._origins or origin in self._origins:
@@ -366,13 +366,13 @@ class _ResponseSender:
 
 
 def _get_route_pattern(scope: Scope) -> str:
-    """The pattern of the path that answered; one name for all that matched none."""
+    """Return the path pattern of the route that answered, for metrics; one name for all unmatched paths."""
     path, root = getattr(scope.get("route"), "path", None), scope.get("root_path", "")
     return "none" if path is None else path if path.startswith(root) and root else root + path
 
 
 def _get_max_body_bytes(path: str) -> int:
-    """How much may be posted there: what hubs push are whole feeds."""
+    """Return the maximum body size of a path at the gate; hubs push whole feeds."""
     return MAX_PUSH_BYTES if is_push_path(path) else MAX_BODY_BYTES
 
 

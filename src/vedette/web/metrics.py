@@ -1,4 +1,4 @@
-"""Prometheus metrics of the server (``/metrics``). No label comes from what users send."""
+"""Prometheus metrics of the web server (``/metrics``). No label comes from what users send."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class Metrics:
-    """What is counted, in a registry of its own: two servers in one process do not mix."""
+    """The web server's Prometheus metrics, in a registry of their own: two servers in one process do not mix."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -41,23 +41,23 @@ class Metrics:
         self._series: dict[str, Gauge] = {}
 
     def count_request(self, route: str, status: int) -> None:
-        """Counts a request; ``metrics_route`` is the pattern of its path, never the path."""
+        """Count a request in the metrics; ``route`` is the pattern of its path, never the path."""
         self._requests.labels(route, str(status)).inc()
 
     def observe_search(self, took_s: float) -> None:
-        """Counts a search."""
+        """Count a search in the metrics, with the seconds it took."""
         self._searches.observe(took_s)
 
     def count_tool_call(self, tool: str, outcome: str) -> None:
-        """Counts a call of a tool by a language model; ``tool`` is the name of one that there is."""
+        """Count a language model's call of an MCP tool in the metrics; ``tool`` is a known tool's name."""
         self._calls.labels(tool, outcome).inc()
 
     def count_slate(self, via: Via) -> None:
-        """Counts a search that was written down."""
+        """Count a recorded search in the metrics."""
         self._slates.labels(via).inc()
 
     def count_event(self, kind: EventKind, outcome: str) -> None:
-        """Counts an event; ``outcome`` is "taken", or the code of the refusal."""
+        """Count a view or click event in the metrics; ``outcome`` is "taken", or the code of the refusal."""
         self._events.labels(kind, outcome).inc()
 
     def metrics_route(
@@ -66,10 +66,10 @@ class Metrics:
         latest: Callable[[], Mapping[str, float]] = dict,
         by_reason: Callable[[], bytes] = bytes,
     ) -> Route:
-        """Shows it all at ``/metrics``. Private pages are not counted.
+        """Return the route that shows all metrics at ``/metrics``. Private pages are not counted.
 
-        ``latest`` tells the last of each number that is kept over time, ``by_reason`` what is counted by reasons, in
-        the same format; both may take a moment.
+        ``latest`` returns the last value of each monitored number, ``by_reason`` the counts by reason in the same
+        format; both may take a moment.
         """
 
         async def show_metrics(_request: Request) -> Response:
@@ -83,7 +83,7 @@ class Metrics:
         return Route("/metrics", show_metrics)
 
     def _update_series(self, latest: Mapping[str, float]) -> None:
-        """A gauge for each number that there is; one without a value would say 0, which is wrong."""
+        """Set a metrics gauge for each monitored number; a gauge without a value would wrongly show 0."""
         for name, value in latest.items():
             if name not in _ALL_SERIES:
                 continue
@@ -93,7 +93,7 @@ class Metrics:
             self._series[name].set(value)
 
     def _collect_registry(self) -> CollectorRegistry:
-        """What all servers counted that share a folder for it, else what this one did."""
+        """Return the metrics of all server processes that share a metrics folder, else of this one."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return self._registry
         together = CollectorRegistry()

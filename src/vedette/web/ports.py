@@ -1,4 +1,4 @@
-"""The search service that pages and API call; the runtime implements it over a data folder."""
+"""The port of the search service that pages and API call; the runtime implements it over a data folder."""
 
 from typing import NamedTuple, Protocol
 
@@ -7,18 +7,18 @@ from vedette.serve.slate import SearchRequest, SearchResult, Slate
 
 
 class FacetCount(NamedTuple):
-    """A value by which results can be filtered, and how many pages have it."""
+    """A filter value of search results, and its number of pages."""
 
     value: str
     pages: int
 
 
 class IndexOverview(NamedTuple):
-    """What the first page says: how many pages of which sites, how fresh; and by what results can be filtered.
+    """An overview of the index for the start page and filters: pages, sites and freshness.
 
-    ``sites`` are hosts, the largest first, at most a hundred; private ones are not counted unless the reader may see
-    them. ``newest_s`` is when the latest fetch was; ``median_age_s`` how old half of all pages are at most.
-    ``waiting`` sites have been named and have no page yet. ``newest_pages`` are the newest pages, the newest first.
+    ``sites`` are hosts, the largest first, at most a hundred; private ones are not counted unless the user may see
+    them. ``newest_s`` is when the latest fetch was; half of all pages are at most ``median_age_s`` old. ``waiting``
+    sites were added and have no page yet. ``newest_pages`` are the newest pages, newest first.
     """
 
     pages: int = 0
@@ -32,7 +32,7 @@ class IndexOverview(NamedTuple):
 
 
 class CachedCopy(NamedTuple):
-    """A page as it was fetched: decoded bytes and their type. ``text`` is what was read of it, where it is no HTML."""
+    """A cached copy of a page: decoded bytes and their type. ``text`` is its extracted text if it is not HTML."""
 
     url: str
     title: str
@@ -44,35 +44,35 @@ class CachedCopy(NamedTuple):
 
 
 class SearchService(Protocol):
-    """Searching one data folder. All of it is quick (milliseconds) and safe to call from an event loop.
+    """The search service over one data folder: quick (milliseconds) and safe to call from an event loop.
 
-    ``allowed`` are the private sites (by their start) that the reader may see; what belongs to others is never told,
+    ``allowed`` are the private sites (by their start) that the user may see; what belongs to others is never revealed,
     neither in results nor in suggestions, counts or copies.
     """
 
     def search(self, wish: SearchRequest) -> Slate:
-        """Results; never an error, whatever the query."""
+        """Search and return the results; never raises, whatever the query."""
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """How what is being typed may go on, the best first; ``site`` limits it to a host or host/path."""
+        """Suggest completions of a query being typed, best first; ``site`` limits it to a host or host/path."""
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
-        """Numbers for the first page and the filters."""
+        """Return the numbers of the index for the start page and the filters."""
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """The cached copy of a page; None where there is none, or its owner or its site do not want it shown."""
+        """Find the cached copy of a page; None if there is none, or its owner or site do not want it shown."""
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
-        """The page at a URL, written as ``discover.normalize.resolve`` does; None where none is to be found."""
+        """Find the page at a URL normalized by ``discover.normalize.resolve``; None if none may be found."""
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
-        """The pages that are folded under a result."""
+        """Return the similar pages that are folded under a search result."""
 
     def list_sites(self) -> tuple[Site, ...]:
-        """The operator's sites, private ones too: for deciding who may see what, never for showing."""
+        """Return the operator's sites, with private ones: for access decisions, never for display."""
 
     def get_incomplete_reason(self) -> str:
-        """Why what is shown may be incomplete ("the index is being built"); empty where it is not."""
+        """Return why search results may be incomplete ("the index is being built"), or an empty text."""
 
     def now_s(self) -> float:
-        """The time, which may run faster than the wall's."""
+        """Return the time of the crawled world, which may run faster than the wall clock."""

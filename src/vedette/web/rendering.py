@@ -1,4 +1,4 @@
-"""Rendering of HTML pages: templates, escaped by default, with branding and strict security headers."""
+"""Rendering of HTML pages from templates, escaped by default, with branding and strict security headers."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -38,12 +38,12 @@ _ERROR_TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Branding:
-    """What the pages say about their operator.
+    """The branding of the HTML pages: what they say about their operator.
 
-    ``name`` is the name shown. ``address`` is where readers find the pages ("https://search.example.org"); where it is
+    ``name`` is the name shown. ``address`` is where users find the pages ("https://search.example.org"); if it is
     empty, the address of each request counts. ``embed_origins`` are the origins whose pages may have a search box of
     ours with suggestions ("https://docs.example.org"). ``contact`` is a mail address or a URL for the page about the
-    crawler, ``product`` the name by which robots.txt files call it. ``demo`` lists new pages on the first page.
+    crawler, ``product`` the name by which robots.txt files call it. ``demo`` lists new pages on the start page.
     """
 
     name: str = "Vedette"
@@ -58,16 +58,16 @@ _DEFAULT_BRANDING: Final = Branding()
 
 
 def render_page(template: str, asked: Request, look: Branding, status: int = 200, **told: object) -> Response:
-    """The answer to a request: a template with what it is told."""
+    """Render a template as the HTML response to a request, with branding and security headers."""
     return _html_response(render_template(template, look=look, theme=get_theme(asked), **told), status)
 
 
 def error_page(
     status: int, said: str = "", *, title: str = "", look: Branding = _DEFAULT_BRANDING, theme: str = ""
 ) -> Response:
-    """A page that says what went wrong and what to do; ``said`` and ``title`` take the place of our own words.
+    """Render an HTML error page: what went wrong and what to do; ``said`` and ``title`` replace our own words.
 
-    A status that we have no words for is told by those of its hundred.
+    A status without words of its own gets those of 400 or 500.
     """
     own_title, own = _ERROR_TEXTS.get(status) or _ERROR_TEXTS[400 if status < 500 else 500]
     text = render_template("problem.html", look=look, theme=theme, title=title or own_title, said=said or own)
@@ -75,13 +75,13 @@ def error_page(
 
 
 def get_theme(asked: Request) -> str:
-    """Which of the two the reader chose; empty where the system decides."""
+    """Return the light or dark theme that the user chose in a cookie; empty if the system decides."""
     chosen = asked.cookies.get("theme", "")
     return chosen if chosen in THEMES else ""
 
 
 def render_template(template: str, **told: object) -> str:
-    """The text of a template."""
+    """Render a template to text."""
     return _jinja_environment().get_template(template).render(**told)
 
 

@@ -1,7 +1,7 @@
 """The HTTP server: uvicorn over uvloop and httptools on a socket, with limits on connections, bytes and time.
 
 A request is short here: a head and at most a small form. So each has to arrive whole within some seconds and some
-kilobytes, and whoever sends more, or sends it by the drop, is cut off before it costs memory or a connection.
+kilobytes, and a client that sends more, or sends it slowly, is cut off before it costs memory or a connection.
 """
 
 import errno
@@ -30,17 +30,17 @@ MAX_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, 
 
 
 class Connection(Protocol):
-    """A connection."""
+    """A connection of the HTTP server, as the connection limiter sees it."""
 
     def is_idle(self) -> bool:
-        """Whether nothing is lost with it: no whole request is being answered."""
+        """Check whether the connection can be closed without loss: no complete request is being answered."""
 
     def close_now(self) -> None:
-        """End it at once."""
+        """Close the connection at once."""
 
 
 class ConnectionLimiter:
-    """The connections of one server process, by where they come from."""
+    """Limits the connections of one HTTP server process by client address."""
 
     def __init__(self, trusted: Sequence[str] = (), most: int = MAX_PER_ADDRESS) -> None:
         self._trusted = tuple(ipaddress.ip_network(each) for each in trusted)
@@ -51,7 +51,7 @@ class ConnectionLimiter:
         return sum(map(len, self._guests.values()))
 
     def admit(self, guest: Connection, address: str) -> bool:
-        """Whether there is room for it, perhaps after another of the same address has left."""
+        """Admit a connection if its address is below the limit, perhaps by closing an idle one of that address."""
         if is_in_networks(address, self._trusted):
             return True
         network = to_network(address)
@@ -66,7 +66,7 @@ class ConnectionLimiter:
         return True
 
     def remove(self, guest: Connection, address: str) -> None:
-        """It has ended; who never entered may be named, too."""
+        """Remove a closed connection from the limiter; one that was never admitted is ignored."""
         network = to_network(address)
         beside = self._guests.get(network, {})
         beside.pop(guest, None)
@@ -86,7 +86,7 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close
 
 
 def bind(listen: str) -> socket.socket:
-    """A socket that listens at ``HOST:PORT``; port 0 takes any that is free.
+    """Bind a listening socket at ``HOST:PORT`` for the HTTP server; port 0 takes any that is free.
 
     >>> with bind("127.0.0.1:0") as listening:
     ...     listening.getsockname()[0]
@@ -109,7 +109,7 @@ def bind(listen: str) -> socket.socket:
 
 
 def bind_shared(listening: socket.socket) -> socket.socket:
-    """Another socket at the same place; the kernel divides connections evenly among such sockets."""
+    """Bind another listening socket at the same address; the kernel spreads connections evenly over them."""
     return _listen_shared(listening.family, listening.getsockname())
 
 
@@ -127,12 +127,12 @@ def _listen_shared(family: int, place: Any) -> socket.socket:  # noqa: ANN401 - 
 
 
 def run_server(app: ASGIApp, listening: socket.socket, trusted: Sequence[str] = ()) -> None:
-    """Serves until SIGTERM or SIGINT, then ends within two seconds and returns. The socket is closed at the end."""
+    """Run the HTTP server until SIGTERM or SIGINT, then stop within two seconds and close the socket."""
     create_server(app, trusted).run([listening])
 
 
 def create_server(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
-    """A server that is not running yet; whoever runs it in a thread of their own ends it with ``should_exit``.
+    """Create an HTTP server that is not running yet; in a thread of its own, stop it with ``should_exit``.
 
     ``trusted`` are the addresses and networks of proxies, which may hold as many connections as there is room for.
     """
@@ -170,7 +170,7 @@ def _describe_bind_error(error: OSError, host: str, port: str) -> str:
 
 
 class _Config(Config):
-    """What a server is started with, and who is there."""
+    """The uvicorn configuration of the HTTP server, with its connection limiter."""
 
     def __init__(self, crowd: ConnectionLimiter, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
         super().__init__(*arguments, **settings)
@@ -178,11 +178,11 @@ class _Config(Config):
 
 
 class _Server(Server):
-    """A server that returns after a signal, where its parent would end the process by the same signal."""
+    """A uvicorn server that returns after a signal, where its parent would end the process by the same signal."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Takes the two signals that mean an end, while it runs."""
+        """Handle SIGTERM and SIGINT while the HTTP server runs."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -198,7 +198,7 @@ class _Server(Server):
 
 
 class _BoundedProtocol(HttpToolsProtocol):
-    """Reads requests from one connection, each within its bounds of bytes and time."""
+    """The HTTP protocol of one connection, with limits on the bytes and time of each request."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
         super().__init__(*arguments, **settings)
@@ -209,7 +209,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._crowd = self.config.crowd
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override] # as the parent has it
-        """A first request is awaited, if there is room for one more."""
+        """Start the timeout of a new connection's first request, if the limiter admits it."""
         super().connection_made(transport)
         self._start_timeout()
         if not self._crowd.admit(self, self._get_client_address()):
@@ -217,21 +217,21 @@ class _BoundedProtocol(HttpToolsProtocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is awaited any more."""
+        """Cancel the timeout of a closed connection, and remove it from the limiter."""
         self._cancel_timeout()
         self._crowd.remove(self, self._get_client_address())
         super().connection_lost(exc)
 
     def is_idle(self) -> bool:
-        """Whether it is between two requests, or within one that is not all there."""
+        """Check whether the connection is between two requests, or within an incomplete one."""
         return self._patience is not None or self.cycle is None or self.cycle.response_complete
 
     def close_now(self) -> None:
-        """End it at once."""
+        """Close the connection at once."""
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Some more of a request, or of several."""
+        """Receive bytes of HTTP requests, and close the connection if a request is too large."""
         self._taken += len(data)
         super().data_received(data)
         if self._taken > MAX_REQUEST_BYTES and not self.transport.is_closing():
@@ -240,17 +240,17 @@ class _BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """The first byte of a request."""
+        """Start the timeout of an HTTP request at its first byte."""
         self._start_timeout()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Its head is there."""
+        """Note that the head of an HTTP request is complete, so that a response may be under way."""
         self._asked = True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """All of it is there."""
+        """Note that an HTTP request is complete, and cancel its timeout."""
         self._cancel_timeout()
         self._taken = 0
         self._asked = False

@@ -1,6 +1,6 @@
-"""Static files: style, script and icon, each under an address that changes with its contents.
+"""Static files: style sheets, scripts and icon, each at a URL that changes with its contents.
 
-So a browser may keep them for ever, and has the new ones at once when they change. They are read once, at the start.
+So a browser may cache them forever, and gets the new ones at once when they change. They are read once, at startup.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "ima
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file that pages load; ``digest`` changes with its contents."""
+    """A static file that pages load; ``digest`` changes with its contents."""
 
     name: str
     body: bytes
@@ -29,11 +29,11 @@ class Asset:
 
     @property
     def address(self) -> str:
-        """Where pages find it."""
+        """Return the URL of the static file, with its digest."""
         return f"/static/{self.digest}/{self.name}"
 
     def to_response(self, asked: Request, keep: str) -> Response:
-        """The file; or a word that the reader has it already."""
+        """Return the static file as a response, or 304 if the browser has it already."""
         headers = {"cache-control": keep, "etag": f'"{self.digest}"', "x-content-type-options": "nosniff"}
         if asked.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
@@ -42,14 +42,14 @@ class Asset:
 
 @cache
 def load_asset(name: str) -> Asset:
-    """A file of the static folder."""
+    """Load a file of the static folder."""
     body = (STATIC_FOLDER / name).read_bytes()
     return _create_asset(name, body)
 
 
 @cache
 def load_embed_script() -> Asset:
-    """The script for other people's pages: the box and its suggestions, with no name left behind on the page."""
+    """Load the embed script for other people's pages: search box and suggestions, without global names."""
     inside = b"\n".join([load_asset("suggestions.js").body, load_asset("embed.js").body])
     return _create_asset("embed.js", b"(() => {\n" + inside + b"})();\n")
 
@@ -59,7 +59,7 @@ def _create_asset(name: str, body: bytes) -> Asset:
 
 
 async def _serve_static(asked: Request) -> Response:
-    """A static file. Under the digest of another version it is sent all the same, but not to be kept."""
+    """Serve a static file; under the digest of another version it is sent, but not to be cached."""
     name = asked.path_params["name"]
     if name not in _list_names():
         return Response(status_code=404)
@@ -73,12 +73,12 @@ def _list_names() -> frozenset[str]:
 
 
 async def _serve_embed_script(asked: Request) -> Response:
-    """The script under its short address, which stands in other people's pages and so must stay as it is."""
+    """Serve the embed script at its short URL, which is in other people's pages and so must not change."""
     answer = load_embed_script().to_response(asked, CACHE_ONE_HOUR)
     answer.headers["cross-origin-resource-policy"] = "cross-origin"
     return answer
 
 
 def static_routes() -> list[Route]:
-    """Where the files are found."""
+    """Return the routes of the static files."""
     return [Route("/static/{digest}/{name}", _serve_static), Route("/embed.js", _serve_embed_script)]

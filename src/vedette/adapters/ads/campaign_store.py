@@ -45,7 +45,7 @@ _AD = "id, campaign, title, text, url, targets, negatives, bid, standing, added_
 
 
 class AdvertiserRow(NamedTuple):
-    """An advertiser. ``key`` names the user key that may read its reports, ``digest`` is that key's."""
+    """An advertiser as stored; ``key`` names the user key that may read its ad reports, ``digest`` is its digest."""
 
     name: str
     key: str = ""
@@ -54,7 +54,7 @@ class AdvertiserRow(NamedTuple):
 
 
 class CampaignRow(NamedTuple):
-    """Ads with one budget a day; ``starts`` and ``ends`` are days that belong to it, empty where it has no limit."""
+    """A stored ad campaign with a daily budget; ``starts`` and ``ends`` are inclusive days, empty for no limit."""
 
     name: str
     advertiser: str
@@ -65,7 +65,7 @@ class CampaignRow(NamedTuple):
     added_s: float = 0.0
 
     def runs_on(self, day: date) -> bool:
-        """Whether its ads may be shown on a day.
+        """Check whether the ads of this campaign may be shown on a day.
 
         >>> CampaignRow("spring", "ann", "5.00", "2026-03-01", "2026-05-31").runs_on(date(2026, 5, 31))
         True
@@ -74,12 +74,12 @@ class CampaignRow(NamedTuple):
 
     @property
     def daily_budget(self) -> Decimal:
-        """The budget of a day."""
+        """The campaign's budget for one day."""
         return Decimal(self.budget)
 
 
 class AdRow(NamedTuple):
-    """An ad. ``targets`` are pairs of a way (exact, phrase, broad) and a phrase; its number is 0 before it has one."""
+    """A stored ad; ``targets`` are pairs of match type (exact, phrase, broad) and phrase; ``id`` is 0 until saved."""
 
     id: int
     campaign: str
@@ -94,43 +94,43 @@ class AdRow(NamedTuple):
 
 
 class CampaignStore:
-    """Advertisers, campaigns and ads, over the connection of a state."""
+    """Store of advertisers, campaigns and ads, over a connection to ``state.db``."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def list_advertisers(self) -> list[AdvertiserRow]:
-        """List all advertisers, by name."""
+        """List all stored advertisers, by name."""
         sql = "SELECT name, reader_key, key_digest, added_s FROM advertiser ORDER BY name"
         return [AdvertiserRow(*row) for row in self._db.execute(sql)]
 
     def save_advertiser(self, row: AdvertiserRow) -> None:
-        """Add an advertiser, or change its key."""
+        """Save an advertiser, new or with another key."""
         self._db.execute("INSERT OR REPLACE INTO advertiser VALUES (?, ?, ?, ?)", row)
 
     def delete_advertiser(self, name: str) -> None:
-        """Delete an advertiser."""
+        """Delete an advertiser from the campaign store."""
         self._db.execute("DELETE FROM advertiser WHERE name = ?", (name,))
 
     def list_campaigns(self) -> list[CampaignRow]:
-        """List all campaigns, by name."""
+        """List all stored ad campaigns, by name."""
         sql = "SELECT name, advertiser, budget, starts, ends, paused, added_s FROM campaign ORDER BY name"
         return [CampaignRow(*row)._replace(paused=bool(row[5])) for row in self._db.execute(sql)]
 
     def save_campaign(self, row: CampaignRow) -> None:
-        """Add or change a campaign."""
+        """Save an ad campaign, new or changed."""
         self._db.execute("INSERT OR REPLACE INTO campaign VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def delete_campaign(self, name: str) -> None:
-        """Delete a campaign; what it owes stays in the ledger."""
+        """Delete an ad campaign from the campaign store; its charges stay in the ledger."""
         self._db.execute("DELETE FROM campaign WHERE name = ?", (name,))
 
     def list_ads(self) -> list[AdRow]:
-        """List all ads, revoked ones too, by number."""
+        """List all stored ads by number, including revoked ones."""
         return [_parse_ad(row) for row in self._db.execute(f"SELECT {_AD} FROM ad ORDER BY id")]  # noqa: S608 - our columns
 
     def save_ad(self, row: AdRow) -> int:
-        """Save an ad and return its number, a new one where it was 0. A number is never given again."""
+        """Save an ad in the campaign store and return its number, a new one if it was 0; numbers are never reused."""
         values = (row.id or None, *row[1:5], _to_json(row.targets), _to_json(row.negatives), *row[7:])
         sql = f"INSERT OR REPLACE INTO ad ({_AD}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"  # noqa: S608 - our columns
         return int(self._db.execute(sql, values).fetchone()[0])

@@ -12,7 +12,7 @@ from vedette.serve.ads.ledger import Balance
 
 
 class AdTally(NamedTuple):
-    """An ad on a day for a phrase: impressions, charged clicks, charges, and lost impressions by reason."""
+    """Ad ledger totals of one ad, day and phrase: impressions, clicks, charges, and lost impressions by reason."""
 
     day: str
     ad: int
@@ -27,7 +27,7 @@ class AdTally(NamedTuple):
 
 
 class RefusedClicks(NamedTuple):
-    """Clicks that cost nothing, by day, payer (empty where the token was forged) and reason."""
+    """Ad clicks that were not charged, by day, payer (empty if the token was forged) and reason."""
 
     day: str
     payer: str
@@ -36,7 +36,7 @@ class RefusedClicks(NamedTuple):
 
 
 class SlotTally(NamedTuple):
-    """How often an ad was shown for a phrase in a slot (from 0), and clicked there."""
+    """How often an ad was shown for a phrase in a slot (from 0), and clicked there, by the ad ledger."""
 
     ad: int
     phrase: str
@@ -46,34 +46,34 @@ class SlotTally(NamedTuple):
 
 
 class LedgerReader:
-    """Reads ``ledger.db``; each question sees one moment. Empty where nothing was ever shown."""
+    """Reader of the ad ledger ``ledger.db``; each query sees one snapshot, empty if no ad was ever shown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read_counts(self) -> list[AdCounts]:
-        """Count impressions, views and clicks of each ad and phrase, over all days."""
+        """Read the impressions, views and clicks of each ad and phrase from the ad ledger, over all days."""
         sql = "SELECT ad, phrase, sum(shown), sum(views), sum(clicked) FROM tally GROUP BY ad, phrase"
         return [AdCounts(*row) for row in self._query(sql)]
 
     def count_queries(self) -> Mapping[str, float]:
-        """Count the queries of each phrase, over all days."""
+        """Count the queries that matched each ad phrase, over all days of the ad ledger."""
         return dict(self._query("SELECT phrase, sum(times) FROM asked GROUP BY phrase"))
 
     def read_hourly_queries(self, since: date) -> list[tuple[date, int, str, int]]:
-        """Count the queries of each phrase, hour by hour."""
+        """Read the number of queries per ad phrase and hour from the ad ledger."""
         sql = "SELECT day, hour, phrase, times FROM asked WHERE day >= ? ORDER BY day, hour, phrase"
         rows = self._query(sql, since.isoformat())
         return [(date.fromisoformat(day), hour, phrase, times) for day, hour, phrase, times in rows]
 
     def read_balances(self, day: date) -> Mapping[str, Balance]:
-        """Return the balances of a day, by payer."""
+        """Read the balance of each payer on a day from the ad ledger."""
         sql = "SELECT payer, charged, held FROM balance WHERE day = ?"
         rows = self._query(sql, day.isoformat())
         return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
 
     def read_charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
-        """List the charges of a day, which began at ``since_s``: when it was shown, payer, amount."""
+        """List the ad charges of a day that began at ``since_s``: time of the impression, payer, amount."""
         sql = (
             "SELECT at_s, payer, price FROM showing "
             "WHERE at_s >= ? AND day = ? AND closed = 'charged' ORDER BY at_s, slot"
@@ -82,7 +82,7 @@ class LedgerReader:
         return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
 
     def tally_by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
-        """Count impressions and charged clicks by slot, after a moment and until another."""
+        """Count ad impressions and charged clicks by slot, between two times, from the ad ledger."""
         sql = (
             "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
             "WHERE at_s > ? AND at_s <= ? GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
@@ -90,7 +90,7 @@ class LedgerReader:
         return [SlotTally(*row) for row in self._query(sql, after_s, until_s)]
 
     def read_tallies(self, since: date) -> list[AdTally]:
-        """Return the tallies by day, ad and phrase."""
+        """Read the ad ledger's totals by day, ad and phrase."""
         sql = (
             "SELECT day, ad, phrase, payer, shown, clicked, charged, lost_budget, lost_rank, lost_reserve "
             "FROM tally WHERE day >= ? ORDER BY day, ad, phrase"
@@ -99,12 +99,12 @@ class LedgerReader:
         return [AdTally(*row)._replace(charged=Decimal(row[6])) for row in rows]
 
     def read_refused_clicks(self, since: date) -> list[RefusedClicks]:
-        """Return the clicks that cost nothing, by reason."""
+        """Read the ad clicks that were not charged, by reason, from the ad ledger."""
         sql = "SELECT day, payer, reason, times FROM refusal WHERE day >= ? ORDER BY day, payer, reason"
         return [RefusedClicks(*row) for row in self._query(sql, since.isoformat())]
 
     def read_latest(self, most: int) -> list[AdImpression]:
-        """Return the latest impressions, the last first."""
+        """Read the latest ad impressions from the ad ledger, newest first."""
         sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing ORDER BY at_s DESC, slot DESC LIMIT ?"  # noqa: S608 - our columns
         return [impression_from_row(row) for row in self._query(sql, most)]
 

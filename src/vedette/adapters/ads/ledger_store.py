@@ -115,7 +115,7 @@ _TALLY = (
 
 
 class AdImpression(NamedTuple):
-    """An ad that was shown in a slot (from 0). ``closed`` is what became of it, empty while a click may come."""
+    """An ad shown in a slot (from 0); ``closed`` is its outcome, empty while a click may still come."""
 
     token: str
     at_s: float
@@ -133,7 +133,7 @@ class AdImpression(NamedTuple):
 
 
 class ImpressionOffer(NamedTuple):
-    """A proposed impression, the budget of its payer for that day, and how much its slot is seen."""
+    """A proposed ad impression, its payer's budget for the day, and how visible its slot is."""
 
     impression: AdImpression
     budget: Decimal
@@ -141,7 +141,7 @@ class ImpressionOffer(NamedTuple):
 
 
 class LostImpression(NamedTuple):
-    """An ad that a query could have shown and did not; ``to`` is what it lost to: budget, rank or reserve."""
+    """An ad that a query could have shown but did not; ``to`` is the cause: budget, rank or reserve."""
 
     ad: int
     phrase: str
@@ -150,7 +150,7 @@ class LostImpression(NamedTuple):
 
 
 class AdQuery(NamedTuple):
-    """A query that matched these phrases, at an hour of a day."""
+    """A search query that matched these ad phrases, in an hour of a day."""
 
     day: date
     hour: int
@@ -159,7 +159,7 @@ class AdQuery(NamedTuple):
 
 
 class ClickContext(NamedTuple):
-    """A click: when, the visitor hash, whether it is of a bot, whether the ad may still run."""
+    """An ad click to be judged: time, visitor hash, whether it is a bot's, whether the ad may still run."""
 
     at_s: float
     visitor_hash: str
@@ -168,7 +168,7 @@ class ClickContext(NamedTuple):
 
 
 class ClickOutcome(NamedTuple):
-    """The outcome of a click: its impression, None where the token is unknown, and why it cost nothing."""
+    """The outcome of an ad click: its impression (None if the token is unknown), and why it was not charged."""
 
     impression: AdImpression | None
     objection: ClickRejection | None
@@ -176,7 +176,7 @@ class ClickOutcome(NamedTuple):
 
 
 class LedgerStore(SqliteStore):
-    """The writer of ``ledger.db``. Opening it proves that its balances follow from its entries."""
+    """Writer of the ad ledger ``ledger.db``; opening it checks that its balances follow from its entries."""
 
     FILE = LEDGER_FILE
 
@@ -191,7 +191,7 @@ class LedgerStore(SqliteStore):
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules = DEFAULT_RULES
     ) -> list[AdImpression]:
-        """Count a query, hold what its impressions may cost, and return those for which there was budget."""
+        """Record a query in the ad ledger, hold the cost of its impressions, and return those within budget."""
         with self._transaction() as db:
             for phrase in asked.phrases:
                 sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
@@ -208,7 +208,7 @@ class LedgerStore(SqliteStore):
         return [one.impression for one in held]
 
     def record_click(self, token: str, clicking: ClickContext, rules: ClickRules = DEFAULT_RULES) -> ClickOutcome:
-        """Charge a click, or say why it costs nothing; only the first click of an impression counts."""
+        """Charge an ad click in the ledger, or return why it is free; only an impression's first click counts."""
         with self._transaction() as db:
             showing = _find_impression(db, token)
             if showing is None:
@@ -224,17 +224,17 @@ class LedgerStore(SqliteStore):
             return ClickOutcome(showing, None, showing.price)
 
     def count_refused_click(self, day: date, reason: str) -> None:
-        """Count a click without a valid token."""
+        """Count an ad click without a valid token in the ledger."""
         with self._transaction():
             self._count_refused(day, "", reason)
 
     def release_expired(self, at_s: float, rules: ClickRules = DEFAULT_RULES) -> None:
-        """Release what was held and not clicked in time."""
+        """Release the amounts held in the ad ledger for impressions that were not clicked in time."""
         with self._transaction():
             self._release_expired(at_s, rules.max_delay_s)
 
     def find_impression(self, token: str) -> AdImpression | None:
-        """Find an impression by its token."""
+        """Find an ad impression in the ledger by its token."""
         with LEDGER_FILE.explain_errors(self._folder):
             return _find_impression(self._db, token)
 
@@ -311,7 +311,7 @@ class LedgerStore(SqliteStore):
             self._close_impression(impression_from_row(row), EntryKind.LET_GO, at_s)
 
     def _append_entry(self, entry: Entry) -> None:
-        """Append an entry and update the balance."""
+        """Append an entry to the ad ledger and update the payer's balance."""
         day = entry.day.isoformat()
         key = (entry.kind.value, entry.token, entry.advertiser, day)
         self._db.execute(_ENTRY, (*key, str(entry.amount), entry.at_s, str(entry.reason)))
@@ -343,7 +343,7 @@ class LedgerStore(SqliteStore):
 
 
 def load_entries(db: sqlite3.Connection) -> Iterator[Entry]:
-    """Yield all entries, in order."""
+    """Yield all entries of the ad ledger, in order."""
     sql = "SELECT kind, token, payer, day, amount, at_s, reason FROM entry ORDER BY seq"
     for kind, token, payer, day, amount, at_s, reason in db.execute(sql):
         yield Entry(EntryKind(kind), token, payer, date.fromisoformat(day), Decimal(amount), at_s, reason)
@@ -360,6 +360,6 @@ def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
 
 
 def impression_from_row(row: Sequence[object]) -> AdImpression:
-    """Build an impression from a row of ``IMPRESSION_COLUMNS``."""
+    """Build an ad impression from a ledger row of ``IMPRESSION_COLUMNS``."""
     made = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
     return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))

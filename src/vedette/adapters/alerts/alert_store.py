@@ -87,7 +87,7 @@ _DELIVERY = "id, watch, first, last, at_s, next_s, tries, status, error, ended_s
 
 
 class NewPage(NamedTuple):
-    """A new page that can be found for the first time; ``via`` is the page that links to it."""
+    """A new page that search finds for the first time, for alerts; ``via`` is the page that links to it."""
 
     print: int
     page: int
@@ -98,7 +98,7 @@ class NewPage(NamedTuple):
 
 
 class AlertItem(NamedTuple):
-    """A published new page. ``seq`` is its sequence number, 0 before it has one."""
+    """A new page as published to alerts; ``seq`` is its sequence number, 0 before it has one."""
 
     seq: int
     page: int
@@ -114,12 +114,12 @@ class AlertItem(NamedTuple):
 
     @property
     def delay_s(self) -> float:
-        """Time from publication to discovery, where that is known; else from discovery to the alert."""
+        """Time from a page's publication to its discovery if known, else from its discovery to the alert."""
         return max(0.0, self.told_s - self.found_s if self.born_s is None else self.found_s - self.born_s)
 
 
 class MatchedItem(NamedTuple):
-    """An item with the ids of the alerts that it matches, and of those that have webhooks to call."""
+    """An alert item with the ids of the alerts that it matches, and of those with webhooks to call."""
 
     print: int
     item: AlertItem
@@ -128,9 +128,9 @@ class MatchedItem(NamedTuple):
 
 
 class Delivery(NamedTuple):
-    """A message to a webhook: the items of its alert from ``first`` to ``last``; a test has none (0).
+    """A webhook delivery: the items of its alert from ``first`` to ``last``, both 0 for a test.
 
-    Times are the wall's. ``next_s`` is None when it is over, which went well where ``error`` is empty.
+    Times are wall time. ``next_s`` is None when the delivery is over; it succeeded if ``error`` is empty.
     """
 
     id: str
@@ -146,23 +146,23 @@ class Delivery(NamedTuple):
 
 
 class AlertReader:
-    """Reads ``watch.db``; each question sees one moment. Empty where there is no such file."""
+    """Reader of the alert store ``watch.db``; each query sees one snapshot, empty if there is no file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_items(self, after: int, most: int, watch: str | None = None) -> list[AlertItem]:
-        """List the items after a number, the oldest first; with ``watch`` those of one alert."""
+        """List published alert items after a sequence number, oldest first; with ``watch`` those of one alert."""
         sql, values = _select_items("> ?", "ASC", after, most, watch)
         return [AlertItem(*row) for row in self._query(sql, *values)]
 
     def list_latest(self, before: int, most: int, watch: str | None = None) -> list[AlertItem]:
-        """List the items before a number, the newest first."""
+        """List published alert items before a sequence number, newest first."""
         sql, values = _select_items("< ?", "DESC", before, most, watch)
         return [AlertItem(*row) for row in self._query(sql, *values)]
 
     def read_seq_range(self) -> tuple[int, int]:
-        """Return the number of the oldest stored item (one too high where none is), and that of the newest ever."""
+        """Return the sequence number of the oldest stored alert item (one too high if none), and of the newest ever."""
         with ALERTS_FILE.read(self._folder) as db:
             if db is None:
                 return 1, 0
@@ -172,22 +172,22 @@ class AlertReader:
             return (newest + 1 if oldest is None else int(oldest)), newest
 
     def list_births(self, since_s: float, most: int) -> list[tuple[float, float | None]]:
-        """List when items were found and published, the latest first."""
+        """List when alert items were found and published, newest first."""
         sql = "SELECT found_s, born_s FROM item WHERE found_s >= ? ORDER BY seq DESC LIMIT ?"
         return self._query(sql, since_s, most)
 
     def count_by_alert(self) -> Mapping[str, int]:
-        """Count the items of each alert, by its id."""
+        """Count the published items of each alert, by alert id."""
         return dict(self._query("SELECT watch, count(*) FROM match GROUP BY watch"))
 
     def list_deliveries(self, most: int, watch: str | None = None) -> list[Delivery]:
-        """List the latest deliveries, the last one first."""
+        """List the latest webhook deliveries, newest first."""
         where = "" if watch is None else "WHERE watch = ?2"
         sql = f"SELECT {_DELIVERY} FROM delivery {where} ORDER BY number DESC LIMIT ?1"  # noqa: S608 - our columns
         return [Delivery(*row) for row in self._query(sql, most, *(() if watch is None else (watch,)))]
 
     def list_stalled(self) -> list[tuple[Delivery, int]]:
-        """List the delivery of each alert that failed and is retried, and how many wait behind it."""
+        """List the failing webhook delivery that each alert is retrying, and how many wait behind it."""
         behind = (
             "SELECT count(*) FROM delivery AS other WHERE other.watch = delivery.watch AND other.next_s IS NOT NULL"
         )
@@ -199,7 +199,7 @@ class AlertReader:
 
 
 class AlertStore(SqliteStore):
-    """The writer of ``watch.db``."""
+    """Writer of the alert store ``watch.db``."""
 
     FILE = ALERTS_FILE
 
@@ -208,7 +208,7 @@ class AlertStore(SqliteStore):
     def add_new_pages(
         self, fresh: Iterable[NewPage], silent: Iterable[int], moved: Iterable[int], now_s: float
     ) -> None:
-        """Add new pages, pages that stay silent, and URLs that known pages redirect to. Each counts once."""
+        """Add new pages for alerts, pages to keep silent, and redirect targets of known pages; each URL counts once."""
         with self._transaction() as db:
             old = "INSERT OR IGNORE INTO once SELECT ?1, ?2"
             db.executemany("INSERT OR REPLACE INTO moved VALUES (?, ?)", ((print_, now_s) for print_ in moved))
@@ -225,12 +225,12 @@ class AlertStore(SqliteStore):
     # for the notifier
 
     def list_new_pages(self, most: int) -> list[NewPage]:
-        """List the new pages that wait to be published, the oldest first."""
+        """List the new pages that wait to be published to alerts, oldest first."""
         sql = "SELECT print, page, found_s, how, via, at_s FROM fresh ORDER BY at_s, print LIMIT ?"
         return [NewPage(*row) for row in self._query(sql, most)]
 
     def publish(self, told: Sequence[MatchedItem], gone: Iterable[int], wall_s: float) -> None:
-        """Publish items in this order; drop the pages that are gone, by fingerprint."""
+        """Publish new pages as alert items, in this order; drop the pages that are gone, by fingerprint."""
         with self._transaction() as db:
             first: dict[str, int] = {}
             last: dict[str, int] = {}
@@ -250,7 +250,7 @@ class AlertStore(SqliteStore):
                 self._add_delivery(f"{watch}-{last[watch]}", watch, start, last[watch], wall_s)
 
     def list_due(self, wall_s: float, busy: Sequence[str], most: int) -> list[Delivery]:
-        """List due deliveries, the oldest of each alert; none of alerts that are busy."""
+        """List due webhook deliveries, the oldest of each alert; skip alerts that are busy."""
         sql = (
             f"SELECT {_DELIVERY} FROM delivery WHERE number IN "  # noqa: S608 - our columns
             "(SELECT min(number) FROM delivery WHERE next_s IS NOT NULL GROUP BY watch) "
@@ -260,13 +260,13 @@ class AlertStore(SqliteStore):
         return [one for one in found if one.watch not in busy][:most]
 
     def load_delivery_items(self, delivery: Delivery, most: int) -> list[AlertItem]:
-        """Load the items of a delivery."""
+        """Load the alert items of a webhook delivery."""
         sql, values = _select_items("> ?", "ASC", delivery.first - 1, most, delivery.watch)
         items = [AlertItem(*row) for row in self._query(sql, *values)]
         return [item for item in items if item.seq <= delivery.last]
 
     def record_attempt(self, id_: str, status: int, error: str, wall_s: float, next_s: float | None) -> None:
-        """Record the outcome of an attempt; ``next_s`` is when the next one is, None where it is over."""
+        """Record the outcome of a webhook delivery attempt; ``next_s`` is the next one, None if there is none."""
         ended_s = wall_s if next_s is None else None
         with self._transaction() as db:
             db.execute(
@@ -275,23 +275,23 @@ class AlertStore(SqliteStore):
             )
 
     def add_test(self, id_: str, watch: str, wall_s: float) -> Delivery:
-        """Add a delivery without items, which the caller sends at once; the notifier leaves it alone."""
+        """Add a test webhook delivery without items, which the caller sends at once; the notifier ignores it."""
         with self._transaction():
             self._add_delivery(id_, watch, 0, 0, wall_s, next_s=None)
         return Delivery(id_, watch, 0, 0, wall_s, None, 0, 0, "", None)
 
     def abandon_deliveries(self, watch: str, why: str, wall_s: float) -> int:
-        """Give up all waiting deliveries of an alert and return how many there were."""
+        """Give up all waiting webhook deliveries of an alert and return their number."""
         sql = "UPDATE delivery SET next_s = NULL, error = ?, ended_s = ? WHERE watch = ? AND next_s IS NOT NULL"
         with self._transaction() as db:
             return db.execute(sql, (why, wall_s, watch)).rowcount
 
     def list_waiting_alerts(self) -> list[str]:
-        """List the ids of alerts that have waiting deliveries."""
+        """List the ids of alerts that have waiting webhook deliveries."""
         return [row[0] for row in self._query("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
 
     def prune(self, now_s: float, wall_s: float) -> None:
-        """Delete what is old or beyond the limits; what waits to be sent stays."""
+        """Delete old alert items and those beyond the limits; keep what waits to be delivered."""
         with self._transaction() as db:
             kept = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
             (needed,) = db.execute(kept).fetchone()

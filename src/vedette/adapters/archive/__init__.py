@@ -1,1 +1,1 @@
-"""The WARC archive of fetched pages: write, read, recover, retain, export."""
+"""The WARC archive of fetched pages: writer, reader, recovery of damaged files, retention, replay, export."""

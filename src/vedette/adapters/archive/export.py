@@ -1,7 +1,7 @@
-"""Export: known URLs as lines or JSON, the archive as one WARC file.
+"""Export of a data folder: known URLs as text or JSON lines, the archive as one WARC file.
 
-One moment of the state is read, and a running crawl is not disturbed. Archive files may go while they are read (see
-``retention``); what they held that still counts is then found where it was moved to.
+One snapshot of the state is read, and a running crawl is not disturbed. Archive files may be deleted while they are
+read (see ``retention``); records that still count are then found where they were moved to.
 """
 
 import json
@@ -40,7 +40,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """How much was written, and what was missing, in words."""
+    """Result of an export: how much was written, and what was missing, in words."""
 
     records: int
     size_bytes: int
@@ -48,14 +48,14 @@ class ExportResult:
 
 
 def export_urls_text(folder: Path) -> Iterator[str]:
-    """Every known URL, one a line, in the order in which they were first seen."""
+    """Export every known URL as a line of text, in the order in which they were first seen."""
     with read_state(folder) as db:
         for (url,) in db.execute("SELECT url FROM url ORDER BY id"):
             yield f"{url}\n"
 
 
 def export_urls_json(folder: Path) -> Iterator[str]:
-    """The same with what is known of each, one JSON object a line; what is not known is left out."""
+    """Export every known URL as a JSON line with its depth, state and latest fetch; unknown fields are left out."""
     with read_state(folder) as db:
         fates = _load_fates(db)
         for id_, url, *values in db.execute(_URLS):
@@ -68,7 +68,7 @@ def _has_value(value: object) -> bool:
 
 
 def _load_fates(db: sqlite3.Connection) -> npt.NDArray[np.uint8]:
-    """What became of each URL by its id, 0 where it waits: of the log of fates the last word counts."""
+    """Load the final state of each URL by id for the export, 0 while it waits; the last log entry counts."""
     (most,) = db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
     fates = np.zeros(most + 1, np.uint8)
     rows = db.execute("SELECT url_id, fate FROM fate ORDER BY id")
@@ -79,7 +79,7 @@ def _load_fates(db: sqlite3.Connection) -> npt.NDArray[np.uint8]:
 
 
 def export_warc(folder: Path, out: BinaryIO, progress: Progress) -> ExportResult:
-    """All archive files, one after the other, each as far as it is acknowledged; together they are one valid file."""
+    """Export all archive files, concatenated up to their acknowledged lengths, as one valid WARC file."""
     shortfalls: dict[str, int] = {}
     size = 0
     while left := [(file, length) for file, length in _list_archives(folder) if file not in shortfalls]:
@@ -100,7 +100,7 @@ def _list_archives(folder: Path) -> list[tuple[str, int]]:
 
 
 def _copy_archive(path: Path, length: int, out: BinaryIO) -> int:
-    """How many of the bytes there were."""
+    """Copy an archive file to the export and return how many of its bytes there were."""
     left = length
     if not path.exists():
         return 0
@@ -112,7 +112,7 @@ def _copy_archive(path: Path, length: int, out: BinaryIO) -> int:
 
 
 def export_latest(folder: Path, out: BinaryIO, software: str, now_s: float, progress: Progress) -> ExportResult:
-    """The latest version of each page: the answers alone, in one file."""
+    """Export the latest version of each page as one WARC file, responses only."""
     start = build_warcinfo_record("latest.warc.gz", software, "", now_s)
     out.write(start)
     size, count = len(start), 0
@@ -138,7 +138,7 @@ def _iter_latest(folder: Path, db: sqlite3.Connection) -> Iterator[tuple[str, by
 
 
 def _read_moved(folder: Path, id_: int) -> bytes | None:
-    """The record of a page whose file has gone since: retention has put it elsewhere."""
+    """Read the record of a page for the export after retention moved it to another archive file."""
     with read_state(folder) as db:
         row = db.execute("SELECT file, offset, length FROM page WHERE id = ?", (id_,)).fetchone()
     if row is None or row[0] is None:

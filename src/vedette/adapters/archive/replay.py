@@ -1,6 +1,6 @@
-"""Replay: parse an archived or imported answer as if it had just been fetched.
+"""Replay: parse an archived or imported response as if it had just been fetched.
 
-It gets an archive record of its own. The request that brought it is not invented: there is none in the archive.
+The replayed response gets an archive record of its own. No request is invented for it: there is none in the archive.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from vedette.model import Failure, FetchResponse, Headers
 
 @dataclass(frozen=True, slots=True)
 class ImportedResponse:
-    """What a server once said: ``payload`` has its content coding still, ``source`` says where it was found."""
+    """An archived or imported HTTP response to replay; ``payload`` is still encoded, ``source`` is its origin."""
 
     url: str
     fetched_s: float
@@ -28,14 +28,14 @@ class ImportedResponse:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """The answer as the coordinator would have got it, and its packed record."""
+    """A replayed response as the coordinator would have received it, and its compressed WARC record."""
 
     result: FetchSuccess
     record: bytes
 
 
 def replay(old: ImportedResponse, errand: FetchTask, links: LinkResolver, limit_bytes: int) -> ReplayResult | Failure:
-    """Read it; why not, where its body cannot be unpacked."""
+    """Replay an archived or imported response; return the failure if its body cannot be decompressed."""
     body = decode_body(old, limit_bytes)
     if isinstance(body, Failure):
         return body
@@ -47,13 +47,13 @@ def replay(old: ImportedResponse, errand: FetchTask, links: LinkResolver, limit_
 
 
 def decode_body(old: ImportedResponse, limit_bytes: int) -> bytes | Failure:
-    """Its body without the content coding; why not, where it cannot be unpacked."""
+    """Decode the content coding of a replayed body; return the failure if it cannot be decompressed."""
     coding = next((value for name, value in old.headers if name == "content-encoding"), "")
     return decode(old.payload, coding, limit_bytes)
 
 
 def to_answer(old: ImportedResponse, body: bytes) -> FetchResponse:
-    """As if a server had just said it."""
+    """Convert an imported response to a fetch response, as if a server had just sent it."""
     return FetchResponse(
         old.url, "page", old.status, old.headers, body, started_s=old.fetched_s, ended_s=old.fetched_s, address=""
     )

@@ -1,4 +1,4 @@
-"""Retention: the archive keeps the latest version of each page, and every version for some days.
+"""Archive retention: keep the latest version of each page, and every version for some days.
 
 Only whole files are deleted. A file that is old enough and holds few latest versions is rewritten first: these are
 copied to a new file (series ``kept``, without the requests that brought them), the locations in the state are changed,
@@ -43,7 +43,7 @@ FileAction = Literal["keep", "rewrite", "delete"]
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How much is kept; ``max_bytes`` 0 sets no limit."""
+    """How long and how much the archive retains; ``max_bytes`` 0 sets no limit."""
 
     keep_s: float
     max_bytes: int = 0
@@ -51,7 +51,7 @@ class RetentionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFile:
-    """An archive file: its acknowledged length, its youngest record, and how much of it are latest versions."""
+    """An archive file for retention: acknowledged length, newest record, and bytes of latest versions in it."""
 
     file: str
     length: int
@@ -60,7 +60,7 @@ class ArchiveFile:
 
 
 def decide_file(stored: ArchiveFile, keeping: RetentionPolicy, now_s: float, *, pressed: bool) -> FileAction:
-    """Decide what to do with a file that is no longer written to.
+    """Decide whether retention keeps, rewrites or deletes an archive file that is no longer written to.
 
     >>> stored = ArchiveFile("a", 1000, newest_s=0.0, latest_bytes=400)
     >>> decide_file(stored, RetentionPolicy(keep_s=60.0), now_s=61.0, pressed=False)
@@ -76,7 +76,7 @@ def decide_file(stored: ArchiveFile, keeping: RetentionPolicy, now_s: float, *, 
 
 @dataclass(slots=True)
 class Retention:
-    """Carries out the verdicts, file after file, in rounds with a rest in between."""
+    """Applies archive retention file by file, in rounds with a rest in between."""
 
     state: State
     policy: RetentionPolicy
@@ -91,7 +91,7 @@ class Retention:
     _futile: bool = False
 
     def step(self, now_s: float, wall_s: float, *, roomy: bool = True) -> None:
-        """A small piece of work; without room on the disk, files are deleted but none is written."""
+        """Do a bounded step of archive retention; without room on disk, delete files but write none."""
         if self._rewriting is not None and roomy:
             self._rewrite_step(self._rewriting, now_s)
         elif self._round:
@@ -104,12 +104,12 @@ class Retention:
             self._begin_round(wall_s)
 
     def abandon_file(self) -> None:
-        """A file could not be read or written: leave it for the next round, and begin another file then."""
+        """Skip an archive file that retention could not read or write until the next round."""
         self._rewriting = None
         self.close()
 
     def close(self) -> None:
-        """Let go of the file that is being written; all that counts in it is acknowledged."""
+        """Close the archive file that retention is writing; all that counts in it is acknowledged."""
         if self._writer is not None:
             with suppress(OSError):
                 self._writer.close()
@@ -128,7 +128,7 @@ class Retention:
         self._futile = excess > 0 and not self._freed and not self._drop_oldest_copies(excess, now_s)
 
     def _scan_files(self, now_s: float, *, roomy: bool) -> None:
-        """Until there is something to do, but not at too many in one step."""
+        """Scan archive files for one to delete or rewrite, a bounded number per retention step."""
         pressed = self._excess_bytes() > 0
         for _ in range(min(STEP_FILES, len(self._round))):
             stored = self._load_file(self._round.pop(0))
@@ -141,14 +141,14 @@ class Retention:
                 return
 
     def _excess_bytes(self) -> int:
-        """By how much the archive is too large."""
+        """Return by how many bytes the archive exceeds the retention limit."""
         if not self.policy.max_bytes:
             return 0
         (total,) = self._db.execute("SELECT coalesce(sum(length), 0) FROM archive").fetchone()
         return max(int(total) - self.policy.max_bytes, 0)
 
     def _list_closed_files(self) -> list[str]:
-        """The files that nobody writes to, the oldest first."""
+        """List the archive files that no writer appends to any more, oldest first, for retention."""
         files = [row[0] for row in self._db.execute("SELECT file FROM archive ORDER BY newest_s, file")]
         open_files = find_growing(files)
         return [file for file in files if file not in open_files]
@@ -161,7 +161,10 @@ class Retention:
     # what is done to files
 
     def _delete(self, file: str) -> None:
-        """The commit must outlive a power cut here, since what it replaces will be gone."""
+        """Delete an archive file under retention.
+
+        The commit must survive a power cut here, since what it replaces will be gone.
+        """
         self.state.commit()
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("DELETE FROM archive WHERE file = ?", (file,))
@@ -170,7 +173,7 @@ class Retention:
         self._freed = True
 
     def _rewrite_step(self, stored: ArchiveFile, now_s: float) -> None:
-        """Copy some of the latest versions to another file, commit their new places; the old file goes last."""
+        """Copy some latest versions to a new archive file and commit their locations; the old file goes last."""
         sql = "SELECT id, offset, length FROM page WHERE file = ? ORDER BY offset LIMIT ?"
         rows = self._db.execute(sql, (stored.file, STEP_PAGES)).fetchall()
         if rows:
@@ -207,7 +210,7 @@ class Retention:
     # what pages lose
 
     def _drop_oldest_copies(self, excess_bytes: int, now_s: float) -> bool:
-        """The pages that were fetched longest ago lose their copies, until these make up the excess."""
+        """Drop the archived copies of the pages fetched longest ago, until the archive is within its limit."""
         # Only who needs it pays for it: it would make every page that is fetched again a third dearer to keep.
         self._db.execute("CREATE INDEX IF NOT EXISTS page_fetched ON page (fetched_s) WHERE file IS NOT NULL")
         wanted = excess_bytes + self.policy.max_bytes * SPARE_SHARE
@@ -224,7 +227,10 @@ class Retention:
         return bool(ids)
 
     def _clear_copies(self, ids: Iterable[int], why: str, now_s: float) -> None:
-        """Without validators the next answer comes whole; by the digest it is still known whether it is new."""
+        """Clear the archive locations and validators of pages whose copies retention dropped.
+
+        Without validators the next response comes whole; the digest still tells whether it is new.
+        """
         sql = (
             "UPDATE page SET file = NULL, offset = NULL, length = NULL, payload_digest = '', etag = '', "
             "last_modified = '' WHERE id = ?"
@@ -243,7 +249,7 @@ class Retention:
 
 
 def _read_records(path: Path, rows: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, bytes | None]]:
-    """The packed record of each page, None where it cannot be read."""
+    """Yield the compressed archive record of each page for a retention rewrite, None if unreadable."""
     if not path.exists():
         yield from ((id_, None) for id_, _, _ in rows)
         return
@@ -253,7 +259,7 @@ def _read_records(path: Path, rows: Iterable[tuple[int, int, int]]) -> Iterator[
 
 
 def _delete_old_files(folder: Path, before_s: float) -> None:
-    """What no state vouches for is kept as long as an older version."""
+    """Delete unacknowledged archive files that are older than the retention time."""
     if folder.is_dir():
         for path in sorted(folder.iterdir()):
             if path.is_file() and path.stat().st_mtime < before_s:

@@ -1,9 +1,9 @@
-"""WARC reader: one record of ours by its location, or all answers in a file of any writer, damaged or not.
+"""WARC reader: one of our records by its location, or all responses in any WARC file, even a damaged one.
 
 ``scan_warc`` yields what is good and names what is not. A record is good when its length leads to the end of a record
 and, where it has a block digest that we can compute, the digest agrees. Payload digests are not judged, since writers
 disagree on what a payload is (before or after the transfer coding is taken off). After damage the next record is
-found by its looks; a page that contains a WARC record could be taken for one there, and only there.
+found by its format; a page that contains a WARC record could be taken for one there, and only there.
 
 Why not a library: fastwarc 1.1 and warcio 1.8 stop at the first broken byte, and neither names what is lost. Of files
 with one fault each (changed byte, hole, zeros, junk) this reader recovers 96.4 % of the answers, where 96.7 % is the
@@ -54,26 +54,26 @@ _DIGEST_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class ArchivedAnswer:
-    """An answer as the archive keeps it; a revisit has no payload of its own."""
+    """A response as read from the WARC archive; a revisit has no payload of its own."""
 
     response_head: bytes
     payload: bytes
 
     @property
     def status(self) -> int:
-        """The status of the answer; 0 where its head has none."""
+        """The HTTP status of the archived response; 0 if its head has none."""
         found = _STATUS.match(self.response_head)
         return int(found[1]) if found else 0
 
     @property
     def headers(self) -> Headers:
-        """Its headers, names in lower case."""
+        """The headers of the archived response, names in lower case."""
         return tuple(_parse_header_lines(self.response_head, "latin-1"))
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswer:
-    """An answer found in a file. The payload is free of transfer coding, its content coding is as sent.
+    """A response read from a WARC file, free of transfer coding, its content coding as sent.
 
     ``offset`` is that of the record, or of the gzip member in which it begins; ``truncated`` is why it is not whole.
     """
@@ -90,7 +90,7 @@ class ImportedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that could not be used, and why."""
+    """A damaged byte range of a WARC file, and why it could not be used."""
 
     file: str
     offset: int
@@ -99,13 +99,13 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class _Flaw:
-    """Why a record cannot be used."""
+    """Why a WARC record cannot be used."""
 
     why: str
 
 
 def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
-    """The answer at a place that our writer named."""
+    """Read the archived response at a location that our WARC writer returned."""
     try:
         with (folder / place.file).open("rb") as file:
             file.seek(place.offset)
@@ -121,7 +121,7 @@ def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
 
 
 def read_member(file: BinaryIO, offset: int, length: int) -> bytes | None:
-    """Return the gzip member at an offset, packed; None where it does not unpack to a WARC record."""
+    """Read the gzip member at an offset of a WARC file, compressed; None if it does not hold a WARC record."""
     file.seek(offset)
     data = file.read(length)
     try:
@@ -131,7 +131,7 @@ def read_member(file: BinaryIO, offset: int, length: int) -> bytes | None:
 
 
 def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedAnswer | Damage]:
-    """The answers in a file, in order, and what is wrong with the rest.
+    """Yield the responses in a WARC file, in order, and the damage in between.
 
     Requests, notes and records of other kinds are passed over without a word when they are whole. A record of more than
     ``limit_bytes`` is passed over with one; memory stays within a few times that limit.
@@ -153,7 +153,7 @@ def _open_window(path: Path, file: BinaryIO) -> Window:
 
 
 class _Scanner:
-    """Takes record after record out of a window."""
+    """Scans a window on a WARC file record by record."""
 
     def __init__(self, file: str, window: Window, limit_bytes: int) -> None:
         self._file = file
@@ -163,14 +163,14 @@ class _Scanner:
         self._named: int | None = None
 
     def report_break(self) -> Iterator[Damage]:
-        """Name the break before the next run, unless the record that it cut was the last thing named."""
+        """Report the break before the next run of a WARC file, unless the record it cut was reported last."""
         broken = self.window.broken
         if broken and broken.offset != self._named:
             yield Damage(self._file, broken.offset, broken.why)
         self._named = None
 
     def iter_records(self) -> Iterator[ImportedAnswer | Damage]:
-        """All records of the run that was entered."""
+        """Yield all WARC records of the current run."""
         while self._skip_blank():
             offset = self.window.offset
             found = self._read_record(offset)
@@ -194,7 +194,7 @@ class _Scanner:
         return False
 
     def _read_record(self, offset: int) -> ImportedAnswer | _Flaw | None:
-        """Take the next record; where it is flawed, take so much of it that the next one can be looked for."""
+        """Read the next WARC record; if it is flawed, consume enough of it to search for the next one."""
         head = self._read_head()
         if isinstance(head, _Flaw):
             return head
@@ -212,7 +212,7 @@ class _Scanner:
         return flaw or _parse_answer(self._file, offset, fields, block)
 
     def _read_head(self) -> bytes | _Flaw:
-        """Take a record's head with its blank line, or what is in its place."""
+        """Read the head of a WARC record with its blank line, or return what is wrong with it."""
         data = self.window.peek(_TYPICAL_HEAD_BYTES)
         if not _VERSION.match(data):
             self.window.skip(1)
@@ -247,21 +247,21 @@ class _Scanner:
         return not blank.strip(b"\r\n") and self.window.is_torn_after(length + len(blank))
 
     def _is_overrun(self, length: int) -> bool:
-        """Whether another record begins inside this one and none after it, as where bytes are missing."""
+        """Check whether another WARC record begins inside this one and none after it, as when bytes are missing."""
         data = self.window.peek(length + _BEGINNING_BYTES)
         after = data[length:].lstrip(b"\r\n")
         ends_well = not after or after.startswith(b"WARC/"[: len(after)])
         return not ends_well and (inner := _BEGINNING.search(data)) is not None and inner.start() < length
 
     def _describe_cut(self, seen: bytes, wanted_bytes: int) -> str:
-        """Why there was less than wanted, if there was."""
+        """Describe why a WARC record has fewer bytes than its length says, if it has."""
         if len(seen) >= wanted_bytes:
             return ""
         return f": {self.window.broken.why}" if self.window.broken else ": the file or the gzip member ends before"
 
 
 def _parse_answer(file: str, offset: int, fields: dict[str, str], block: bytes) -> ImportedAnswer | _Flaw | None:
-    """The answer in a whole record; None for records of other kinds."""
+    """Parse the HTTP response in a whole WARC record; None for records of other kinds."""
     http = fields.get("content-type", "").lower().startswith("application/http") or block.startswith(b"HTTP/")
     if fields.get("warc-type", "").lower() != "response" or not http:
         return None
@@ -281,13 +281,13 @@ def _parse_answer(file: str, offset: int, fields: dict[str, str], block: bytes) 
 
 
 def _split_head(message: bytes) -> tuple[bytes, bytes]:
-    """Head, with its blank line, and body; without a blank line all is head."""
+    """Split an archived HTTP message into head, with its blank line, and body; all is head without a blank line."""
     end = _BLANK_LINE.search(message)
     return (message[: end.end()], message[end.end() :]) if end else (message, b"")
 
 
 def _parse_header_lines(head: bytes, encoding: str) -> Iterator[tuple[str, str]]:
-    """Names, in lower case, and values; a line that begins with a blank goes on with the value before it."""
+    """Parse the header lines of a WARC or HTTP head, names in lower case, with continuation lines joined."""
     name, values = "", [""]
     for line in head.decode(encoding, "replace").split("\n")[1:]:
         if line[:1] in {" ", "\t"} and name:
@@ -302,7 +302,7 @@ def _parse_header_lines(head: bytes, encoding: str) -> Iterator[tuple[str, str]]
 
 
 def _parse_fields(head: bytes) -> dict[str, str]:
-    """The fields of a record's head; of a field that comes twice the first counts."""
+    """Parse the fields of a WARC record's head; the first of repeated fields counts."""
     fields: dict[str, str] = {}
     for name, value in _parse_header_lines(head, "utf-8"):
         fields.setdefault(name, value)
@@ -314,7 +314,7 @@ def _parse_number(text: str) -> int | None:
 
 
 def _parse_date(text: str) -> float | None:
-    """The time that a WARC-Date means; the standard allows it to end after the year, or to have nine decimals.
+    """Parse a WARC-Date; the standard allows it to end after the year, or to have nine decimals.
 
     >>> [_parse_date(text) for text in ("1970-01-01T00:01:00Z", "1970-01", "19700101000100", "yesterday")]
     [60.0, 0.0, 60.0, None]
@@ -331,7 +331,7 @@ def _parse_date(text: str) -> float | None:
 
 
 def _check_digest(labelled: str, block: bytes) -> bool | None:
-    """Whether the digest is that of the block; None where there is none that we can compute."""
+    """Check a WARC block digest against the block; None if there is none that we can compute."""
     label, _, text = labelled.partition(":")
     algorithm = _DIGEST_NAMES.get(label.strip().lower())
     if not algorithm:
@@ -341,7 +341,7 @@ def _check_digest(labelled: str, block: bytes) -> bool | None:
 
 
 def _decode_digest(text: str) -> list[bytes]:
-    """Base 32 is the custom, base 16 is common."""
+    """Decode a WARC digest as base 32, which is customary, and base 16, which is common."""
     readings = []
     for read in (bytes.fromhex, base64.b32decode):
         try:
@@ -352,7 +352,10 @@ def _decode_digest(text: str) -> list[bytes]:
 
 
 def _dechunk(body: bytes, *, whole: bool) -> bytes:
-    """The body without its chunks, or as it is: many writers take them off and leave the header standing."""
+    """Remove chunked transfer coding from an archived body, if there is any.
+
+    Many WARC writers remove it and leave the header in place.
+    """
     out = bytearray()
     at = 0
     while size := _CHUNK.match(body, at):

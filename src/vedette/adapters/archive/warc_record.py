@@ -1,4 +1,4 @@
-"""WARC record format: an exchange with a server as the bytes of request, response and revisit records.
+"""WARC record format: encode an HTTP exchange as WARC request, response and revisit records.
 
 The payload was taken off its transfer coding before it came here, so the head may not go on claiming that coding. As
 in the files of Common Crawl, a line that no longer holds gets the prefix ``X-Crawler-`` and the true length is added;
@@ -41,7 +41,7 @@ _BODILESS = re.compile(rb"HTTP/\S+ +(?:1\d\d|204|304)\b")
 
 @dataclass(frozen=True, slots=True)
 class Revisit:
-    """The payload is kept already: which record has it, and how that is known.
+    """A WARC revisit: which record already has this payload, and how that is known.
 
     The date must be the other exchange's ``fetched_s``, and the digest what ``compute_digest`` says of its payload.
     """
@@ -54,10 +54,11 @@ class Revisit:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request and its answer. ``request_head`` holds no secret any more; ``payload`` is as sent, without chunks.
+    """An HTTP request and its response to be archived as WARC records.
 
-    ``truncated`` says why the payload is not whole. A revisit's payload is not written. ``payload_digest`` is what
-    ``compute_digest`` says of the payload, where somebody knows it already.
+    ``request_head`` holds no secrets any more; ``payload`` is as sent, without chunks. ``truncated`` says why the
+    payload is not whole. A revisit's payload is not written. ``payload_digest`` is what ``compute_digest`` returns for
+    the payload, if it was computed already.
     """
 
     url: str
@@ -72,7 +73,7 @@ class Exchange:
 
 
 def compute_digest(data: bytes) -> str:
-    """The labelled digest by which archives know a payload.
+    """Compute the labelled payload digest of WARC records.
 
     >>> compute_digest(b"")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -81,7 +82,7 @@ def compute_digest(data: bytes) -> str:
 
 
 def build_warcinfo_record(file: str, software: str, operator: str, written_s: float) -> bytes:
-    """The first record of a file: who wrote it, with what."""
+    """Build the ``warcinfo`` record at the start of a WARC file: who wrote it, with which software."""
     about = [
         ("software", software),
         ("operator", operator),
@@ -102,7 +103,7 @@ def build_warcinfo_record(file: str, software: str, operator: str, written_s: fl
 
 
 def build_answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
-    """The response or revisit record and its name; ``stands`` is where it will stand, for the name."""
+    """Build the WARC response or revisit record and its id; ``stands`` is its future location, for the id."""
     revisit = exchange.revisit
     block = _rewrite_head(exchange) + (b"" if revisit else exchange.payload)
     checksum = compute_digest(block)
@@ -124,7 +125,7 @@ def build_answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
 
 
 def build_request_record(exchange: Exchange, stands: str, answer: str) -> bytes:
-    """The request that brought an answer of this name."""
+    """Build the WARC request record that belongs to a response record of this id."""
     block = _BINARY_REQUEST.sub(
         b" HTTP/1.1", b"\r\n".join(_visible_lines(exchange.request_head)) + b"\r\n\r\n", count=1
     )
@@ -141,7 +142,7 @@ def build_request_record(exchange: Exchange, stands: str, answer: str) -> bytes:
 
 
 def _common_fields(exchange: Exchange) -> Fields:
-    """What a request and its answer have in common."""
+    """Return the WARC fields that a request record and its response record share."""
     return [
         ("WARC-Date", _format_date(exchange.fetched_s)),
         ("WARC-Target-URI", exchange.url),
@@ -159,20 +160,26 @@ def _revisit_fields(revisit: Revisit) -> Fields:
 
 
 def _truncation_reason(exchange: Exchange) -> str:
-    """The standard asks for ``length`` where a payload was at hand and is left out because it is kept already."""
+    """Return the WARC-Truncated value of an exchange.
+
+    The standard asks for ``length`` where a payload was at hand and is left out because it is archived already.
+    """
     left_out = exchange.revisit is not None and exchange.revisit.profile == "identical-payload-digest"
     return "length" if left_out else exchange.truncated or ""
 
 
 def _compress_record(fields: Fields, block: bytes) -> bytes:
-    """One record as one gzip member. Level 1 of ISA-L: a tenth of zlib's cost at nearly its size."""
+    """Compress one WARC record as one gzip member.
+
+    Level 1 of ISA-L takes a tenth of zlib's time for nearly its size.
+    """
     head = _format_fields([*fields, ("Content-Length", str(len(block)))])
     record = b"".join((b"WARC/1.1\r\n", head, b"\r\n", block, b"\r\n\r\n"))
     return igzip_lib.compress(record, level=1, flag=igzip_lib.COMP_GZIP)
 
 
 def _format_fields(fields: Iterable[tuple[str, str]]) -> bytes:
-    """Header lines; a field without a value is left out, and none can begin a line of its own."""
+    """Format WARC header lines; empty fields are left out, and no value can begin a line of its own."""
     lines = [f"{name}: {value}" for name, value in fields if value]
     if not "".join(lines).isprintable():
         lines = [_CONTROL.sub(" ", line) for line in lines]
@@ -180,20 +187,23 @@ def _format_fields(fields: Iterable[tuple[str, str]]) -> bytes:
 
 
 def _encode_base32(sha1: bytes) -> str:
-    """Base 32 of 20 bytes, by groups of ten bits; the standard library takes as long for it as for the digest."""
+    """Encode a SHA-1 digest in base 32 for WARC records, by groups of ten bits.
+
+    The standard library takes as long for it as for the digest.
+    """
     number = int.from_bytes(sha1, "big")
     return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def _build_record_id(*parts: str) -> str:
-    """A name-based UUID (RFC 9562, version 8: hashed our way)."""
+    """Build a WARC record id: a name-based UUID (RFC 9562, version 8)."""
     hashed = xxhash.xxh3_128_hexdigest(" ".join(parts).encode("utf-8", "replace"))
     return f"<urn:uuid:{hashed[:8]}-{hashed[8:12]}-8{hashed[13:16]}-8{hashed[17:20]}-{hashed[20:]}>"
 
 
 @lru_cache(maxsize=4)
 def _format_date(unix_s: float) -> str:
-    """WARC-Date to the millisecond; a revisit must find the very same text.
+    """Format a WARC-Date to the millisecond; a revisit must repeat the very same text.
 
     >>> _format_date(0.25)
     '1970-01-01T00:00:00.250Z'
@@ -202,7 +212,7 @@ def _format_date(unix_s: float) -> str:
 
 
 def _detect_protocol(exchange: Exchange) -> str:
-    """Said only where the stored head, in the words of HTTP/1.1, does not say it."""
+    """Return the WARC-Protocol value, only if the archived head (always HTTP/1.1) does not show it."""
     binary = _BINARY_ANSWER.match(_final_lines(exchange.response_head)[0])
     if binary is None:
         return ""
@@ -211,7 +221,7 @@ def _detect_protocol(exchange: Exchange) -> str:
 
 
 def _rewrite_head(exchange: Exchange) -> bytes:
-    """The head of an answer as it is true of the payload stored below it."""
+    """Rewrite the head of an HTTP response so that it is true of the archived payload."""
     status, *lines = _final_lines(exchange.response_head)
     status = _BINARY_ANSWER.sub(rb"HTTP/1.1 \2 ", status, count=1)
     lengths = [match[1] for line in lines if (match := _LENGTH.match(line))]
@@ -225,7 +235,7 @@ def _rewrite_head(exchange: Exchange) -> bytes:
 
 @lru_cache(maxsize=2)
 def _final_lines(head: bytes) -> tuple[bytes, ...]:
-    """The lines of the final answer: interim answers (1xx) stand before the last status line."""
+    """Return the header lines of the final response; interim responses (1xx) precede its status line."""
     lines = tuple(_visible_lines(head))
     last = max((row for row, line in enumerate(lines) if line.startswith(b"HTTP/")), default=None)
     if last is None:
@@ -234,5 +244,8 @@ def _final_lines(head: bytes) -> tuple[bytes, ...]:
 
 
 def _visible_lines(head: bytes) -> list[bytes]:
-    """Readers take a line without a visible character for the end of the head, so none is kept."""
+    """Return the lines of an HTTP head that have visible characters.
+
+    WARC readers take a line without any for the end of the head.
+    """
     return [line.removesuffix(b"\r") for line in head.split(b"\n") if _VISIBLE.search(line)]

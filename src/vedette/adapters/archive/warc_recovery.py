@@ -1,11 +1,11 @@
-"""WARC recovery: the bytes of a file that may be damaged, cut into runs at faults and at sure record beginnings.
+"""WARC recovery: split a WARC file that may be damaged into runs, at faults and at certain record starts.
 
 A run ends where a gzip member begins with the word ``WARC/`` (a record surely begins there), where the compressed
 bytes are broken, and at the end of the file. No record reaches over the end of a run, so a wrong length or a torn
 member costs one record and not the rest of the file. A gzip file of one member, or of members that cut through
 records, is one run.
 
-After broken bytes the next member is known by its looks: the magic number, and ``WARC/`` once unpacked. The search
+After broken bytes the next member is recognized by its form: the magic number, and ``WARC/`` once unpacked. The search
 begins inside the broken member, since a torn one may have swallowed the next; how much is read twice is bounded by
 how far the file was read, so that no file can be made that takes more than linear time. Memory is bounded by what the
 caller asks for.
@@ -33,7 +33,7 @@ _MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Unpacked bytes; ``offset`` is where they, or their gzip member, begin in the file."""
+    """Decompressed bytes of a WARC file; ``offset`` is where they, or their gzip member, begin in it."""
 
     offset: int
     data: bytes
@@ -42,7 +42,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class StreamBreak:
-    """From this offset on the file does not make sense."""
+    """A break in a WARC file: from this offset on its bytes cannot be decompressed."""
 
     offset: int
     why: str
@@ -50,7 +50,7 @@ class StreamBreak:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """From this position of the unpacked bytes on, they came from this offset of the file."""
+    """Maps a position in the decompressed bytes to an offset in the WARC file."""
 
     position: int
     offset: int
@@ -59,19 +59,19 @@ class _Mark:
 
 @dataclass(slots=True)
 class RereadBudget:
-    """Leave to read bytes twice: a fixed multiple of what was read once, and a little to begin with."""
+    """Budget for reading damaged WARC bytes twice: a multiple of what was read once, and a little to begin with."""
 
     spent_bytes: int = 0
 
     def try_spend(self, size_bytes: int, read_bytes: int) -> bool:
-        """Whether this many may be read again, now that so many were read; if so they count as spent."""
+        """Spend from the budget for rereading WARC bytes if it allows that, and return whether it did."""
         allowed = self.spent_bytes + size_bytes <= _REREAD_FACTOR * read_bytes + _REREAD_BYTES
         self.spent_bytes += size_bytes if allowed else 0
         return allowed
 
 
 def read_plain(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
-    """The pieces of a file that is not compressed."""
+    """Yield the chunks of an uncompressed WARC file."""
     offset = 0
     while data := file.read(_PIECE_BYTES):
         yield Chunk(offset, data)
@@ -79,7 +79,7 @@ def read_plain(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
 
 
 def read_gzip(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
-    """The pieces of a gzip file, member by member, and a break for each place that cannot be unpacked."""
+    """Yield the chunks of a gzip WARC file, member by member, and a break wherever it cannot be decompressed."""
     look_back = RereadBudget()
     offset: int | None = 0
     while offset is not None:
@@ -101,7 +101,7 @@ def read_gzip(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
 
 
 def _inflate_member(file: BinaryIO, offset: int) -> Generator[Chunk, None, int | StreamBreak]:
-    """Unpack the member at this offset; where it ends, or how far it was read until it broke, and why."""
+    """Decompress the gzip member at an offset; return its end, or the break with how far it was read and why."""
     inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
     file.seek(offset)
     first: bytes | None = b""
@@ -129,7 +129,7 @@ def _emit(offset: int, data: bytes, *, begins: bool = False) -> Iterator[Chunk]:
 
 
 def _find_member(file: BinaryIO, start: int) -> int | None:
-    """The first offset from here on at which a member begins that unpacks to a WARC record."""
+    """Find the next offset at which a gzip member begins that decompresses to a WARC record."""
     file.seek(start)
     kept = b""
     while data := file.read(_READ_BYTES):
@@ -152,7 +152,7 @@ def _is_record_start(file: BinaryIO, offset: int) -> bool:
 
 
 class Window:
-    """A view on one run after the other: bytes can be looked at before they are taken, and searched."""
+    """A window on the runs of a WARC file: bytes can be peeked at before they are consumed, and searched."""
 
     def __init__(self, pieces: Iterator[Chunk | StreamBreak]) -> None:
         self._pieces = pieces
@@ -164,17 +164,17 @@ class Window:
 
     @property
     def offset(self) -> int:
-        """Where the next byte stands in the file: its own offset, or that of its gzip member."""
+        """Offset of the next byte in the WARC file: its own, or that of its gzip member."""
         mark = self._marks[0]
         return mark.offset if mark.is_member else mark.offset + self.taken_bytes - mark.position
 
     @property
     def broken(self) -> StreamBreak | None:
-        """The break that follows the bytes in view, once they reach up to it."""
+        """The break in the WARC file after the bytes in the window, once they reach up to it."""
         return self._next if isinstance(self._next, StreamBreak) else None
 
     def enter_next_run(self) -> bool:
-        """Go on to the next run, which may be empty; False at the end of the file."""
+        """Move the window to the next run of the WARC file, which may be empty; return False at the end."""
         self.skip(len(self._data) - self._at)
         if isinstance(self._next, StreamBreak):
             self._next = next(self._pieces, None)
@@ -185,7 +185,7 @@ class Window:
         return self._next is not None
 
     def peek(self, size_bytes: int) -> bytes:
-        """The next bytes of the run, fewer where it ends; they stay where they are."""
+        """Return the next bytes of the run without consuming them; fewer if the run ends."""
         if len(self._data) - self._at < size_bytes and self._peek_chunk():
             view = bytearray(memoryview(self._data)[self._at :])
             while len(view) < size_bytes and (piece := self._peek_chunk()):
@@ -194,7 +194,7 @@ class Window:
         return self._data[self._at : self._at + size_bytes]
 
     def skip(self, size_bytes: int) -> None:
-        """Leave bytes behind, as far as the run goes, without keeping more than a piece in memory."""
+        """Skip bytes of the run, keeping no more than one chunk in memory."""
         while size_bytes > 0 and self.peek(1):
             step = min(size_bytes, len(self._data) - self._at)
             self._at += step
@@ -204,7 +204,7 @@ class Window:
             self._marks.popleft()
 
     def skip_to(self, pattern: re.Pattern[bytes], longest_bytes: int) -> bool:
-        """Take what is before the next match in this run; all of it, if there is none."""
+        """Consume the run up to the next match of a pattern, or all of it if there is none."""
         while data := self.peek(_PIECE_BYTES):
             if match := pattern.search(data):
                 self.skip(match.start())
@@ -214,7 +214,7 @@ class Window:
         return False
 
     def is_torn_after(self, size_bytes: int) -> bool:
-        """Whether the run ends after so many bytes, within a gzip member that breaks off or fails its checksum."""
+        """Check whether the run ends after this many bytes, inside a gzip member that is cut or corrupt."""
         last = self._marks[-1].offset
         return len(self.peek(size_bytes + 1)) <= size_bytes and self.broken is not None and self.broken.offset == last
 

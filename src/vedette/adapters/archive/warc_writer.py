@@ -7,7 +7,7 @@ price is a short file per restart.
 What ``flush`` returns may be acknowledged: those bytes have left the process and survive kill -9 (power loss too,
 when the writer was made with ``sync``). On start ``quarantine_unacknowledged`` moves everything else aside. It deletes
 nothing: usually the rest is what a crash left behind, but where the state was restored from an older copy, or lost, it
-is the only copy of pages that were once acknowledged, and the two cannot be told apart for sure.
+is the only copy of pages that were once acknowledged, and the two cannot be distinguished for sure.
 
 Why not a library: a page of 21 kB with its request takes 0.17 ms CPU and 6.0 kB here. At that size fastwarc 1.1 takes
 1.8 times as long (at its fastest level 1.2 times, and 31 % more bytes), warcio 1.8 takes 5.8 times as long. Measure
@@ -38,11 +38,11 @@ _BUFFER_BYTES = 1 << 20
 
 
 class WarcWriter:
-    """Appends exchanges to ``vedette-NAME-SERIAL.warc.gz``; the name is that of the only worker that uses it.
+    """Appends exchanges to WARC files ``vedette-NAME-SERIAL.warc.gz``; NAME is the only worker that uses it.
 
     A file is begun by the first exchange that goes into it, and ended when it has reached ``rotate_bytes``. Serials
-    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer is of no further use; what was
-    acknowledged stands.
+    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer cannot be used any more; what
+    was acknowledged stays valid.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class WarcWriter:
         self._unacknowledged: dict[str, int] = {}
 
     def append(self, exchange: Exchange) -> ArchiveLocation:
-        """Write an answer and the request that brought it; where the answer will stand once flushed."""
+        """Append a response and its request to the WARC file; return the response's location once flushed."""
         self._ensure_file(exchange.fetched_s)
         offset = self._length
         name, answer = build_answer_record(exchange, f"{self._file_name}#{offset}")
@@ -79,14 +79,14 @@ class WarcWriter:
         return ArchiveLocation(self._file_name, offset, len(answer))
 
     def append_packed(self, records: Sequence[bytes], now_s: float) -> ArchiveLocation:
-        """Write records that are gzip members already, an answer first; where that will stand once flushed."""
+        """Append WARC records that are already gzip members, the response first; return its location once flushed."""
         self._ensure_file(now_s)
         place = ArchiveLocation(self._file_name, self._length, len(records[0]))
         self._write(b"".join(records))
         return place
 
     def flush(self) -> dict[str, int]:
-        """Let everything leave the process; the lengths by file that may be acknowledged since the last flush.
+        """Flush the WARC files and return the length of each that may now be acknowledged.
 
         There is more than one file when one was ended meanwhile.
         """
@@ -98,7 +98,7 @@ class WarcWriter:
         return lengths
 
     def close(self) -> dict[str, int]:
-        """Flush and end the file."""
+        """Flush and close the WARC file."""
         self._close_file()
         return self.flush()
 
@@ -135,7 +135,7 @@ class WarcWriter:
 
 
 def quarantine_unacknowledged(folder: Path, acknowledged: Mapping[str, int]) -> list[str]:
-    """At a start: every file of ours has its acknowledged length; what is out of the ordinary, in words.
+    """Cut every WARC file of ours to its acknowledged length at a start; return what was unusual.
 
     What lies beyond it, and files that were never acknowledged, go to the folder ``unacknowledged``, where retention
     lets them grow old. Files that have other names are left alone.
@@ -156,7 +156,7 @@ def quarantine_unacknowledged(folder: Path, acknowledged: Mapping[str, int]) -> 
 
 
 def truncate_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
-    """Cut off what a dead writer left unacknowledged, while the coordinator lives on: nothing refers to it."""
+    """Cut off what a dead WARC writer left unacknowledged, while the coordinator runs: nothing refers to it."""
     for path in _list_files(folder, name):
         length = acknowledged.get(path.name, 0)
         if not length:
@@ -166,7 +166,7 @@ def truncate_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> N
 
 
 def parse_file_name(file: str) -> tuple[str, int] | None:
-    """The writer's name and the serial in a file's name; None where it is no file of ours.
+    """Parse a WARC file name into the writer's name and the serial; None if it is no file of ours.
 
     >>> parse_file_name("vedette-w0-00012.warc.gz")
     ('w0', 12)
@@ -176,7 +176,7 @@ def parse_file_name(file: str) -> tuple[str, int] | None:
 
 
 def find_growing(files: Iterable[str]) -> frozenset[str]:
-    """The files to which a writer may still append: the latest of each series. No other ever changes.
+    """Find the WARC files that a writer may still append to: the latest of each series; others never change.
 
     >>> sorted(find_growing(["vedette-w0-00002.warc.gz", "vedette-w0-00003.warc.gz", "vedette-w1-00000.warc.gz"]))
     ['vedette-w0-00003.warc.gz', 'vedette-w1-00000.warc.gz']
@@ -190,7 +190,10 @@ def find_growing(files: Iterable[str]) -> frozenset[str]:
 
 
 def _move_tail(path: Path, length: int) -> None:
-    """The tail is copied before it is cut off; a backup that shares the file's bytes keeps them."""
+    """Move the unacknowledged tail of a WARC file to quarantine.
+
+    It is copied before it is cut off; a backup that shares the file's bytes keeps them.
+    """
     tail = _find_free_name(path, f"-from-{length}")
     try:
         with path.open("rb") as whole, tail.open("xb") as rest:
@@ -209,7 +212,7 @@ def _move_tail(path: Path, length: int) -> None:
 
 
 def _find_free_name(path: Path, mark: str) -> Path:
-    """A free name in the folder for what nobody vouches for."""
+    """Find a free file name in the folder of unacknowledged WARC data."""
     folder = path.parent / UNACKNOWLEDGED_DIR
     folder.mkdir(exist_ok=True)
     stem = path.name.removesuffix(".warc.gz") + mark

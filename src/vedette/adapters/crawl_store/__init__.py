@@ -1,1 +1,1 @@
-"""The crawl state in ``state.db``: pages, hosts, sites and what belongs to them."""
+"""The crawl store ``state.db``: pages, hosts, sites and what belongs to them."""

@@ -1,4 +1,4 @@
-"""Store of page content: text fingerprints, duplicate groups, held URLs and trap accounts; a part of ``CrawlStore``."""
+"""Content store: text fingerprints, duplicate groups, held URLs and trap accounts; a part of ``CrawlStore``."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,17 +63,17 @@ _CONTENTS = (
 
 
 class ContentStore(SearchStore):
-    """Page contents, duplicate groups, held URLs and the yield accounts of the trap filter."""
+    """Store of page contents, duplicate groups, held URLs and the trap filter's yield accounts in ``state.db``."""
 
     # content and duplicates
 
     def save_contents(self, contents: Sequence[tuple[int, int, Content]]) -> None:
-        """Save contents: the id of each page, its duplicate group, and its content."""
+        """Save page contents: the id of each page, its duplicate group, and its content."""
         self._db.executemany(_SAVE_CONTENT, [_content_row(*one) for one in contents])
         self.enqueue_pages((id_, content.stored or None) for id_, _, content in contents)
 
     def get_contents(self, ids: Iterable[int]) -> Mapping[int, ContentRow]:
-        """Return the stored contents of these pages, by id."""
+        """Return the stored contents of these pages, by page id."""
         wanted = json.dumps(list(ids))
         return {
             row[0]: ContentRow(row[0], row[1], StoredVersion(*row[2:]))
@@ -81,7 +81,7 @@ class ContentStore(SearchStore):
         }
 
     def get_group_members(self, group: int, most: int) -> list[tuple[int, str, str]]:
-        """Return id, URL and declared canonical of the members of a duplicate group, the oldest first."""
+        """Return id, URL and declared canonical of the members of a duplicate group, oldest first."""
         sql = (
             "SELECT content.id, url, canonical FROM content JOIN url ON url.id = content.id "
             "WHERE content.id = :grp AND grp = :grp OR grp = :grp AND grp <> content.id ORDER BY content.id LIMIT :most"
@@ -89,19 +89,19 @@ class ContentStore(SearchStore):
         return self._db.execute(sql, {"grp": group, "most": most}).fetchall()
 
     def get_canonical(self, group: int) -> int:
-        """Return the canonical page of a group; 0 where none was chosen."""
+        """Return the canonical page of a duplicate group; 0 if none was chosen."""
         row = self._db.execute("SELECT canonical FROM copies WHERE grp = ? AND members > 0", (group,)).fetchone()
         return int(row[0]) if row else 0
 
     def save_canonical(self, group: int, canonical: int, why: str, members: int) -> None:
-        """Save the canonical page of a group, and why it was chosen."""
+        """Save the canonical page of a duplicate group, and why it was chosen."""
         before = self.get_canonical(group)
         self._db.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?)", (group, canonical, why, members))
         if canonical != before:
             self.enqueue_page_ids([id_ for id_ in (before, canonical) if id_])
 
     def rename_group(self, group: int) -> int:
-        """Rename a group after its oldest member, since the page that it was named after left; 0 where none is left."""
+        """Rename a duplicate group after its oldest member, since the page it was named after left; 0 if empty."""
         (heir,) = self._db.execute("SELECT min(id) FROM content WHERE grp = ? AND grp <> id", (group,)).fetchone()
         if heir is None:
             return 0
@@ -111,32 +111,32 @@ class ContentStore(SearchStore):
         return int(heir)
 
     def get_renamed_groups(self, groups: Sequence[int]) -> list[int]:
-        """Return the groups that these were renamed to."""
+        """Return the duplicate groups that these were renamed to."""
         sql = "SELECT canonical FROM copies WHERE grp IN (SELECT value FROM json_each(?)) AND members = 0"
         return [row[0] for row in self._db.execute(sql, (json.dumps(list(groups)),))]
 
     def dissolve_group(self, group: int) -> None:
-        """Delete a group that is no longer one."""
+        """Delete a duplicate group that has fewer than two members left."""
         self._db.execute("DELETE FROM copies WHERE grp = ?", (group,))
         self._enqueue_group(group)
 
     def _enqueue_group(self, group: int) -> None:
-        """Queue all members for the index: each may now be found by itself, or no longer."""
+        """Queue all members of a duplicate group for indexing: each may now be found by itself, or no longer."""
         self._db.execute("INSERT INTO news (page) SELECT id FROM content WHERE grp = ?", (group,))
 
     def get_urls(self, ids: Iterable[int]) -> dict[int, str]:
-        """Return the URLs of these ids."""
+        """Return the URLs of these ids from the content store."""
         sql = "SELECT id, url FROM url WHERE id IN (SELECT value FROM json_each(?))"
         return dict(self._db.execute(sql, (json.dumps(list(ids)),)))
 
     # held URLs
 
     def hold_urls(self, held: Sequence[tuple[int, int, str]]) -> None:
-        """Hold URLs back: id, host, and the pattern that each waits for."""
+        """Hold URLs back as possible traps: id, host, and the URL pattern that each waits for."""
         self._db.executemany("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", held)
 
     def release_urls(self, host: int, place: str, most: int) -> list[int]:
-        """Release some of the URLs that wait for a pattern.
+        """Release some of the held URLs that wait for a URL pattern.
 
         Write their new state in the same transaction, or a crash would lose them.
         """
@@ -148,21 +148,21 @@ class ContentStore(SearchStore):
         return ids
 
     def count_held(self) -> list[tuple[str, str, int]]:
-        """Count the held URLs of each host and pattern."""
+        """Count the held URLs of each host and URL pattern."""
         sql = "SELECT name, place, count(*) FROM held JOIN host ON host.id = held.host GROUP BY held.host, place"
         return self._db.execute(sql).fetchall()
 
     def save_yields(self, accounts: Mapping[str, str]) -> None:
-        """Save the yield accounts of hosts, by host and port."""
+        """Save the trap filter's yield accounts of hosts, by host and port."""
         rows = [(name, partition_of(origin_of(f"http://{name}/").host), account) for name, account in accounts.items()]
         self._db.executemany("INSERT OR REPLACE INTO yield VALUES (?, ?, ?)", rows)
 
     def load_yields(self) -> dict[str, str]:
-        """Load all yield accounts."""
+        """Load all yield accounts of the trap filter."""
         return dict(self._db.execute("SELECT name, account FROM yield"))
 
     def iter_sketches(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the id and the MinHash sketch of every page that has one."""
+        """Yield the id and the MinHash sketch of every page content that has one."""
         yield from self._db.execute("SELECT id, sketch FROM content WHERE length(sketch) > 0 ORDER BY id")
 
 

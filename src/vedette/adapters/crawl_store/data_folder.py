@@ -1,4 +1,4 @@
-"""Data folder: open, lock and read the state of a crawl; one process tree holds it at a time.
+"""Data folder: lock, open and read the state of a crawl; one process tree holds it at a time.
 
 state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
 urls       the known URLs as saved at a clean end; rebuilt when missing
@@ -39,9 +39,10 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @dataclass(slots=True)
 class State:
-    """The one writer's view of a folder.
+    """The open state of a data folder, for its one writer.
 
-    ``clean`` says that the last user ended in peace; ``notices`` is what the operator should know of the start.
+    ``clean`` says that the last user closed it properly; ``notices`` is what the operator should know about the
+    start.
     """
 
     folder: Path
@@ -53,13 +54,13 @@ class State:
     notices: tuple[str, ...]
 
     def commit(self) -> None:
-        """Commit the open transaction, if there is one."""
+        """Commit the open transaction of the data folder's state, if there is one."""
         with explain_errors(self.folder):
             if self.db.in_transaction:
                 self.db.execute("COMMIT")
 
     def close(self, *, clean: bool) -> None:
-        """Close the state; a clean end spares the next start its scan."""
+        """Close the data folder's state; a clean close spares the next start a scan."""
         try:
             with explain_errors(self.folder):
                 if clean:
@@ -73,7 +74,7 @@ class State:
 
 
 def lock_folder(folder: Path) -> IO[str]:
-    """Create the folder if need be, check its format, and lock it for this process and its children."""
+    """Create the data folder if needed, check its format, and lock it for this process and its children."""
     with explain_errors(folder):
         check_format(folder)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -91,7 +92,7 @@ def lock_folder(folder: Path) -> IO[str]:
 
 
 def open_state(folder: Path, owner: str, now_s: float) -> State:
-    """Open a locked folder as the next epoch of its ownership; what a crash left half done is undone."""
+    """Open the state of a locked data folder as its next epoch of ownership; undo what a crash left half done."""
     with explain_errors(folder):
         notices = upgrade_folder(folder, check_format(folder))
         (folder / "warc").mkdir(exist_ok=True)
@@ -120,7 +121,7 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
 
 
 def open_bands(path: Path, secret: int, store: CrawlStore, *, clean: bool) -> BandTable:
-    """Open the band table; rebuild it from the sketches of all pages unless it was closed together with them."""
+    """Open the data folder's MinHash band table; rebuild it from all sketches unless it was closed cleanly."""
     bands = BandTable(path, secret)
     if clean and not bands.behind:
         return bands
@@ -134,7 +135,7 @@ def open_bands(path: Path, secret: int, store: CrawlStore, *, clean: bool) -> Ba
 
 @contextmanager
 def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Read one moment of the state while others may write; an older folder is migrated first."""
+    """Open ``state.db`` of a data folder to read one snapshot beside its writer; migrate an older folder first."""
     with explain_errors(folder):
         db = _connect_readonly(folder)
     try:
@@ -166,7 +167,7 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
 
 
 def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float) -> int:
-    """All partitions are this machine's; the epoch tells its writes from those of any earlier owner."""
+    """Claim all partitions of a data folder; the epoch tells its writes from those of an earlier owner."""
     (last,) = db.execute("SELECT coalesce(max(epoch), 0) FROM ownership").fetchone()
     db.execute("DELETE FROM ownership")
     db.execute("INSERT INTO ownership VALUES (0, ?, ?, ?, ?)", (PARTITIONS - 1, owner, last + 1, now_s + 3600.0))
@@ -174,7 +175,7 @@ def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float) -> int:
 
 
 def check_format(folder: Path) -> int | None:
-    """Return the folder's format, None where it has none yet; refuse a newer one before anything is touched."""
+    """Return the data folder's format number, None if it has none yet; refuse a newer one before any change."""
     path = folder / "format"
     if not path.exists():
         return None
@@ -188,7 +189,7 @@ def check_format(folder: Path) -> int | None:
 
 @contextmanager
 def explain_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of file system and database into messages that say what to do."""
+    """Turn file system and database errors of a data folder into messages that say what to do."""
     try:
         with explain_database_errors(folder):
             yield
@@ -201,7 +202,7 @@ def explain_errors(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def explain_database_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of the database alone into messages."""
+    """Turn database errors of a data folder into messages that say what to do."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -1,4 +1,4 @@
-"""Index queue reader: the pages that the indexer should look at again, and what the state has of them."""
+"""Index queue reader: the pages queued for the indexer, and what the crawl store has about them."""
 
 import json
 import sqlite3
@@ -26,7 +26,7 @@ _KNOWN = (
 
 
 class QueuedPage(NamedTuple):
-    """A page that the indexer should look at again, and its text where that was just read."""
+    """A page in the index queue, with its text if that was just read."""
 
     seq: int
     page: int
@@ -34,7 +34,7 @@ class QueuedPage(NamedTuple):
 
 
 class PageRecord(NamedTuple):
-    """A page as the state has it; ``group`` is None where its content was not read.
+    """A page as the indexer reads it from the crawl store; ``group`` is None if its content was not read.
 
     ``canonical_page`` is the canonical page of its group, 0 where it has none. Of a discovery, ``how`` is the kind of
     page that it was found on, and ``via`` its URL; otherwise they are empty.
@@ -63,30 +63,30 @@ class PageRecord(NamedTuple):
 
 
 class IndexQueueReader:
-    """Reads the state of a data folder, one moment at a time."""
+    """Reader of the index queue in ``state.db``, one snapshot at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read_batch(self, after: int, most: int) -> tuple[list[QueuedPage], dict[int, PageRecord]]:
-        """Read the next queued pages, and their records at the same moment."""
+        """Read the next pages of the index queue, and their records from the same snapshot."""
         with read_state(self._folder) as db:
             rows = db.execute("SELECT seq, page, text FROM news WHERE seq > ? ORDER BY seq LIMIT ?", (after, most))
             news = [QueuedPage(*row) for row in rows]
             return news, _load_pages(db, [one.page for one in news])
 
     def load_pages(self, ids: Sequence[int]) -> dict[int, PageRecord]:
-        """Load the records of these pages."""
+        """Load the records of these pages for the indexer."""
         with read_state(self._folder) as db:
             return _load_pages(db, ids)
 
     def list_page_ids(self, after: int, most: int) -> list[int]:
-        """List the ids of the next pages after an id."""
+        """List the next page ids after an id, for an indexer that goes over all pages."""
         with read_state(self._folder) as db:
             return [row[0] for row in db.execute("SELECT id FROM page WHERE id > ? ORDER BY id LIMIT ?", (after, most))]
 
     def load_texts(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Load the latest texts of those of these pages that are still queued."""
+        """Load the latest texts of those of these pages that are still in the index queue."""
         sql = (
             "SELECT page, text FROM news WHERE text IS NOT NULL AND page IN (SELECT value FROM json_each(?)) "
             "ORDER BY seq"
@@ -95,22 +95,22 @@ class IndexQueueReader:
             return dict(db.execute(sql, (json.dumps(list(ids)),)))
 
     def newest_seq(self) -> int:
-        """Return the highest sequence number that the queue ever had."""
+        """Return the highest sequence number that the index queue ever had."""
         with read_state(self._folder) as db:
             return CrawlStore(db).newest_seq()
 
     def count_pages(self) -> int:
-        """Count the pages."""
+        """Count the stored pages for the indexer."""
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM page").fetchone()[0])
 
     def count_waiting(self, after: int) -> int:
-        """Count the queued changes after a number."""
+        """Count the changes in the index queue after a sequence number."""
         with read_state(self._folder) as db:
             return int(db.execute("SELECT count(*) FROM news WHERE seq > ?", (after,)).fetchone()[0])
 
     def load_rules(self) -> tuple[list[Site], HiddenRules]:
-        """Load the operator's sites, and the rules for hidden pages."""
+        """Load the operator's sites and the rules for hidden pages, for the indexer."""
         with read_state(self._folder) as db:
             store = CrawlStore(db)
             hidden = HiddenRules.from_rules((row.kind, row.value) for row in store.list_search_rules())
@@ -123,7 +123,7 @@ def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRec
 
 
 def _parse_row(row: Sequence[Any]) -> PageRecord:
-    """Parse a row of ``_KNOWN``; damaged links count as none."""
+    """Parse a page record from a row of ``_KNOWN`` for the index queue; damaged links count as none."""
     *values, links, file, offset, length = row[:12]
     grp, canonical, marks, words, spam, objections, private, stands, how, via = row[12:]
     place = ArchiveLocation(file, offset, length) if file is not None else None

@@ -1,4 +1,4 @@
-"""Migrations: bring data folders of older formats up to date; a kill at any moment leaves one of the two whole.
+"""Migrations: upgrade data folders of older formats; a kill at any moment leaves the old or the new one whole.
 
 Format 3 added the tables of page content, format 4 those of search, format 5 what operators may undo and the hosts
 that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads. They are
@@ -55,7 +55,7 @@ _PAGES = (
 
 
 def upgrade_folder(folder: Path, number: int | None) -> list[str]:
-    """Bring a locked folder of an older format up to date; return what the operator should know."""
+    """Upgrade a locked data folder of an older format; return notices for the operator."""
     notices = [migrate_format_1(folder)] if number == 1 else []
     if number in range(1, NEWEST_FORMAT):
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
@@ -71,7 +71,7 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
 
 
 def migrate_format_1(folder: Path) -> str:
-    """Migrate from format 1 to 2; return what happened, in one line."""
+    """Migrate a data folder from format 1 to 2; return what happened, in one line."""
     old, kept, new = folder / "state.db", folder / "state-format-1.db", folder / "state.new.db"
     if old.exists() and not kept.exists():
         _build_format_2(folder, old, new)
@@ -86,12 +86,12 @@ def migrate_format_1(folder: Path) -> str:
 
 
 def write_format(folder: Path, number: int) -> None:
-    """Write the format number in one step: no crash leaves a folder of unknown format."""
+    """Write the format number of a data folder atomically: no crash leaves a folder of unknown format."""
     replace_text(folder / "format", f"{number}\n")
 
 
 def _build_format_2(folder: Path, old: Path, new: Path) -> None:
-    """Build the whole new state, durable on return; what an interrupted attempt left is deleted."""
+    """Build the whole state of format 2, durable on return; delete what an interrupted migration left."""
     new.unlink(missing_ok=True)
     archive = folder / "warc"
     archive.mkdir(exist_ok=True)
@@ -115,7 +115,7 @@ def _build_format_2(folder: Path, old: Path, new: Path) -> None:
 
 
 def _open_old(path: Path) -> sqlite3.Connection:
-    """With its write-ahead log folded in, so that the file can be renamed and stands for itself."""
+    """Open the state of format 1 with its write-ahead log folded in, so that the file can be renamed."""
     db = sqlite3.connect(path, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = DELETE")
@@ -127,7 +127,7 @@ def _open_old(path: Path) -> sqlite3.Connection:
 
 @dataclass(slots=True)
 class _Migration:
-    """Carries everything from the old state to the new one, in the order in which URLs were first seen."""
+    """Copies everything from the state of format 1 to the new one, in the order in which URLs were first seen."""
 
     old: sqlite3.Connection
     new: sqlite3.Connection

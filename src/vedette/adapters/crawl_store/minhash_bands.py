@@ -1,11 +1,11 @@
-"""MinHash band table: which page first had this band of its sketch? Eight bytes a key.
+"""MinHash band table: which page first had this band of its sketch, at eight bytes a key.
 
 Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
 the table says which page had it first, and remembers those that nobody had. What it says is a hint: compare the
 sketches.
 
 A band is stirred with a secret, and 32 bits of what results are its *tag*. Each band number has a region of its own, of
-so many buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags and behind them their 16 ids,
+2**n buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags and behind them their 16 ids,
 128 bytes side by side; it fills from the left, and what finds it full lives in the next one with room. So a search ends
 at the first bucket with room; no key is ever taken out. Two bands pass for one if number and tag agree: with a
 million pages that happens to one key in 4 000, which costs one comparison of sketches.
@@ -53,20 +53,20 @@ _BAND_NUMBERS = np.arange(BANDS)
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What a file says of itself."""
+    """Header of a MinHash band table file."""
 
     owner: int
     bits: int
     closed: bool
 
     def pack(self) -> bytes:
-        """As the file's first bytes, with a check sum behind."""
+        """Pack the header of a band table file, with a checksum."""
         fields = _HEAD.pack(MAGIC, self.owner, self.bits, 0, self.closed)
         return fields + xxhash.xxh3_64_digest(fields)
 
     @classmethod
     def parse(cls, file: mmap) -> "_Head | None":
-        """What ``pack`` wrote, or None where something else stands."""
+        """Parse the header of a band table file; None if it is not one that ``pack`` wrote."""
         fields, check = file[: _HEAD.size], file[_HEAD.size : _HEAD.size + _SUM_BYTES]
         if xxhash.xxh3_64_digest(fields) != check or not fields.startswith(MAGIC):
             return None
@@ -76,18 +76,18 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Buckets:
-    """The buckets of a table, ``2**bits`` for each band, and the file that they are mapped from, if any."""
+    """The buckets of a MinHash band table, ``2**bits`` for each band, and the file they are mapped from, if any."""
 
     bits: int
     buckets: Ids
     file: mmap | None = None
 
     def find_homes(self, tags: Ids) -> Positions:
-        """The home bucket of each tag, counted within the region of its band."""
+        """Return the home bucket of each band tag, counted within the region of its band."""
         return (tags >> np.uint32(TAG_BITS - self.bits)).astype(np.int64)
 
     def split(self, start: int, wider: "_Buckets") -> tuple[Ids, Positions, Ids]:
-        """Pour some buckets into a store with twice as many; return tags, homes there and ids of those left over.
+        """Move some band table buckets to a store twice as large; return tags, homes and ids of those left over.
 
         Of a bucket's own keys some go to one bucket and the rest to its neighbour, so they find room. Left over are
         those that had not found room at home.
@@ -108,18 +108,18 @@ class _Buckets:
         return tags[strayed], homes[strayed], ids[strayed]
 
     def count_keys(self) -> list[int]:
-        """How many keys live in the region of each band."""
+        """Count the keys in the region of each band."""
         tags = self.buckets.reshape(BANDS, -1, BUCKET)[:, :, :SLOTS]
         return [sum(_count_taken(region)) for region in tags]
 
     def count_free(self, most: int) -> int:
-        """How many more keys each region can take where none has more than ``most``; 0 if it is time to double."""
+        """Count how many more keys each band region can take up to ``most``; 0 if it is time to double."""
         size = SLOTS << self.bits
         return int(MAX_LOAD * size) - most if most <= GROW_LOAD * size else 0
 
 
 class BandTable:
-    """Bands of all pages, each with the first page that had it.
+    """MinHash bands of all pages, each with the first page that had it.
 
     >>> table = BandTable(None, secret=1)
     >>> bands = np.arange(32, dtype=np.uint64).reshape(2, 16)
@@ -150,11 +150,11 @@ class BandTable:
 
     @property
     def nbytes(self) -> int:
-        """What the keys take, in memory or on disk."""
+        """Size of the MinHash band table's keys in bytes, in memory or on disk."""
         return self._store.buckets.nbytes
 
     def match_or_add(self, ids: Ids, bands: UInt64s) -> Ids:
-        """For each band of each page the page that had it first, 0 for none; those that nobody had are now this page's.
+        """Return, for each MinHash band of each page, the page that had it first, 0 for none; add the unknown bands.
 
         An earlier row of a batch counts as an earlier page. What a page itself added before is no match. Ids are from
         1 on.
@@ -164,12 +164,12 @@ class BandTable:
         return found[0] if len(found) == 1 else np.concatenate([np.zeros((0, BANDS), np.uint32), *found])
 
     def reset(self) -> None:
-        """Empty the table."""
+        """Empty the MinHash band table."""
         self._left = 0
         self._adopt(self._create_buckets(MIN_BITS))
 
     def close(self) -> None:
-        """Let all be on disk, and the file say so. The table is not to be used any more."""
+        """Write the MinHash band table to disk and mark its file as closed; it cannot be used afterwards."""
         self._sync()
         self._write_head(closed=True)
 
@@ -185,14 +185,20 @@ class BandTable:
         return found.reshape(-1, BANDS)[::-1]
 
     def _compute_tags(self, bands: UInt64s) -> Ids:
-        """Never 0, which is an empty slot. Multiplying carries lower bits up, folding brings upper ones down."""
+        """Compute the tags of MinHash bands, never 0, which is an empty slot.
+
+        Multiplying carries lower bits up, folding brings upper ones down.
+        """
         stirred = (bands ^ self._salt) * self._factor
         stirred = (stirred ^ (stirred >> np.uint64(32))) * GOLDEN
         tags: Ids = np.maximum((stirred >> np.uint64(64 - TAG_BITS)).astype(np.uint32), np.uint32(1))
         return tags
 
     def _make_room(self, pages: int) -> None:
-        """A page adds at most one key to each region, so counting is seldom needed."""
+        """Grow the MinHash band table if needed.
+
+        A page adds at most one key to each region, so counting is seldom needed.
+        """
         if pages > self._left:
             most = max(self._store.count_keys())
             while self._store.count_free(most) < pages:
@@ -208,7 +214,7 @@ class BandTable:
         self._adopt(new)
 
     def _create_buckets(self, bits: int) -> _Buckets:
-        """A store without keys; as a file, a draft beside the one in use."""
+        """Create an empty bucket store for the band table; if it is a file, a draft beside the one in use."""
         if self._path is None:
             return _Buckets(bits, np.zeros((BANDS << bits, BUCKET), np.uint32))
         with _draft_path(self._path).open("w+b") as file:
@@ -217,7 +223,7 @@ class BandTable:
             return _map_buckets(mmap(file.fileno(), 0), bits)
 
     def _open_file(self) -> _Buckets | None:
-        """What the file holds, if it is whole and ours."""
+        """Open the file of the MinHash band table, if it is whole and ours."""
         if self._path is None or not self._path.exists() or self._path.stat().st_size < HEAD_BYTES:
             return None
         with self._path.open("r+b") as opened:
@@ -229,7 +235,7 @@ class BandTable:
         return _map_buckets(file, head.bits)
 
     def _adopt(self, store: _Buckets) -> None:
-        """Use this store from now on; its file replaces the one before, which a killed process would leave whole."""
+        """Use this bucket store from now on; its file replaces the previous one atomically."""
         self._store = store
         if self._path is not None:
             self._sync()
@@ -248,9 +254,10 @@ class BandTable:
 
 
 def _find_or_insert(buckets: Ids, at: Positions, tags: Ids, own: Ids) -> Ids:
-    """Find each tag from its home bucket on, or put it where the search ends; the ids that then stand beside them.
+    """Find each band tag from its home bucket on, or insert it where the search ends; return the ids.
 
-    All at once: who meets a full bucket goes on to the next, and who wrote to a slot that another one got looks again.
+    All at once: a tag that meets a full bucket goes on to the next, and one that lost a slot to another tag
+    searches again.
     """
     flat, halves = buckets.reshape(-1), buckets.reshape(-1, SLOTS)
     ids = np.empty(len(tags), np.uint32)
@@ -272,7 +279,7 @@ def _find_or_insert(buckets: Ids, at: Positions, tags: Ids, own: Ids) -> Ids:
 
 
 def _count_taken(buckets: Ids) -> list[int]:
-    """The number of keys in each piece of a region."""
+    """Count the keys in each piece of a band region."""
     pieces = range(0, len(buckets), BATCH_BUCKETS)
     return [int(np.count_nonzero(buckets[at : at + BATCH_BUCKETS])) for at in pieces]
 

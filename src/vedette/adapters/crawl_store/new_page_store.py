@@ -44,7 +44,7 @@ _SAVE_BIRTH = (
 
 
 class AlertRow(NamedTuple):
-    """An alert on new pages: of a place, of a query, or of both; perhaps with a webhook.
+    """An alert definition: new pages of a place, of a query, or of both; optionally with a webhook.
 
     ``alert_id`` is made once at random. The key that signs the webhook's messages is derived from it and the folder's
     secret, so it is stored nowhere.
@@ -60,50 +60,50 @@ class AlertRow(NamedTuple):
 
 
 class NewPageStore:
-    """Discoveries, first crawls and alert definitions."""
+    """Store of discoveries, first crawls and alert definitions in ``state.db``."""
 
     _db: sqlite3.Connection
 
     def get_discoveries(self, ids: Sequence[int]) -> Mapping[int, Discovery]:
-        """Return the discoveries among these URLs, by id."""
+        """Return the stored discoveries of new pages among these URLs, by id."""
         sql = "SELECT url_id, source, how, steps FROM find WHERE url_id IN (SELECT value FROM json_each(?))"
         return {row[0]: Discovery(*row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
 
     def save_discoveries(self, finds: Sequence[Discovery]) -> None:
-        """Save discoveries; the first one of a URL holds."""
+        """Save discoveries of new pages; the first one of a URL counts."""
         self._db.executemany("INSERT OR IGNORE INTO find VALUES (?, ?, ?, ?)", finds)
 
     def find_births(self, ids: Sequence[int]) -> Mapping[int, float]:
-        """Return the publication dates that feeds and sitemaps gave for these URLs; ask when they are reported."""
+        """Return the publication dates that feeds and sitemaps gave for new pages; ask when they are reported."""
         return dict(self._db.execute(_BIRTHS, (json.dumps(list(ids)),))) if ids else {}
 
     def save_births(self, said: Sequence[ChangeSignal]) -> None:
-        """Save the publication dates of discoveries; the first one holds, and other URLs are ignored."""
+        """Save the publication dates of discovered new pages; the first one counts, other URLs are ignored."""
         self._db.executemany(_SAVE_BIRTH, said)
 
     def get_first_crawls(self) -> Sequence[FirstCrawl]:
-        """Return the state of the first crawl of each host."""
+        """Return the stored state of the first crawl of each host."""
         rows = self._db.execute("SELECT host, rules, since_s, over FROM first_crawl ORDER BY host")
         return [FirstCrawl(host, rules, since_s, bool(over)) for host, rules, since_s, over in rows]
 
     def save_first_crawls(self, rows: Sequence[FirstCrawl]) -> None:
-        """Save the state of first crawls."""
+        """Save the state of first crawls of hosts."""
         self._db.executemany("INSERT OR REPLACE INTO first_crawl VALUES (?, ?, ?, ?)", rows)
 
     def list_alerts(self) -> list[AlertRow]:
-        """List all alerts, the oldest first."""
+        """List all stored alert definitions, oldest first."""
         sql = "SELECT name, mark, place, query, webhook, reader, added_s FROM watch ORDER BY added_s, name"
         return [AlertRow(*row) for row in self._db.execute(sql)]
 
     def get_alert_places(self) -> list[str]:
-        """Return the hosts and paths that alerts name, each once; ``*`` is everywhere."""
+        """Return the hosts and paths that stored alerts name, each once; ``*`` is everywhere."""
         sql = "SELECT DISTINCT place FROM watch WHERE place != '' ORDER BY place"
         return [place for (place,) in self._db.execute(sql)]
 
     def add_alert(self, row: AlertRow) -> None:
-        """Add an alert."""
+        """Add an alert definition to the crawl store."""
         self._db.execute("INSERT INTO watch VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def delete_alert(self, name: str) -> None:
-        """Delete an alert."""
+        """Delete an alert definition from the crawl store."""
         self._db.execute("DELETE FROM watch WHERE name = ?", (name,))

@@ -1,4 +1,4 @@
-"""Store of the operator's actions, sessions and the folder's secret; a part of ``CrawlStore``."""
+"""Store of the operator's actions, console sessions and the folder's secret; a part of ``CrawlStore``."""
 
 import json
 import secrets
@@ -26,7 +26,7 @@ MAX_SESSION_S = 12 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the operator did, and the commands that undo it, as JSON objects."""
+    """An operator's action, and the commands that undo it, as JSON objects."""
 
     at_s: float
     what: str
@@ -36,7 +36,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """A stored action; ``undone_s`` is when it was undone."""
+    """A stored operator's action; ``undone_s`` is when it was undone."""
 
     id: int
     action: Action
@@ -44,21 +44,21 @@ class ActionRow:
 
 
 class OperatorStore:
-    """Actions, sessions and the folder's own secret."""
+    """Store of operator's actions, console sessions and the folder's secret in ``state.db``."""
 
     _db: sqlite3.Connection
 
     def get_value(self, what: str) -> str | None:
-        """Return a fact about the folder itself."""
+        """Return a named value about the data folder itself from the operator store."""
         row = self._db.execute("SELECT value FROM life WHERE what = ?", (what,)).fetchone()
         return row[0] if row else None
 
     def set_value(self, what: str, value: str) -> None:
-        """Set a fact about the folder itself."""
+        """Set a named value about the data folder itself in the operator store."""
         self._db.execute("INSERT OR REPLACE INTO life VALUES (?, ?)", (what, value))
 
     def log_action(self, action: Action) -> int:
-        """Log what the operator did and return its number."""
+        """Log an operator's action and return its number."""
         undo = json.dumps(action.undo) if action.undo else None
         row = self._db.execute(
             "INSERT INTO action (at_s, what, who, undo) VALUES (?, ?, ?, ?) RETURNING id",
@@ -67,49 +67,49 @@ class OperatorStore:
         return int(row[0])
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionRow]:
-        """List the latest actions, the last one first; with ``before`` only those with a smaller number."""
+        """List the operator's latest actions, newest first; with ``before`` only those with a smaller number."""
         sql = "SELECT id, at_s, what, who, undo, undone_s FROM action WHERE id < ? ORDER BY id DESC LIMIT ?"
         last = (1 << 62) if before is None else before
         return [_parse_action(*row) for row in self._db.execute(sql, (last, most))]
 
     def find_action(self, id_: int) -> ActionRow | None:
-        """Find an action by its number."""
+        """Find an operator's action by its number."""
         return next((row for row in self.list_actions(1, id_ + 1) if row.id == id_), None)
 
     def mark_undone(self, id_: int, at_s: float) -> None:
-        """Mark an action as undone."""
+        """Mark an operator's action as undone."""
         self._db.execute("UPDATE action SET undone_s = ? WHERE id = ?", (at_s, id_))
 
     # signing in
 
     def read_secret(self) -> bytes:
-        """Return the secret that servers sign with; empty before a coordinator has first opened the folder."""
+        """Return the folder's secret that servers sign with; empty before a coordinator first opened the folder."""
         return bytes.fromhex(self.get_value(SECRET_KEY) or "")
 
     def create_secret(self) -> None:
-        """Create the secret of a folder, once."""
+        """Create the secret of a data folder, once."""
         self._db.execute("INSERT OR IGNORE INTO life VALUES (?, ?)", (SECRET_KEY, secrets.token_hex(32)))
 
     def read_token_digest(self) -> str:
-        """Return the digest of the operator's token; empty where there is none yet."""
+        """Return the digest of the operator's sign-in token; empty if there is none yet."""
         return self.get_value(TOKEN_KEY) or ""
 
     def set_token(self, digest: str) -> None:
-        """Replace the operator's token, which closes all sessions."""
+        """Replace the operator's sign-in token, which closes all sessions."""
         self.set_value(TOKEN_KEY, digest)
         self._db.execute("DELETE FROM session")
 
     def open_session(self, digest: str, wall_s: float) -> None:
-        """Open a session and delete those that have expired."""
+        """Open an operator's console session and delete expired ones."""
         self._db.execute("DELETE FROM session WHERE opened_s < ?", (wall_s - MAX_SESSION_S,))
         self._db.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (digest, wall_s))
 
     def close_session(self, digest: str) -> None:
-        """Close a session."""
+        """Close an operator's console session."""
         self._db.execute("DELETE FROM session WHERE digest = ?", (digest,))
 
     def read_session_start(self, digest: str) -> float | None:
-        """Return when a session was opened, in wall time."""
+        """Return the wall time at which an operator's console session was opened."""
         row = self._db.execute("SELECT opened_s FROM session WHERE digest = ?", (digest,)).fetchone()
         return float(row[0]) if row else None
 

@@ -1,4 +1,4 @@
-"""State reader: what a crawl, running or ended, has committed so far, read without holding the data folder.
+"""State reader: read what a crawl, running or ended, has committed to ``state.db``, without a lock.
 
 SQLite's write-ahead log lets any process read beside the one writer, so long queries (counts, sums) run in the process
 that asks and cost the coordinator nothing. All answers of a reader are of one moment.
@@ -49,7 +49,7 @@ _STANDS = (
 
 @dataclass(frozen=True, slots=True)
 class UrlRow:
-    """A known URL: when it was first seen, its link depth, and the front queue that it joined."""
+    """A known URL as the state reader returns it: when first seen, link depth, and front queue."""
 
     id: int
     depth: int
@@ -67,7 +67,7 @@ class SiteCount:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSize:
-    """Size of the archive."""
+    """Size of the archive, as the state reader measures it."""
 
     files: int
     size_bytes: int
@@ -75,7 +75,7 @@ class ArchiveSize:
 
 @dataclass(frozen=True, slots=True)
 class FailedFetch:
-    """A fetch that failed for good."""
+    """A permanently failed fetch, as the state reader returns it."""
 
     url: str
     why: str
@@ -83,9 +83,9 @@ class FailedFetch:
 
 
 class PageContent(NamedTuple):
-    """Content of a page as last read, its duplicate group, and what changed since the version before.
+    """Content of a page as last read, its duplicate group, and what changed since the previous version.
 
-    ``objections`` are what speaks against indexing it: pairs of a name and what it rests on.
+    ``objections`` are reasons against indexing it: pairs of a name and its evidence.
     """
 
     group: int
@@ -105,7 +105,7 @@ class PageContent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """A duplicate group: how many pages, the canonical one and why, and the first few by id and URL."""
+    """A duplicate group: number of pages, the canonical one and why, and the first few by id and URL."""
 
     pages: int
     canonical: int
@@ -115,7 +115,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContentCounts:
-    """How many pages are duplicates, have objections to indexing them, or are held back as traps."""
+    """How many pages are duplicates, not indexable, or held back as traps."""
 
     copies: int
     objected: int
@@ -123,39 +123,39 @@ class ContentCounts:
 
 
 class StateReader:
-    """Answers questions about one moment of the state."""
+    """Reads one snapshot of the crawl state ``state.db``."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         self.store = CrawlStore(connection)
 
     def find_url(self, url: str) -> UrlRow | None:
-        """Find a URL; without the coordinator's table in memory this scans all of them once."""
+        """Find a URL in the crawl state; this scans all URLs, without the coordinator's table in memory."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE url = ?", (url,)).fetchone()
         return UrlRow(*row) if row else None
 
     def get_url(self, id_: int) -> UrlRow | None:
-        """Return a URL by its id."""
+        """Return a URL of the crawl state by its id."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE id = ?", (id_,)).fetchone()
         return UrlRow(*row) if row else None
 
     def find_fate(self, id_: int) -> UrlState | None:
-        """Return the final state of a URL; None where it waits or is leased."""
+        """Return the final state of a URL from ``state.db``; None while it waits or is leased."""
         row = self._db.execute("SELECT fate FROM fate WHERE url_id = ? ORDER BY id DESC LIMIT 1", (id_,)).fetchone()
         return UrlState(row[0]) if row and row[0] else None
 
     def is_leased(self, id_: int) -> bool:
-        """Whether a URL is leased, or was when the crawl ended."""
+        """Check whether a URL is leased, or was when the crawl ended."""
         return self._db.execute("SELECT 1 FROM lease WHERE url_id = ?", (id_,)).fetchone() is not None
 
     def find_host(self, name: str) -> HostRow | None:
-        """Return the state of a host."""
+        """Return the stored state of a host."""
         sql = "SELECT name, ready_s, strain, trouble FROM host_state WHERE name = ?"
         row = self._db.execute(sql, (name,)).fetchone()
         return HostRow(*row) if row else None
 
     def load_content(self, id_: int) -> PageContent | None:
-        """Load the content of a page; None where nothing was read."""
+        """Load the stored content of a page; None if nothing was read."""
         row = self._db.execute(_CONTENT, (id_,)).fetchone()
         if row is None:
             return None
@@ -163,7 +163,7 @@ class StateReader:
         return PageContent._make((*row[:10], objections, *row[11:]))
 
     def find_duplicates(self, group: int, most: int) -> DuplicateGroup | None:
-        """Find a duplicate group with its first members; None where it has one page only.
+        """Find a duplicate group with its first members; None if it has one page only.
 
         The canonical page may have changed its text since: then none is named.
         """
@@ -178,17 +178,17 @@ class StateReader:
         return DuplicateGroup(others + leads, canonical, why, tuple((id_, url) for id_, url, _ in first))
 
     def find_hold(self, id_: int) -> str | None:
-        """Return the host, port and pattern that a held URL waits for."""
+        """Return the host, port and URL pattern that a held URL waits for."""
         row = self._db.execute("SELECT place FROM held WHERE url_id = ?", (id_,)).fetchone()
         return row[0] if row else None
 
     def find_yield(self, name: str) -> str | None:
-        """Return the yield account of a host and port, as JSON."""
+        """Return the stored yield account of a host and port, as JSON."""
         row = self._db.execute("SELECT account FROM yield WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
     def count_content(self) -> ContentCounts:
-        """Count duplicates, objections and held URLs."""
+        """Count duplicates, pages that are not indexable, and held URLs."""
         return ContentCounts(
             self._query_number("SELECT count(*) FROM content WHERE grp <> id"),
             self._query_number("SELECT count(*) FROM content WHERE objections <> '[]'"),
@@ -196,38 +196,38 @@ class StateReader:
         )
 
     def count_unindexed(self, seq: int) -> int:
-        """Count the pages that are queued for the index after a number."""
+        """Count the pages that are queued for the index after a sequence number."""
         return self._query_number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
 
     def list_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
-        """List the ids and URLs that were refused for a reason, whatever its details."""
+        """List the ids and URLs in the crawl state that were refused for a reason, whatever its details."""
         sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"
         return self._db.execute(sql, (len(refusal), str(refusal))).fetchall()
 
     def count_known(self) -> int:
-        """Count the known URLs."""
+        """Count the known URLs of the crawl state."""
         return self._query_number("SELECT coalesce(max(id), 0) FROM url")
 
     def count_leased(self) -> int:
-        """Count the leased URLs."""
+        """Count the leased URLs of the crawl state."""
         return self._query_number("SELECT count(*) FROM lease")
 
     def count_waiting(self) -> int:
-        """Count the URLs that neither have ended nor are leased."""
+        """Count the URLs of the crawl state that neither have ended nor are leased."""
         ended = self._query_number(f"SELECT count(*) FROM ({_LAST_FATES}) WHERE fate <> 0")  # noqa: S608 - our own words
         return self.count_known() - ended - self.count_leased()
 
     def count_pages(self) -> int:
-        """Count the stored pages."""
+        """Count the stored pages of the crawl state."""
         return self._query_number(f"SELECT count(*) FROM page WHERE {_FETCHED}")  # noqa: S608 - our own words
 
     def list_troubled_hosts(self) -> dict[str, str]:
-        """List the hosts that failed when last asked, and why."""
+        """List the hosts whose latest request failed, and why."""
         sql = "SELECT name, trouble FROM host_state WHERE trouble <> '' ORDER BY name"
         return dict(self._db.execute(sql))
 
     def count_failures(self) -> tuple[Counter[str], Counter[str]]:
-        """Count failures and refusals by reason."""
+        """Count failed and refused URLs of the crawl state by reason."""
         failed, refused = Counter[str](), Counter[str]()
         for why, count in self._db.execute("SELECT why, count(*) FROM note GROUP BY why ORDER BY why"):
             refusal = _match_refusal(why)
@@ -238,20 +238,21 @@ class StateReader:
         return failed, refused
 
     def find_last_failure(self) -> FailedFetch | None:
-        """Find the latest fetch that failed for good."""
+        """Find the latest fetch that failed permanently."""
         sql = "SELECT url, why, at_s FROM note JOIN url ON url.id = url_id ORDER BY at_s DESC, url_id DESC"
         rows = (FailedFetch(*row) for row in self._db.execute(sql))
         return next((one for one in rows if _match_refusal(one.why) is None), None)
 
     def measure_archive(self) -> ArchiveSize:
-        """Measure what is archived and acknowledged."""
+        """Measure the acknowledged size of the archive, by the crawl state."""
         row = self._db.execute("SELECT count(*), coalesce(sum(length), 0) FROM archive").fetchone()
         return ArchiveSize(*row)
 
     def count_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
-        """For each site, by its start, count the URLs known and the pages kept that lie where it does.
+        """Count the known URLs and the stored pages of each site, by its start URL.
 
-        Its patterns do not matter. Each table is read once, however many sites there are.
+        What counts is where a URL lies; the site's patterns do not matter. Each table is read once, however
+        many sites there are.
         """
         known, pages = dict(self._db.execute(_KNOWN_BY_HOST)), dict(self._db.execute(_PAGES_BY_HOST))
         counts = {site.start: SiteCount(0, 0) for site in sites}
@@ -264,17 +265,17 @@ class StateReader:
         return counts | self._count_prefix_sites([site for site in sites if site.scope == "prefix"])
 
     def find_last_fetches(self) -> dict[str, float]:
-        """Return when each host last answered a request for a page."""
+        """Return when each host last answered a request for a page, by the crawl state."""
         return dict(self._db.execute(_LAST_FETCH))
 
     def find_last_failures(self) -> dict[str, FailedFetch]:
-        """Return the latest fetch of each host that failed for good."""
+        """Return the latest permanently failed fetch of each host."""
         refusals = json.dumps([str(refusal) for refusal in Refusal])
         rows = self._db.execute(_LAST_FAILURE, (refusals,))
         return {name: FailedFetch(url, why, at_s) for name, url, why, at_s in rows}
 
     def iter_urls_with_pages(self, partition: int) -> Iterator[tuple[str, bool]]:
-        """Yield all URLs of a partition, and whether a page of each is kept."""
+        """Yield all URLs of a partition, and whether a page of each is stored."""
         for url, page in self._db.execute(_WITH_PAGES, (partition,)):
             yield url, bool(page)
 
@@ -296,7 +297,7 @@ class StateReader:
 
 @contextmanager
 def open_state_reader(folder: Path) -> Iterator[StateReader]:
-    """Read one moment of a folder that holds a crawl; nothing is written or held."""
+    """Open a state reader on one snapshot of a data folder that holds a crawl; nothing is written or locked."""
     if not (folder / "state.db").exists():
         raise UsageError(
             f'{folder} holds no crawl yet: begin one with "vedette up SITE", or name another folder with --data'

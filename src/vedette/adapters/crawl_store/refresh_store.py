@@ -1,4 +1,7 @@
-"""Store of refresh memory: what a policy learned of pages and groups, and change signals; a part of ``CrawlStore``."""
+"""Store of refresh memory: what a refresh policy learned about pages and groups, and change signals.
+
+A part of ``CrawlStore``.
+"""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +19,7 @@ PAGE_COLUMNS = (
 
 
 def page_from_row(row: Sequence[Any]) -> PageRow:
-    """Build a page from a row of ``PAGE_COLUMNS``: its fields in order, with the location in three parts."""
+    """Build a stored page from a row of ``PAGE_COLUMNS``, with the archive location in three columns."""
     file, offset, length = row[14:17]
     place = ArchiveLocation(file, offset, length) if file is not None else None
     return PageRow._make((*row[:14], place, *row[17:]))
@@ -76,30 +79,30 @@ _SAVE_GROUP = "INSERT INTO refresh_group VALUES (?, ?) ON CONFLICT (name) DO UPD
 
 
 class RefreshStore(SearchStore):
-    """Refresh memory of pages and groups, and change signals."""
+    """Store of refresh states of pages and groups, and of change signals, in ``state.db``."""
 
     def save_due_times(self, times: Sequence[tuple[int, float]]) -> None:
-        """Save the due times of pages."""
+        """Save the refresh due times of pages."""
         self._db.executemany("UPDATE page SET due_s = ? WHERE id = ?", [(due_s, id_) for id_, due_s in times])
 
     def get_refresh_states(self, ids: Sequence[int]) -> dict[int, RefreshState]:
-        """Return the refresh states of known URLs, pages or not, by id."""
+        """Return the stored refresh states of known URLs, fetched or not, by id."""
         return {row[0]: RefreshState(*row) for row in self._db.execute(_REMEMBERED, (json.dumps(list(ids)),))}
 
     def get_known_pages(self, ids: Sequence[int]) -> list[KnownPage]:
-        """Return the stored pages among these URLs."""
+        """Return the stored pages among these URLs, for refresh."""
         return [_page_from_row(row) for row in self._db.execute(_LOOKS_OF, (json.dumps(list(ids)),))] if ids else []
 
     def scan_known_pages(self, id_: int, most: int) -> list[KnownPage]:
-        """Return the next good pages after an id: answered with 2xx, and without a note."""
+        """Return the next good pages after an id (status 2xx and no note), for refresh."""
         return [_page_from_row(row) for row in self._db.execute(_LOOKS_AFTER, (id_, most))]
 
     def get_gone_pages(self, ids: Sequence[int]) -> list[KnownPage]:
-        """Return those of these URLs whose latest answer was not 2xx."""
+        """Return those of these URLs whose latest response was not 2xx, for refresh."""
         return [_page_from_row(row) for row in self._db.execute(_GONE, (json.dumps(list(ids)),))] if ids else []
 
     def add_signals(self, signals: Sequence[ChangeSignal]) -> list[int]:
-        """Save change signals; return the ids of those that came after the last fetch and signal."""
+        """Save change signals for refresh; return the ids of those that came after the last fetch and signal."""
         latest = {one.page: one for one in sorted(signals, key=lambda one: one.at_s)}
         since_s = dict(self._db.execute(_SAID_BEFORE, (json.dumps(list(latest)),)))
         news = [one for one in latest.values() if one.at_s > since_s.get(one.page, inf)]
@@ -107,35 +110,35 @@ class RefreshStore(SearchStore):
         return [one.page for one in news]
 
     def find_signal(self, id_: int) -> tuple[float, str] | None:
-        """Return time and kind of the last change signal of a page."""
+        """Return time and kind of the last stored change signal of a page."""
         sql = "SELECT signal_s, signal_kind FROM hint WHERE id = ? AND signal_s IS NOT NULL"
         row = self._db.execute(sql, (id_,)).fetchone()
         return (row[0], row[1]) if row else None
 
     def save_refresh_states(self, rows: Sequence[RefreshState]) -> None:
-        """Save the refresh states of pages."""
+        """Save the refresh states of pages in ``state.db``."""
         values = [(row.id, row.before_s, row.gain, row.views, row.memory) for row in rows]
         self._db.executemany("INSERT OR REPLACE INTO refresh VALUES (?, ?, ?, ?, ?)", values)
         self._db.executemany(_SAVE_LINKS, [(row.id, row.links) for row in rows if row.links is not None])
 
     def delete_refresh_states(self, ids: Sequence[int]) -> None:
-        """Delete the refresh states of pages."""
+        """Delete the refresh states of pages from ``state.db``."""
         self._db.executemany("DELETE FROM refresh WHERE id = ?", [(id_,) for id_ in ids])
 
     def count_refresh_states(self) -> int:
-        """Count the pages that have a refresh state."""
+        """Count the pages that have a stored refresh state."""
         return int(self._db.execute("SELECT count(*) FROM refresh").fetchone()[0])
 
     def get_groups(self) -> list[tuple[str, bytes]]:
-        """Return name and memory of each group, in the order in which they were first saved."""
+        """Return name and refresh memory of each group, in the order in which they were first saved."""
         return self._db.execute("SELECT name, memory FROM refresh_group ORDER BY rowid").fetchall()
 
     def save_groups(self, rows: Sequence[tuple[str, bytes]]) -> None:
-        """Save the memory of groups."""
+        """Save the refresh memory of groups."""
         self._db.executemany(_SAVE_GROUP, rows)
 
     def delete_groups(self) -> None:
-        """Delete the memory of all groups."""
+        """Delete the refresh memory of all groups."""
         self._db.execute("DELETE FROM refresh_group")
 
 

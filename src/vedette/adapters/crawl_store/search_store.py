@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS search_rule (
 
 
 class UserKeyRow(NamedTuple):
-    """A user's key: the digest of its secret, and what it may do, as ``web.auth`` writes it."""
+    """A stored user key: the digest of its secret, and its permissions, as ``web.auth`` writes them."""
 
     name: str
     digest: str
@@ -39,7 +39,7 @@ class UserKeyRow(NamedTuple):
 
 
 class RuleRow(NamedTuple):
-    """A rule of the operator for one query: a synonym, or a URL to pin or hide."""
+    """A stored search rule of the operator for one query: a synonym, or a URL to pin or hide."""
 
     kind: str
     query: str
@@ -48,35 +48,35 @@ class RuleRow(NamedTuple):
 
 
 class SearchStore:
-    """Index queue, user keys and search rules, over the connection of a state."""
+    """Store of the index queue, user keys and search rules, over a connection to ``state.db``."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
     def enqueue_pages(self, news: Iterable[tuple[int, bytes | None]]) -> None:
-        """Queue pages for the index, each with its text where that was just read."""
+        """Add pages to the index queue, each with its text if that was just read."""
         self._db.executemany("INSERT INTO news (page, text) VALUES (?, ?)", news)
 
     def enqueue_page_ids(self, ids: Sequence[int]) -> None:
-        """Queue pages of which something else than the text has changed."""
+        """Add pages to the index queue when something else than their text changed."""
         self.enqueue_pages((id_, None) for id_ in ids)
 
     def delete_indexed(self, seq: int) -> None:
-        """Delete the queue up to a number, which is durable in the index."""
+        """Delete the index queue up to a sequence number, which is durable in the index."""
         self._db.execute("DELETE FROM news WHERE seq <= ?", (seq,))
 
     def newest_seq(self) -> int:
-        """Return the highest sequence number that the queue ever had."""
+        """Return the highest sequence number that the index queue ever had."""
         row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'news'").fetchone()
         return int(row[0]) if row else 0
 
     def list_user_keys(self) -> list[UserKeyRow]:
-        """List all keys, revoked ones too, the oldest first."""
+        """List all stored user keys, oldest first, including revoked ones."""
         rows = self._db.execute("SELECT name, digest, settings, created_s, revoked_s FROM reader_key ORDER BY rowid")
         return [UserKeyRow(name, digest, json.loads(settings), *times) for name, digest, settings, *times in rows]
 
     def save_user_key(self, key: UserKeyRow) -> None:
-        """Add or change a key."""
+        """Save a user key, new or changed."""
         values = (key.name, key.digest, json.dumps(key.settings), key.created_s, key.revoked_s)
         self._db.execute(
             "INSERT INTO reader_key VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, "
@@ -85,15 +85,15 @@ class SearchStore:
         )
 
     def list_search_rules(self) -> list[RuleRow]:
-        """List all rules, the oldest first."""
+        """List all stored search rules, oldest first."""
         sql = "SELECT kind, query, value, added_s FROM search_rule ORDER BY added_s, kind, query, value"
         return [RuleRow(*row) for row in self._db.execute(sql)]
 
     def add_search_rule(self, rule: RuleRow) -> bool:
-        """Add a rule and return whether it is new."""
+        """Add a search rule and return whether it is new."""
         return self._db.execute("INSERT OR IGNORE INTO search_rule VALUES (?, ?, ?, ?)", rule).rowcount > 0
 
     def delete_search_rule(self, kind: str, query: str, value: str) -> bool:
-        """Delete a rule and return whether it was there."""
+        """Delete a search rule and return whether it was there."""
         sql = "DELETE FROM search_rule WHERE kind = ? AND query = ? AND value = ?"
         return self._db.execute(sql, (kind, query, value)).rowcount > 0

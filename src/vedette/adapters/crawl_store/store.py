@@ -1,4 +1,4 @@
-"""Crawl store: pages, robots.txt copies, hosts, sites, notes and archive files, over a connection to ``state.db``.
+"""Crawl store: pages, robots.txt copies, hosts, sites, notes and archive files in ``state.db``.
 
 Nothing is committed here: the coordinator commits once for everything that a batch of reports brought.
 """
@@ -94,7 +94,7 @@ _SAVE_PAGE = f"INSERT OR REPLACE INTO page VALUES ({', '.join('?' * 21)})"  # no
 
 @dataclass(frozen=True, slots=True)
 class SiteRow:
-    """A site and its state, running or paused."""
+    """A stored site and its state, running or paused."""
 
     site: Site
     paused: bool
@@ -102,13 +102,13 @@ class SiteRow:
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables that are missing."""
+    """Create the tables of the crawl store that are missing."""
     own = (_SCHEMA, CONTENT_SCHEMA, SEARCH_SCHEMA, OPERATOR_SCHEMA)
     execute_schemas(connection, *own, UNLISTED_HOST_SCHEMA, REFRESH_SCHEMA, DISCOVERY_SCHEMA, AD_SCHEMA)
 
 
 class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, NewPageStore):
-    """Implements ``engine.ports.CrawlStore``, and what start-up, commands and explanations need besides."""
+    """Crawl store over ``state.db``: implements ``engine.ports.CrawlStore``, and more for start-up and commands."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         super().__init__(connection)
@@ -117,7 +117,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     # the coordinator
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """Save the latest answers, each with its links; None where the stored links still hold."""
+        """Save the latest responses of pages, each with its links; None if the stored links still hold."""
         rows = [
             (
                 *(
@@ -137,30 +137,30 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         self.enqueue_page_ids([page.id for page, _ in pages])
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
-        """Return the stored pages among these URLs, by id."""
+        """Return the stored pages among these URLs, by id, from the crawl store."""
         sql = f"SELECT {PAGE_COLUMNS} FROM page WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - our columns
         return {row[0]: page_from_row(row) for row in self._db.execute(sql, (json.dumps(list(ids)),))} if ids else {}
 
     def add_note(self, id_: int, why: str, at_s: float) -> None:
-        """Note why a URL was refused or could not be fetched."""
+        """Note in the crawl store why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
 
     def postpone(self, id_: int, due_s: float) -> None:
-        """Set when a page is due, where it is stored; nothing else changes."""
+        """Set when a stored page is due; nothing else changes."""
         self._db.execute("UPDATE page SET due_s = ? WHERE id = ?", (due_s, id_))
 
     def save_robots(self, origin: Origin, state: RobotsState) -> None:
-        """Save the state of an origin's robots.txt."""
+        """Save the robots.txt state of an origin in the crawl store."""
         row = (str(origin), partition_of(origin.host), json.dumps(state_to_json(state)))
         self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
 
     def save_hosts(self, hosts: Sequence[HostRow]) -> None:
-        """Save when hosts may be asked again."""
+        """Save host states in the crawl store: when each may be asked again, and its failures."""
         rows = [(host.name, partition_of(host.name), *host[1:]) for host in hosts]
         self._db.executemany("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", rows)
 
     def get_due(self, now_s: float, most: int) -> Sequence[DuePage]:
-        """Return pages that are due, the most overdue first, and take them off the schedule until they are fetched."""
+        """Return due pages, most overdue first, and take them off the schedule until they are fetched."""
         sql = "SELECT page.id, name FROM page JOIN host ON host.id = page.host WHERE due_s <= ? ORDER BY due_s LIMIT ?"
         due = [DuePage(*row) for row in self._db.execute(sql, (now_s, most))]
         ids = json.dumps([one.id for one in due])
@@ -170,25 +170,25 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     # start-up
 
     def load_robots(self) -> dict[Origin, RobotsState]:
-        """Load all stored robots.txt states."""
+        """Load all robots.txt states from the crawl store."""
         rows = self._db.execute("SELECT origin, state FROM robots")
         return {origin_of(f"{text}/"): _parse_robots(text, state) for text, state in rows}
 
     def get_robots(self, origin: Origin) -> RobotsState | None:
-        """Return the robots.txt state of one origin."""
+        """Return the stored robots.txt state of one origin."""
         row = self._db.execute("SELECT state FROM robots WHERE origin = ?", (str(origin),)).fetchone()
         return state_from_json(json.loads(row[0]), PRODUCT) if row else None
 
     def load_hosts(self) -> list[HostRow]:
-        """Load the state of each host: when it may be asked, its failures."""
+        """Load the stored state of each host: when it may be asked again, and its failures."""
         return [HostRow(*row) for row in self._db.execute("SELECT name, ready_s, strain, trouble FROM host_state")]
 
     def load_archive_lengths(self) -> dict[str, int]:
-        """Load the acknowledged length of each archive file."""
+        """Load the acknowledged length of each archive file from the crawl store."""
         return dict(self._db.execute("SELECT file, length FROM archive"))
 
     def acknowledge_archive(self, lengths: Mapping[str, int], newest_s: float) -> None:
-        """Acknowledge files up to these lengths; nothing in them was fetched later than ``newest_s``."""
+        """Acknowledge archive files up to these lengths; nothing in them was fetched after ``newest_s``."""
         self._db.executemany(
             "INSERT INTO archive VALUES (?, ?, ?) ON CONFLICT (file) DO UPDATE "
             "SET length = excluded.length, newest_s = max(newest_s, excluded.newest_s)",
@@ -198,14 +198,14 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     # commands of the operator
 
     def list_sites(self) -> list[SiteRow]:
-        """List the sites in the order in which they were added."""
+        """List the stored sites in the order in which they were added."""
         rows = self._db.execute("SELECT start, settings, paused, added_s FROM site ORDER BY id")
         return [
             SiteRow(_parse_site(start, settings), bool(paused), added_s) for start, settings, paused, added_s in rows
         ]
 
     def save_site(self, row: SiteRow) -> None:
-        """Add a site, or change its settings."""
+        """Save a site, new or with changed settings, in the crawl store."""
         settings = {key: value for key, value in asdict(row.site).items() if key != "start"}
         values = (row.site.start, json.dumps(settings), int(row.paused), row.added_s)
         self._db.execute(
@@ -215,20 +215,20 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         )
 
     def delete_site(self, start: str) -> None:
-        """Delete a site; its pages stay."""
+        """Delete a site from the crawl store; its pages stay."""
         self._db.execute("DELETE FROM site WHERE start = ?", (start,))
 
     def find_urls_by_note(self, why: str) -> list[tuple[int, str]]:
-        """Find the ids and URLs that were refused or failed for exactly this reason."""
+        """Find the ids and URLs that were refused or failed for exactly this reason, by the crawl store's notes."""
         sql = "SELECT url.id, url.url FROM note JOIN url ON url.id = note.url_id WHERE why = ? ORDER BY url.id"
         return self._db.execute(sql, (why,)).fetchall()
 
     def iter_partition_urls(self, partition: int) -> Iterator[tuple[int, str]]:
-        """Yield the ids and URLs of a partition."""
+        """Yield the ids and URLs of a partition from the crawl store."""
         yield from self._db.execute("SELECT id, url FROM url WHERE partition = ? ORDER BY id", (partition,))
 
     def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
-        """Delete the notes of URLs, and with ``pages`` everything that is stored of them."""
+        """Delete the notes of URLs from the crawl store, and with ``pages`` everything stored about them."""
         kept = (("page", "id"), ("content", "id"), ("refresh", "id"), ("hint", "id")) if pages else ()
         for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
@@ -239,25 +239,25 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     # explanations
 
     def get_page(self, id_: int) -> PageRow | None:
-        """Return the latest answer for a URL."""
+        """Return the latest stored response for a URL."""
         return self.get_pages([id_]).get(id_)
 
     def get_note(self, id_: int) -> tuple[str, float] | None:
-        """Return why a URL was refused or failed, and when."""
+        """Return why a URL was refused or failed, and when, by the crawl store's note."""
         row = self._db.execute("SELECT why, at_s FROM note WHERE url_id = ?", (id_,)).fetchone()
         return (row[0], row[1]) if row else None
 
     def get_links(self, id_: int) -> tuple[str, ...]:
-        """Return the targets of a page's links."""
+        """Return the stored link targets of a page."""
         return tuple(url for url, _ in self.get_anchors(id_))
 
     def get_anchors(self, id_: int) -> tuple[tuple[str, str], ...]:
-        """Return the target and the anchor text of each link of a page."""
+        """Return the target and the anchor text of each stored link of a page."""
         row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
         return unpack_anchors(row[0]) if row else ()
 
     def iter_pages(self) -> Iterator[tuple[str, PageRow]]:
-        """Yield every page with its URL, in the order in which URLs were first seen."""
+        """Yield every stored page with its URL, in the order in which URLs were first seen."""
         columns = ", ".join(f"page.{column.strip()}" for column in PAGE_COLUMNS.split(","))
         sql = f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id ORDER BY page.id"  # noqa: S608 - our columns
         for url, *row in self._db.execute(sql):
@@ -270,7 +270,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         return bytes(row[0]) if row else _pack_anchors((), ())
 
     def _get_partition(self, host: int) -> int:
-        """Return the partition of a host; cached, since it never changes and every page needs it."""
+        """Return the partition of a host for the crawl store; cached, since it never changes."""
         if host not in self._partitions:
             row = self._db.execute("SELECT partition FROM host WHERE id = ?", (host,)).fetchone()
             self._partitions[host] = int(row[0])
@@ -290,14 +290,14 @@ def _parse_site(start: str, settings: str) -> Site:
 
 
 def _pack_anchors(urls: Sequence[str], anchors: Sequence[str]) -> bytes:
-    """Pack links as lines: the URL and, behind a tab, the anchor text."""
+    """Pack a page's links for the crawl store as lines: the URL and, after a tab, the anchor text."""
     if anchors:
         urls = [f"{url}\t{text}" if text else url for url, text in zip(urls, anchors, strict=True)]
     return isal_zlib.compress("\n".join(urls).encode("utf-8", "replace"), 1)
 
 
 def unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
-    """Return the URL and the text of each packed link."""
+    """Unpack the links of a stored page: URL and anchor text of each."""
     with _report_corruption("the links of a page"):
         text = zlib.decompress(blob).decode()
         lines = [line.partition("\t") for line in text.split("\n")] if text else []
@@ -306,7 +306,7 @@ def unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def _report_corruption(what: str) -> Iterator[None]:
-    """Report a row whose content makes no sense as damage of the store."""
+    """Report a crawl store row whose content makes no sense as a corrupt store."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, zlib.error) as error:

@@ -1,4 +1,4 @@
-"""Store of unlisted hosts: pages link to them and no site takes them; offered to the operator, never fetched.
+"""Store of unlisted hosts: pages link to them and no site covers them; suggested, never fetched.
 
 A link counts once for each page, when that page is first fetched. Pages are hostile, so the table is bounded: when it
 is full, the least linked tenth goes. A part of ``CrawlStore``.
@@ -52,7 +52,7 @@ _DISMISS = (
 
 
 class UnlistedHostRow(NamedTuple):
-    """A host that no site takes: how many pages of how many domains link to it, since when, and one of them.
+    """A stored unlisted host: how many pages of how many domains link to it, since when, and one of them.
 
     ``domains`` is never more than there are, and at most 63.
     """
@@ -66,13 +66,13 @@ class UnlistedHostRow(NamedTuple):
 
 
 class UnlistedHostStore:
-    """Hosts that pages link to and no site takes."""
+    """Store of unlisted hosts, which pages link to and no site covers, in ``state.db``."""
 
     _db: sqlite3.Connection
     _unlisted_count: int | None = None  # counted when it is first needed: who only reads never does
 
     def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
-        """Count links to hosts, from pages that were fetched for the first time."""
+        """Count links to unlisted hosts, from pages that were fetched for the first time."""
         if not links:
             return
         before = self._count_unlisted() if self._unlisted_count is None else self._unlisted_count
@@ -88,7 +88,7 @@ class UnlistedHostStore:
     def list_unlisted_hosts(
         self, most: int, leave_out: Callable[[str], bool] = lambda _: False
     ) -> list[UnlistedHostRow]:
-        """List the most linked hosts, without those that were dismissed or are left out."""
+        """List the most linked unlisted hosts, except those dismissed or left out."""
         read = most
         while True:
             # SQLite finds the first few of many in a moment, and sorting all of them takes long.
@@ -99,18 +99,18 @@ class UnlistedHostStore:
             read *= 4
 
     def delete_unlisted_hosts(self, hosts: Iterable[str]) -> None:
-        """Delete hosts from the list."""
+        """Delete hosts from the stored unlisted hosts."""
         sql = "DELETE FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
         self._db.execute(sql, (json.dumps(list(hosts)),))
         self._unlisted_count = None
 
     def dismiss_unlisted_host(self, host: str) -> bool:
-        """Dismiss a host for good; return whether it was not dismissed before."""
+        """Dismiss an unlisted host for good; return whether it was not dismissed before."""
         self._unlisted_count = None
         return self._db.execute(_DISMISS, (host, partition_of(host))).rowcount > 0
 
     def offer_unlisted_host(self, host: str) -> bool:
-        """Undo the dismissal of a host; return whether it was dismissed."""
+        """Undo the dismissal of an unlisted host; return whether it was dismissed."""
         return self._db.execute("UPDATE stranger SET dismissed = 0 WHERE host = ? AND dismissed", (host,)).rowcount > 0
 
     def _count_unlisted(self) -> int:
@@ -118,20 +118,23 @@ class UnlistedHostStore:
         return int(count)
 
     def _count_unseen(self, links: Sequence[UnlistedLink]) -> int:
-        """Count those of these hosts that have no row yet."""
+        """Count those of these unlisted hosts that have no row yet."""
         hosts = list(dict.fromkeys(link.host for link in links))
         sql = "SELECT count(*) FROM stranger WHERE host IN (SELECT value FROM json_each(?))"
         (met,) = self._db.execute(sql, (json.dumps(hosts),)).fetchone()
         return len(hosts) - int(met)
 
     def _trim_unlisted(self) -> None:
-        """Delete a tenth at once: one row at a time would cost a scan of the table each time."""
+        """Delete the least linked tenth of the unlisted hosts.
+
+        One row at a time would cost a scan of the table each time.
+        """
         surplus = self._count_unlisted() - MAX_ROWS * 9 // 10
         self.delete_unlisted_hosts(host for (host,) in self._db.execute(_MIN_LINKED, (surplus,)).fetchall())
 
 
 def build_host_filter(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callable[[str], bool]:
-    """Return a predicate for hosts not to offer: a site takes them, running or paused, or their domain is blocked.
+    """Return a predicate for unlisted hosts to leave out: a site covers them, or their domain is blocked.
 
     >>> known = build_host_filter([Site("https://example.org/")], [RuleRow("block", "", "example.com", 0.0)])
     >>> known("example.org"), known("www.example.com"), known("badexample.com")
@@ -143,5 +146,5 @@ def build_host_filter(sites: Sequence[Site], rules: Iterable[RuleRow]) -> Callab
 
 
 def _domain_bit(page: str) -> int:
-    """Return the bit of the page's registered domain."""
+    """Return the bit of a linking page's registered domain, to count the domains of an unlisted host."""
     return 1 << xxhash.xxh64_intdigest(registrable_domain(origin_of(page).host).encode()) % DOMAIN_BITS

@@ -1,4 +1,4 @@
-"""URL list reader: the known URLs of a data folder by state, page by page.
+"""URL list reader: the known URLs of a data folder filtered by site and state, page by page.
 
 There may be millions, and no index leads from a status to its URLs. So they are scanned in the order in which they
 were first seen, a batch at a time, until there are enough rows for a page or the time for it is up; the next page
@@ -30,7 +30,7 @@ _FETCHED = "SELECT id FROM page WHERE kind IN ('page', 'document', 'other') ORDE
 
 
 class UrlFacts(NamedTuple):
-    """A URL, and how many links it is from a start."""
+    """A URL of the URL list, and how many links it is away from a start URL."""
 
     id: int
     url: str
@@ -38,26 +38,26 @@ class UrlFacts(NamedTuple):
 
 
 def list_unfetched(folder: Path, id_: int, most: int) -> list[UrlFacts]:
-    """List the next URLs after an id that were neither fetched nor refused."""
+    """List the next URLs after an id that were neither fetched nor refused, from the crawl state."""
     with read_state(folder) as db:
         return [UrlFacts(*row) for row in db.execute(_UNSEEN, (id_, most))]
 
 
 def load_url_facts(folder: Path, ids: list[int]) -> list[UrlFacts]:
-    """Load these URLs, by ascending id."""
+    """Load the URL list entries of these ids, in ascending order."""
     with read_state(folder) as db:
         return [UrlFacts(*row) for row in db.execute(_FACTS, (ids_to_json(ids),))]
 
 
 def list_fetched(folder: Path, seq: int, most: int) -> list[int]:
-    """List the latest pages that the index, up to a sequence number, has taken in completely."""
+    """List the latest pages that the index has fully taken in up to a sequence number."""
     with read_state(folder) as db:
         pending = {row[0] for row in db.execute("SELECT DISTINCT page FROM news WHERE seq > ?", (seq,))}
         return [row[0] for row in db.execute(_FETCHED, (most,)) if row[0] not in pending]
 
 
 def get_prefix(site: Site) -> str:
-    """Return the folder of a site's start, with which the URLs of a prefix site begin."""
+    """Return the folder of a site's start URL, with which all URLs of a prefix site begin."""
     return site.start.partition("?")[0].rpartition("/")[0] + "/"
 
 
@@ -87,7 +87,7 @@ _ROWS = (
 
 
 class UrlFilter(NamedTuple):
-    """Which URLs to list: by site, state and reason, and a part of the URL.
+    """Filter of the URL list: by site, state and reason, and a part of the URL.
 
     ``why`` is a status of ``errors``, the whole reason of ``failed``, the beginning of one of ``refused``.
     """
@@ -99,7 +99,7 @@ class UrlFilter(NamedTuple):
 
 
 class ListedUrl(NamedTuple):
-    """A known URL: the last answer and when, when next, and why none came or will."""
+    """A row of the URL list: last response and when, next fetch, and why there is none."""
 
     id: int
     url: str
@@ -112,7 +112,7 @@ class ListedUrl(NamedTuple):
 
 
 class UrlPage(NamedTuple):
-    """A page of the list. ``after`` is the id of the last URL that was scanned, None at the end."""
+    """A page of the URL list; ``after`` is the id of the last URL that was scanned, None at the end."""
 
     rows: tuple[ListedUrl, ...]
     after: int | None
@@ -121,13 +121,13 @@ class UrlPage(NamedTuple):
 
 
 class UrlList:
-    """Lists the URLs of an open state."""
+    """Lists the known URLs of an open crawl state."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def read_page(self, which: UrlFilter, after: int, most: int, patience_s: float = TIME_LIMIT_S) -> UrlPage:
-        """Read at most ``most`` rows after an id; fewer, and perhaps none, where they are far between."""
+        """Read at most ``most`` rows of the URL list after an id; fewer, perhaps none, if matches are rare."""
         (known,) = self._db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
         rows: list[ListedUrl] = []
         place, end_s = max(after, 0), time.monotonic() + patience_s
@@ -142,7 +142,7 @@ class UrlList:
     def _scan_batches(
         self, which: UrlFilter, after: int, known: int, most: int
     ) -> Iterator[tuple[list[ListedUrl], int]]:
-        """Yield the rows of each batch, and up to which URL it was scanned."""
+        """Yield the URL list rows of each batch, and up to which URL it was scanned."""
         sql = _ROWS.format(_CONDITIONS[which.kind])
         asked: dict[str, object] = {
             "why": which.why,
@@ -160,7 +160,7 @@ class UrlList:
             yield found, after
 
     def _build_site_condition(self, which: UrlFilter) -> dict[str, object]:
-        """Match where a site lies, whatever its patterns say, so that the list agrees with its counts."""
+        """Build the URL list's condition on where a site lies, ignoring its patterns, so that counts agree."""
         site = which.site
         if site is None:
             return {"hosts": None, "folder": ""}
@@ -171,6 +171,6 @@ class UrlList:
 
 @contextmanager
 def open_url_list(folder: Path) -> Iterator[UrlList]:
-    """Open the URL list of a folder; nothing is written or locked."""
+    """Open the URL list of a data folder; nothing is written or locked."""
     with read_state(folder) as db:
         yield UrlList(db)

@@ -1,6 +1,7 @@
-"""Event reader: recorded searches, clicks and time series, read beside the writer; empty where nothing was recorded.
+"""Event reader: read recorded searches, clicks and time series from ``record.db`` beside its writer.
 
-Each question is answered from a connection of its own: the file may be replaced between two of them.
+Each query uses a connection of its own: the file may be replaced between two of them. The answer is empty where nothing
+was recorded.
 """
 
 import json
@@ -45,7 +46,7 @@ _FILTER_REASONS = (
 
 
 class QueryCount(NamedTuple):
-    """Counts of one query: its words, how it was last typed, and what came of it.
+    """Event store counts of one query: its words, how it was last typed, searches, visitors and clicks.
 
     ``visitors`` are different ones within each hour, added up. ``empty`` is how many of the searches found nothing.
     """
@@ -61,7 +62,7 @@ class QueryCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over all queries; ``filtered`` has what was not counted, by reason.
+    """Event store sums over all queries; ``filtered`` has what was not counted, by reason.
 
     ``opened`` is how many searches had at least one result opened.
     """
@@ -75,34 +76,34 @@ class Totals:
 
 
 class EventReader:
-    """Reads ``record.db``. Hours count as a whole: ``since_s`` begins with its hour."""
+    """Reader of the event store ``record.db``; counts are by whole hours, beginning with that of ``since_s``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def list_top_queries(self, since_s: float, most: int) -> list[QueryCount]:
-        """List the most frequent queries."""
+        """List the most frequent recorded queries."""
         rows = self._query(f"{_BY_WORDS} ORDER BY searches DESC, words LIMIT ?", since_s - HOUR_S, most)
         return [QueryCount(*row) for row in rows]
 
     def list_empty_queries(self, since_s: float, most: int) -> list[QueryCount]:
-        """List the queries without results, the most frequent first."""
+        """List the recorded queries without results, most frequent first."""
         sql = f"{_BY_WORDS} HAVING sum(empty) > 0 ORDER BY empty DESC, words LIMIT ?"
         return [QueryCount(*row) for row in self._query(sql, since_s - HOUR_S, most)]
 
     def iter_counts(self, since_s: float) -> Iterator[tuple[int, str, int]]:
-        """Yield the searches of each hour by words, the oldest hour first."""
+        """Yield the recorded searches of each hour by query words, oldest hour first."""
         last: tuple[int, str] = (hour_start(max(since_s, 0.0)) - 1, "")
         while rows := self._query(_COUNTS, *last, BATCH_COUNTS):
             yield from rows
             last = rows[-1][:2]
 
     def list_imported(self) -> list[tuple[str, float, int]]:
-        """List imported queries: words, when, how often."""
+        """List imported queries of the event store: words, time, count."""
         return self._query("SELECT words, at_s, times FROM imported ORDER BY words, at_s")
 
     def read_series(self, name: str, since_s: float, most_points: int) -> list[tuple[float, float]]:
-        """Read a time series, thinned evenly to ``most_points``; the newest point is always among them."""
+        """Read a recorded time series, thinned evenly to ``most_points``; it always has the newest point."""
         first, last, points = self._query_row(_SPAN, name, since_s) or (0.0, 0.0, 0)
         if points <= most_points:
             return self._query(_ALL_POINTS, name, since_s)
@@ -110,12 +111,12 @@ class EventReader:
         return self._query(_POINTS, name, first, (last - first) / most, most)
 
     def read_latest(self) -> dict[str, float]:
-        """Read the newest value of each time series."""
+        """Read the newest value of each recorded time series."""
         rows = self._query(_LATEST, json.dumps(list(SERIES)))
         return {name: value for name, value in rows if value is not None}
 
     def read_totals(self, since_s: float) -> Totals:
-        """Sum over all queries."""
+        """Sum recorded searches and clicks over all queries."""
         searches, empty, views, clicks, opened = self._query_row(_HOURS, since_s - HOUR_S) or (0, 0, 0, 0, 0)
         doubted: dict[str, int] = {}
         for doubt, times in self._query(_FILTER_REASONS, since_s):
@@ -123,19 +124,19 @@ class EventReader:
         return Totals(searches, empty, views, clicks, doubted, opened)
 
     def find_search(self, id_: str) -> SearchEvent | None:
-        """Find a search by its id."""
+        """Find a recorded search by its id."""
         row = self._query_row("SELECT doubt, line FROM slate WHERE id = ?", id_)
         return _parse_search(*row) if row else None
 
     def iter_searches(self, since_s: float) -> Iterator[SearchEvent]:
-        """Yield all searches, in the order in which they were recorded."""
+        """Yield all recorded searches, in the order in which they were recorded."""
         last = 0
         while rows := self._query(_SLATES, last, since_s, BATCH_SEARCHES):
             last = rows[-1][0]
             yield from filter(None, (_parse_search(doubt, line) for _, doubt, line in rows))
 
     def list_clicks(self, slate: str) -> list[ClickEvent]:
-        """List the views and clicks of a search."""
+        """List the recorded views and clicks of a search."""
         sql = "SELECT slate, kind, page, at_s, after_s, visitor, doubt FROM event WHERE slate = ? ORDER BY at_s"
         return [ClickEvent(*row) for row in self._query(sql, slate)]
 
@@ -147,7 +148,7 @@ class EventReader:
 
 
 def _parse_search(doubt: str, line: bytes) -> SearchEvent | None:
-    """Parse the search as it was logged, with the filter reason that it got since."""
+    """Parse a recorded search from its log line, with the filter reason that it got later."""
     record = unpack_line(line)
     return record._replace(filter_reason=doubt) if record is not None else None
 
@@ -158,11 +159,11 @@ _EVENTS = (
 
 
 def load_latest_searches(folder: Path, since_s: float, most: int) -> list[SearchEvent]:
-    """Load the latest searches that count, the oldest first."""
+    """Load the latest recorded searches that were not filtered out, oldest first."""
     counting = (slate for slate in EventReader(folder).iter_searches(since_s) if not slate.filter_reason)
     return list(deque(counting, most))
 
 
 def load_counted_clicks(folder: Path, since_s: float) -> list[ClickEvent]:
-    """Load all views and clicks that were not filtered out as a bot's."""
+    """Load all recorded views and clicks that were not filtered out as a bot's."""
     return [ClickEvent(*row) for row in EVENTS_FILE.query(folder, _EVENTS, since_s)]

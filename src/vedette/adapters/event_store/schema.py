@@ -101,7 +101,7 @@ EVENTS_FILE = SqliteFile(
 
 
 def hour_start(at_s: float) -> int:
-    """When the hour of a moment began.
+    """Return when the hour of a time began, for the hourly counts of the event store.
 
     >>> hour_start(7300.5)
     7200

@@ -1,4 +1,4 @@
-"""Search log: one append-only file for each server process, read from where the last reader stopped.
+"""Search log: one append-only file of events per server process, read on from where the last reader stopped.
 
 A line counts when it is whole. What a file ends with may be half a line: it is left until the rest comes, and dropped
 when its writer is gone, which is known by its lock. A file that is read and whose writer is gone can be removed.
@@ -34,7 +34,7 @@ _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 
 
 class EventLog:
-    """The log of one server process, in the ``log`` folder of its data folder.
+    """The search log of one server process, in the ``log`` folder of its data folder.
 
     ``lost`` is how many searches could not be logged. They are answered all the same.
     """
@@ -49,7 +49,7 @@ class EventLog:
         self._turn = Lock()  # searches may be answered by several threads
 
     def append(self, record: LoggedEvent) -> None:
-        """Log an event. A search that cannot be logged counts as lost; a click raises, so it is not acknowledged."""
+        """Append an event to the search log; a search that cannot be logged counts as lost, a click raises."""
         line = encode_event(record)
         try:
             with self._turn:
@@ -61,7 +61,7 @@ class EventLog:
             self.lost += 1
 
     def close(self) -> None:
-        """Close the file; no more comes from here."""
+        """Close the search log of this process; it appends no more."""
         with self._turn:
             self._close_file()
 
@@ -78,14 +78,14 @@ class EventLog:
         self._size += written
 
     def _truncate(self, file: int) -> None:
-        """Half a line must not become the beginning of the next."""
+        """Truncate a search log after a failed write, so that half a line does not begin the next one."""
         try:
             os.ftruncate(file, self._size)
         except OSError:
             self._close_file()  # a reader drops its last half line
 
     def _open_file(self) -> int:
-        """Return the file to write to: a new one when this one is large or was removed."""
+        """Return the search log file to append to: a new one if this one is large or was removed."""
         file = self._file
         if file is not None and (self._size >= self._largest_bytes or not os.fstat(file).st_nlink):
             self._close_file()
@@ -95,7 +95,7 @@ class EventLog:
         return file
 
     def _create_file(self) -> int:
-        """Create a file that gets its name when it is locked, so that no reader takes its writer for gone."""
+        """Create a search log file that is named once it is locked, so that no reader takes its writer for gone."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         start = self._folder / f"{self._name}-{time.time_ns()}"
         draft = start.with_suffix(".new")
@@ -116,7 +116,7 @@ class EventLog:
 
 
 def get_day_salt(folder: Path, day: str) -> bytes:
-    """Return the salt of visitor hashes of a day (``2027-01-15``), the same for all servers of a data folder.
+    """Return the salt of visitor hashes of a day (``2027-01-15``), shared by all servers of a data folder.
 
     The first server creates it. Salts of other days are removed, so that older hashes identify nobody any more.
     """
@@ -132,7 +132,7 @@ def get_day_salt(folder: Path, day: str) -> bytes:
 
 
 def delete_old_salts(folder: Path, day: str) -> None:
-    """Remove the salts of all days but this one, and the next, which another server may have begun already."""
+    """Delete the salts of visitor hashes of all days but this one and the next, which a server may use already."""
     kept = (_SALT + day, _SALT + str(date.fromisoformat(day) + timedelta(1)))
     for path in (folder / LOG_DIR).glob(f"{_SALT}*"):
         if not path.name.startswith(kept):
@@ -149,7 +149,10 @@ def _read_salt(logs: Path, day: str) -> bytes | None:
 
 
 def _make_salt(logs: Path, day: str) -> bytes:
-    """A link to a file that is whole: of several that are made at once, one gets the name."""
+    """Create the salt of visitor hashes of a day.
+
+    It is a link to a complete file: if several are created at once, one gets the name.
+    """
     draft = logs / f"{_SALT}{day}-{secrets.token_hex(8)}.new"
     file = os.open(draft, _NEW, _PRIVATE)
     try:
@@ -171,7 +174,7 @@ MAX_FILES = 500
 
 @dataclass(slots=True)
 class LogFile:
-    """A log file that is open; ``at`` is how much of it was read, ``ended`` that no more will come."""
+    """An open search log file; ``at`` is how much of it was read, ``ended`` that no more will come."""
 
     path: Path
     descriptor: int
@@ -179,7 +182,7 @@ class LogFile:
     ended: bool
 
     def read_lines(self, most_bytes: int) -> list[bytes]:
-        """Read the next whole lines, about ``most_bytes`` but at least one line."""
+        """Read the next whole lines of a search log file, about ``most_bytes`` but at least one line."""
         data = os.pread(self.descriptor, most_bytes, self.at)
         if len(data) == most_bytes < MAX_LINE_BYTES and b"\n" not in data:
             data = os.pread(self.descriptor, MAX_LINE_BYTES, self.at)
@@ -191,24 +194,24 @@ class LogFile:
 
     @property
     def unread_bytes(self) -> int:
-        """How many bytes there are that were not read."""
+        """Number of bytes of a search log file that were not read yet."""
         return max(os.fstat(self.descriptor).st_size - self.at, 0)
 
     def remove_if_done(self) -> None:
-        """Remove the file if it is read and its writer is gone; call it when what was read is durable."""
+        """Remove a search log file that is read and has no writer; call it when what was read is durable."""
         if self.ended and not self.unread_bytes:
             with suppress(OSError):  # next time
                 self.path.unlink()
 
 
 def list_logs(folder: Path) -> list[str]:
-    """List the log files of a data folder."""
+    """List the search log files of a data folder."""
     return sorted(path.name for path in (folder / LOG_DIR).glob("*.jsonl"))
 
 
 @contextmanager
 def open_logs(folder: Path, offsets: Mapping[str, int]) -> Iterator[list[LogFile]]:
-    """Open the log files at their offsets; locks of files whose writers are gone are held until the end."""
+    """Open the search log files at their offsets; hold the locks of files without a writer until the end."""
     files: list[LogFile] = []
     try:
         for name in list_logs(folder)[:MAX_FILES]:
@@ -231,7 +234,7 @@ def _can_lock(descriptor: int) -> bool:
 
 
 def blank_lines(path: Path, start: int, end: int) -> None:
-    """Overwrite lines that are durable elsewhere with empty ones, while the writer may go on appending."""
+    """Overwrite lines of a search log that are durable elsewhere with blanks, while the writer may append."""
     with suppress(FileNotFoundError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:

@@ -1,4 +1,4 @@
-"""Event store: ingest search logs, prune old rows, erase what must be forgotten.
+"""Event store ``record.db``: ingest search logs, prune old rows, erase what must be forgotten.
 
 One process, the event recorder, writes all the time. Another may write beside it now and then: each change is one
 transaction that begins by taking the lock, and how far the log files were read is part of it.
@@ -59,7 +59,7 @@ _COUNT_CLICK = "UPDATE asked SET clicks = clicks + 1 WHERE hour_s = ? AND words 
 
 @dataclass(slots=True)
 class _HourCounts:
-    """What a batch adds to the counts of an hour."""
+    """What a batch of log lines adds to the event store's counts of an hour."""
 
     searches: int = 0
     empty: int = 0
@@ -69,7 +69,7 @@ class _HourCounts:
 
 
 class _StoredSearch(NamedTuple):
-    """What must be known of a search to judge a click."""
+    """A recorded search, with what is needed to judge a click on it."""
 
     at_s: float
     words: str
@@ -79,18 +79,18 @@ class _StoredSearch(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Whether it was counted as a search: further pages of results are the same search."""
+        """Whether the recorded search counts as one: further result pages belong to the same search."""
         return not self.filter_reason and self.page == 1 and bool(self.words)
 
     def shows(self, page: int) -> bool:
-        """Whether a page was among its results."""
+        """Check whether a page was among the results of the recorded search."""
         record = unpack_line(self.line)
         return record is not None and any(shown.page == page for shown in record.results)
 
 
 @dataclass(slots=True)
 class LogIngester:
-    """Writes one batch of log lines to the tables; the caller commits."""
+    """Writes one batch of search log lines to the event store's tables; the caller commits."""
 
     db: sqlite3.Connection
     slates: int = 0
@@ -99,7 +99,7 @@ class LogIngester:
     _hours: defaultdict[int, _HourCounts] = field(default_factory=lambda: defaultdict(_HourCounts))
 
     def ingest_line(self, line: bytes) -> None:
-        """Ingest a line; an empty one is nothing."""
+        """Ingest a line of a search log; skip an empty one."""
         record = decode_event(line) if line else None
         if isinstance(record, SearchEvent) and _is_storable(record):
             self._ingest_search(record, line)
@@ -109,7 +109,7 @@ class LogIngester:
             self.garbage += 1
 
     def write_totals(self) -> None:
-        """Write the hourly sums."""
+        """Write the hourly sums of the ingested log lines to the event store."""
         self.db.executemany(_HOUR, ((hour_s, *astuple(gained)) for hour_s, gained in self._hours.items()))
         self._hours.clear()
 
@@ -158,7 +158,7 @@ class LogIngester:
         self.db.execute(_SAVE_EVENT, (*event[:6], doubt))
 
     def _count_event(self, event: ClickEvent, slate: _StoredSearch) -> None:
-        """Count a click in the hour of its search, so that shares are shares of the same searches."""
+        """Count a view or click in the hour of its search, so that shares refer to the same searches."""
         hour_s = hour_start(slate.at_s)
         if event.kind == "view":
             self._hours[hour_s].views += 1
@@ -169,19 +169,19 @@ class LogIngester:
             self._hours[hour_s].opened += self.db.execute(_OPENED, (event.slate,)).fetchone() is None
 
     def _check_visitor_rate(self, visitor: str, at_s: float, searches: int = 0, clicks: int = 0) -> str:
-        """Count what a visitor does in an hour; return why that is more than a person's. No hash stands for many."""
+        """Count a visitor's searches and clicks in an hour; return the filter reason if no person does that many."""
         if not visitor:
             return ""
         return check_hourly_rate(*self.db.execute(_VISIT, (visitor, hour_start(at_s), searches, clicks)).fetchone())
 
 
 def pack_line(line: bytes) -> bytes:
-    """Pack a line for storage."""
+    """Compress a search log line for the event store."""
     return isal_zlib.compress(line, 1)
 
 
 def unpack_line(line: bytes) -> SearchEvent | None:
-    """Parse the search of a stored line."""
+    """Parse the search of a log line compressed in the event store."""
     record = decode_event(isal_zlib.decompress(line))
     return record if isinstance(record, SearchEvent) else None
 
@@ -193,7 +193,7 @@ def _find_filter_reason(event: ClickEvent, slate: _StoredSearch | None) -> str:
 
 
 def _is_storable(record: LoggedEvent) -> bool:
-    """Whether the tables can hold its numbers."""
+    """Check whether the event store's tables can hold the numbers of a logged event."""
     return 0.0 <= record.at_s < _LATEST_S and -_LARGEST < record.page < _LARGEST
 
 
@@ -223,7 +223,7 @@ _RECOUNT = (
 
 
 class IngestResult(NamedTuple):
-    """What was ingested: new searches and clicks, garbage lines, bytes read, and bytes left for the next time."""
+    """Result of ingesting search logs: new searches and clicks, bad lines, bytes read, and bytes left."""
 
     slates: int
     events: int
@@ -233,12 +233,12 @@ class IngestResult(NamedTuple):
 
 
 class EventStore(SqliteStore):
-    """The writer of ``record.db``, which takes in the log files of a data folder."""
+    """Writer of the event store ``record.db``, which ingests the search logs of a data folder."""
 
     FILE = EVENTS_FILE
 
     def ingest_logs(self, most_bytes: int = INGEST_BYTES) -> IngestResult:
-        """Ingest what the servers have logged since the last time, about ``most_bytes`` of it, each line once."""
+        """Ingest about ``most_bytes`` of what servers have logged since the last time, each line once."""
         with self._transaction() as db:
             folding = LogIngester(db)
             offsets = {file: int(at) for file, at in db.execute("SELECT file, at FROM folded")}
@@ -256,12 +256,12 @@ class EventStore(SqliteStore):
         return IngestResult(folding.slates, folding.events, folding.garbage, read, left)
 
     def ingest_all_logs(self) -> None:
-        """Ingest all logs; half a line that is being written may be left."""
+        """Ingest all search logs into the event store; half a line that is being written may be left."""
         while (folded := self.ingest_logs()).left_bytes and folded.size_bytes:
             pass
 
     def prune(self, now_s: float, keep_days: int) -> int:
-        """Delete what is older than ``keep_days`` and return how many rows; with 0 days no search stays."""
+        """Delete recorded searches older than ``keep_days`` and return the number of rows; 0 days keeps none."""
         gone = self._drop_old(now_s - keep_days * DAY_S, now_s) if keep_days else self._drop_all()
         with self._transaction() as db:
             series.downsample(db, now_s)
@@ -276,7 +276,7 @@ class EventStore(SqliteStore):
         *,
         everything: bool = False,
     ) -> int:
-        """Erase every trace of some words, of a visitor, of a time, or of all, and return how many rows.
+        """Erase words, a visitor, a time range or everything from the event store; return the number of rows.
 
         Sums that name no query stay, unless everything goes. Copies of files that could not be read go in any case,
         as nobody can say what is in them.
@@ -300,7 +300,7 @@ class EventStore(SqliteStore):
         return gone
 
     def import_queries(self, rows: Iterable[tuple[str, float, int]]) -> int:
-        """Import queries (words, when, how often) and return their number; the same rows again change nothing."""
+        """Import queries (words, time, count) into the event store and return their number; duplicates are ignored."""
         counted = Counter[tuple[str, float]]()
         for words, at_s, times in rows:
             counted[words, at_s] += times
@@ -311,12 +311,12 @@ class EventStore(SqliteStore):
         return len(counted)
 
     def delete_imported(self) -> int:
-        """Delete imported queries and return how many there were."""
+        """Delete the imported queries of the event store and return their number."""
         with self._transaction() as db:
             return db.execute("DELETE FROM imported").rowcount
 
     def add_points(self, at_s: float, values: Mapping[str, float]) -> None:
-        """Add a point to time series, by the names of ``time_series.SERIES``."""
+        """Add a point to recorded time series, by the names of ``time_series.SERIES``."""
         with self._transaction() as db:
             series.add_points(db, at_s, values)
 
@@ -339,7 +339,7 @@ class EventStore(SqliteStore):
         return sum(at - offsets.get(name, 0) for name, at in moved)
 
     def _blank_logs(self) -> None:
-        """Blank out ingested lines in the files of servers that run on for months."""
+        """Blank out ingested lines in the search logs of servers that run for months."""
         with self._transaction() as db:
             rows = db.execute("SELECT file, at, blanked FROM folded WHERE blanked < at").fetchall()
             for file, at, blanked in rows:
@@ -367,7 +367,7 @@ class EventStore(SqliteStore):
         return gone
 
     def _drop_slates(self, before_s: float) -> int:
-        """Delete a part at a time, so that no other writer waits long."""
+        """Delete old recorded searches in parts, so that no other writer waits long."""
         sql = "DELETE FROM slate WHERE number IN (SELECT number FROM slate WHERE at_s < ? LIMIT ?)"
         gone = 0
         while True:
@@ -395,7 +395,7 @@ class EventStore(SqliteStore):
             self._db.execute(f"DELETE FROM {table} WHERE words = ?", (words,))  # noqa: S608 - our own words
 
     def _erase_visitor(self, visitor: str) -> None:
-        """Erase a visitor; counts that it is part of are made again from the others."""
+        """Erase a visitor from the event store; recompute the counts that included it from the others."""
         asked = self._db.execute(_ASKED_BY, (visitor,)).fetchall()
         own = "slate IN (SELECT id FROM slate WHERE visitor = ?)"
         self._db.execute(f"DELETE FROM event WHERE visitor = ? OR {own}", (visitor, visitor))  # noqa: S608 - our own words
@@ -406,12 +406,12 @@ class EventStore(SqliteStore):
             self._db.execute(_RECOUNT, {"hour": hour_s, "words": words, "end": hour_s + HOUR_S})
 
     def _erase_before(self, before_s: float) -> None:
-        """Erase a time; an hour that had begun by then goes as a whole."""
+        """Erase everything recorded before a time; an hour that had begun by then goes as a whole."""
         for table, time in (("slate", "at_s"), ("event", "at_s"), ("asked", "hour_s"), ("imported", "at_s")):
             self._db.execute(f"DELETE FROM {table} WHERE {time} < ?", (before_s,))  # noqa: S608 - our own words
 
     def _vacuum(self) -> None:
-        """Leave no copy behind: rows that were moved within the file leave some, and so does the write-ahead log."""
+        """Rewrite the event store's file, so that no copy of erased rows is left in it or in the write-ahead log."""
         with EVENTS_FILE.explain_errors(self._folder):
             self._db.execute("VACUUM")
             (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

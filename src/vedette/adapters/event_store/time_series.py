@@ -1,6 +1,6 @@
-"""Time series for charts: what each number means, how it is measured, and how old points are thinned out.
+"""Time series for the console's charts: what each number means, how it is measured and downsampled.
 
-A day is kept in full, a month every ten minutes, what is older every six hours.
+A day is kept in full, a month every ten minutes, older points every six hours.
 """
 
 import shutil
@@ -26,7 +26,7 @@ _HOUR = "SELECT searches, empty, opened FROM hour WHERE hour_s = ?"
 
 
 def measure_sizes(folder: Path) -> dict[str, float]:
-    """What the parts of a data folder take, and what is left on its disk; nothing before there is a crawl."""
+    """Measure the disk usage of a data folder's parts and the free space, for time series; empty without a crawl."""
     if not (folder / "state.db").exists():
         return {}
     with read_state(folder) as db:
@@ -41,7 +41,7 @@ def measure_sizes(folder: Path) -> dict[str, float]:
 
 
 def measure_crawl(folder: Path, now_s: float) -> dict[str, float]:
-    """What has to look at every page: how many are kept, how much that is of what is known, and what is overdue."""
+    """Measure stored pages, coverage of known URLs and overdue pages, for time series; scans every page."""
     if not (folder / "state.db").exists():
         return {}
     with read_state(folder) as db:
@@ -63,7 +63,7 @@ def measure_crawl(folder: Path, now_s: float) -> dict[str, float]:
 
 
 def measure_page_age(folder: Path, now_s: float) -> dict[str, float]:
-    """How long ago the pages were fetched that can be found, the middle one of them."""
+    """Measure the median time since indexed pages were fetched, for time series."""
     generation = Generations(folder).current()
     if generation is None:
         return {}
@@ -73,7 +73,10 @@ def measure_page_age(folder: Path, now_s: float) -> dict[str, float]:
 
 
 def measure_searches(folder: Path, now_s: float) -> dict[str, float]:
-    """The last hour of searches. Counts are by the clock's hours, so of the one before as much counts as is missing."""
+    """Measure searches, empty share and click share of the last hour, for time series.
+
+    Counts are by the clock's hours, so the missing part is taken from the hour before.
+    """
     with EVENTS_FILE.read(folder) as db:
         if db is None:
             return {}
@@ -87,7 +90,7 @@ def measure_searches(folder: Path, now_s: float) -> dict[str, float]:
 
 
 def _database_bytes(folder: Path, name: str) -> int:
-    """A database with what stands beside it."""
+    """Return the size of a database file with its write-ahead log, for time series."""
     total = 0
     for end in ("", "-wal", "-shm"):
         with suppress(FileNotFoundError):
@@ -104,7 +107,7 @@ def _folder_bytes(folder: Path) -> int:
 
 
 class SeriesInfo(NamedTuple):
-    """What a number says, in words, and its unit: ``n``, ``share`` (0 to 1), ``s``, ``bytes``, ``1/s`` or ``1/h``."""
+    """Meaning and unit of a time series: ``n``, ``share`` (0 to 1), ``s``, ``bytes``, ``1/s`` or ``1/h``."""
 
     words: str
     unit: str
@@ -151,13 +154,13 @@ _THIN = (
 
 
 def add_points(db: sqlite3.Connection, at_s: float, values: Mapping[str, float]) -> None:
-    """Keep the numbers of a moment; the caller commits."""
+    """Save a point of each time series; the caller commits."""
     rows = ((name, at_s, float(value)) for name, value in values.items())
     db.executemany("INSERT OR REPLACE INTO series VALUES (?, ?, ?)", rows)
 
 
 def downsample(db: sqlite3.Connection, now_s: float) -> None:
-    """Let go of what is too dense for its age. Each stretch of time is gone over once, so it costs little."""
+    """Delete time series points that are too dense for their age; each stretch of time is processed once."""
     for days, step in _STEPS:
         mark = f"series thinned to {step} s"
         end = int(now_s - days * DAY_S) // step * step

@@ -9,7 +9,7 @@ from typing import IO
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a draft beside a file; it takes the file's place when the block ends without an error."""
+    """Open a draft to replace a file atomically; it takes the file's place if the block ends without an error."""
     draft = path.with_name(f"{path.name}.new")
     with draft.open("w+b") as file:
         yield file
@@ -17,13 +17,13 @@ def replace_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a small file whole."""
+    """Replace a small text file atomically."""
     with replace_file(path) as file:
         file.write(text.encode())
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in a folder survive a power cut."""
+    """Sync a folder to disk, so that its file names survive a power cut."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

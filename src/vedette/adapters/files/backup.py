@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class BackupResult:
-    """What was copied; ``linked`` of the archive files share their bytes with the original. ``missing`` is in words."""
+    """Result of a backup: what was copied, how many archive files are ``linked``, and what is ``missing``, in words."""
 
     pages: int
     files: int
@@ -49,7 +49,7 @@ class BackupResult:
 
 
 def create_backup(folder: Path, to: Path, progress: Progress) -> BackupResult:
-    """Copy a folder that may be in use; whatever is acknowledged at the moment of the copy is in it."""
+    """Back up a data folder that may be in use, with everything acknowledged at that time."""
     if to.exists():
         raise UsageError(f"{to} exists already: name a folder that does not, such as {to}-2")
     if folder.resolve() in to.resolve().parents:
@@ -64,7 +64,7 @@ def create_backup(folder: Path, to: Path, progress: Progress) -> BackupResult:
 
 
 def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResult:
-    """Make a data folder out of a backup; an existing one is never touched."""
+    """Restore a backup into a new data folder; an existing one is never touched."""
     with explain_errors(backup):
         if check_format(backup) is None or not (backup / "state.db").is_file():
             raise UsageError(f"{backup} is no backup: it has no format or no state.db; name a folder that backup wrote")
@@ -87,7 +87,7 @@ def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResu
 
 @contextmanager
 def _fill_atomically(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which gets its name when it is full; what an earlier attempt left is thrown away."""
+    """Create a folder to fill with a backup, named when it is complete; delete what an earlier attempt left."""
     folder = folder.resolve()
     partial = folder.with_name(f"{folder.name}.partial")
     if partial.exists():
@@ -108,7 +108,7 @@ def _fill_atomically(folder: Path) -> Iterator[Path]:
 
 
 def _copy_snapshot(folder: Path, partial: Path, progress: Progress) -> dict[str, int]:
-    """State and archive of one moment; if retention takes a file away in between, a later moment is tried."""
+    """Back up state and archive of one snapshot; try a later one if retention deletes a file in between."""
     for _ in range(MAX_ATTEMPTS):
         _copy_state(folder, partial / "state.db", progress)
         lengths = _read_lengths(partial / "state.db")
@@ -122,14 +122,14 @@ def _copy_snapshot(folder: Path, partial: Path, progress: Progress) -> dict[str,
 
 
 def _has_retired(folder: Path, files: list[str]) -> bool:
-    """Whether the state has let go of one of these files since; otherwise they are simply lost."""
+    """Check whether the state dropped one of these archive files during the backup; otherwise they are lost."""
     with read_state(folder) as db:
         known = dict(db.execute("SELECT file, length FROM archive"))
     return any(file not in known for file in files)
 
 
 def _copy_state(folder: Path, to: Path, progress: Progress) -> None:
-    """One moment of the state: the open read transaction keeps it still while others go on writing."""
+    """Back up one snapshot of ``state.db``: an open read transaction holds it while others write."""
     to.unlink(missing_ok=True)
     with read_state(folder) as db, closing(sqlite3.connect(to)) as copy:
         db.backup(copy, pages=STEP_PAGES, progress=lambda _, left, total: progress("state", total - left, total))
@@ -137,9 +137,9 @@ def _copy_state(folder: Path, to: Path, progress: Progress) -> None:
 
 
 def _copy_database(file: SqliteFile, folder: Path, partial: Path) -> list[str]:
-    """A database beside the state, of one moment; after the state, so that what that has let go of is in it.
+    """Back up a database beside the state; return what could not be copied, in words.
 
-    What could not be copied, in words.
+    It is copied after the state, so that it has what the state has dropped.
     """
     try:
         with file.read(folder) as db:
@@ -160,9 +160,10 @@ def _leave_out(file: SqliteFile, partial: Path) -> list[str]:
 
 
 def _copy_event_store(folder: Path, partial: Path) -> list[str]:
-    """The record of searches with the logs folded in; what could not be copied, in words.
+    """Back up the event store with the search logs ingested; return what could not be copied, in words.
 
-    The logs are copied first: what is folded meanwhile is then in both, which counts once, and never in neither.
+    The logs are copied first: lines that are ingested meanwhile are then in both, which counts once, and never in
+    neither.
     """
     names = list_logs(folder)
     if not names and not (folder / EVENTS_NAME).exists():
@@ -192,7 +193,7 @@ def _ingest_copied_logs(partial: Path) -> None:
 
 
 def _copy_reports(source: Path, target: Path) -> list[str]:
-    """The lab's reports, as plain files and no others; what could not be copied, in words."""
+    """Back up the lab's reports, plain files only; return what could not be copied, in words."""
     lost = []
     for path in [path for kind in REPORT_KINDS for path in sorted((source / REPORTS_DIR).glob(f"lab-*.{kind}"))]:
         if path.is_symlink() or not path.is_file():
@@ -208,7 +209,7 @@ def _copy_reports(source: Path, target: Path) -> list[str]:
 
 
 def _read_lengths(path: Path) -> dict[str, int]:
-    """The acknowledged length of each archive file; an old format has no archive."""
+    """Read the acknowledged length of each archive file to back up; an old format has no archive."""
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True)) as db:
         if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'archive'").fetchone():
             return {}
@@ -216,7 +217,7 @@ def _read_lengths(path: Path) -> dict[str, int]:
 
 
 def _copy_archive(source: Path, target: Path, lengths: dict[str, int], progress: Progress) -> list[str]:
-    """Those files that are not there any more."""
+    """Back up the archive files and return those that are gone."""
     gone, done, total = [], 0, sum(lengths.values())
     open_files = find_growing(lengths)
     for file, length in lengths.items():
@@ -231,7 +232,7 @@ def _copy_archive(source: Path, target: Path, lengths: dict[str, int], progress:
 
 
 def _link_or_copy(source: Path, target: Path, length: int, *, final: bool) -> bool:
-    """Link a file that is final and has this length, else copy its beginning; whether it was there."""
+    """Hard-link a final file of this length into the backup, else copy its beginning; return whether it was there."""
     try:
         with source.open("rb") as file:
             if final and os.fstat(file.fileno()).st_size == length and _try_link(source, target):
@@ -260,7 +261,7 @@ def _copy_bytes(source: int, target: int, length: int) -> None:
 
 
 def _summarize(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) -> BackupResult:
-    """Look at what there is; ``lost`` is what is known to be missing."""
+    """Summarize a backup as it is on disk; ``lost`` is what is known to be missing."""
     sizes = {path.name: path.stat() for path in (partial / "warc").iterdir()}
     with closing(sqlite3.connect(f"{(partial / 'state.db').resolve().as_uri()}?immutable=1", uri=True)) as db:
         (pages,) = db.execute("SELECT count(*) FROM page").fetchone()

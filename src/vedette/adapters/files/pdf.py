@@ -1,4 +1,4 @@
-"""PDF reader: title and text of PDF files, extracted by a child process that may crash, hang or eat memory safely.
+"""PDF reader: extract title and text of PDF files in a child process that may crash, hang or eat memory safely.
 
 Nothing here waits. Submit documents, watch ``fd``, and ``collect`` the outcomes; ``collect`` also enforces deadlines,
 so call it a few times a second while anything is ``pending``. The child is started when it is first needed and serves
@@ -32,7 +32,7 @@ _MAX_BYTES_PER_CHARACTER = 4
 
 
 class PdfFailureReason(StrEnum):
-    """Why a document has no text."""
+    """Why no text could be read from a PDF."""
 
     PASSWORD = "the PDF is encrypted and wants a password"  # noqa: S105 - a reason, not a password
     BROKEN = "the PDF cannot be read"
@@ -56,7 +56,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """What a document says."""
+    """Title and text read from a PDF."""
 
     title: str
     text: str
@@ -65,7 +65,7 @@ class PdfText:
 
 @dataclass(frozen=True, slots=True)
 class PdfFailure:
-    """Why a document has no text; a title it may have all the same."""
+    """Why a PDF has no text; it may have a title all the same."""
 
     reason: PdfFailureReason
     title: str = ""
@@ -73,7 +73,7 @@ class PdfFailure:
 
 @dataclass(frozen=True, slots=True)
 class PdfLimits:
-    """Bounds on one document, on those that wait, and on the life of a child.
+    """Limits on one PDF, on the number of waiting ones, and on the life of a PDF child process.
 
     After ``soft_cpu_s`` no further page is begun and what was read so far counts; at ``hard_cpu_s`` or ``wall_s`` the
     document is given up.
@@ -92,7 +92,7 @@ class PdfLimits:
 
 
 class _Child:
-    """A process that reads, and what it has said so far about the document that it has."""
+    """A PDF child process, and what it has replied so far about its current document."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.line, theirs = socket.socketpair()
@@ -107,7 +107,7 @@ class _Child:
             raise
 
     def send(self, data: bytes, limits: PdfLimits) -> None:
-        """Hand over a document, as a file in memory; the reply to the one before has been taken."""
+        """Send a PDF to the child process, as a file in memory; the previous reply has been received."""
         self.served += 1
         self._said.clear()
         bounds = (limits.pages, limits.characters, limits.soft_cpu_s, limits.hard_cpu_s, limits.memory_bytes)
@@ -117,7 +117,7 @@ class _Child:
             socket.send_fds(self.line, [REQUEST.pack(len(data), *bounds)], [file.fileno()])
 
     def receive(self, limits: PdfLimits) -> PdfText | PdfFailure | None:
-        """What it made of the document; None where it has not said all yet."""
+        """Receive the child process's reply about a PDF; None if it is not complete yet."""
         try:
             while piece := self.line.recv(_PIECE_BYTES):
                 self._said += piece
@@ -130,7 +130,7 @@ class _Child:
         return PdfFailure(self._find_cause_of_death())
 
     def is_idle(self) -> bool:
-        """Whether it lives and says nothing; between documents it has nothing to say."""
+        """Check whether the PDF child process is alive and silent, as it must be between documents."""
         try:
             self.line.recv(1)
         except BlockingIOError:
@@ -140,7 +140,7 @@ class _Child:
         return False
 
     def _find_cause_of_death(self) -> PdfFailureReason:
-        """Known as soon as the kernel has closed its end, or very soon after."""
+        """Return why the PDF child process died, known as soon as the kernel has closed its end."""
         try:
             code = self.process.wait(0.05)
         except subprocess.TimeoutExpired:
@@ -148,7 +148,7 @@ class _Child:
         return PdfFailureReason.TIMEOUT if code == -signal.SIGXCPU else PdfFailureReason.CRASH
 
     def kill(self) -> None:
-        """It holds nothing that could be lost; ``process`` remains to be waited for."""
+        """Kill the PDF child process, which holds nothing that could be lost; ``process`` remains to be waited for."""
         self.line.close()
         self.process.kill()
 
@@ -159,7 +159,7 @@ def _start_process(command: Sequence[str], line: socket.socket) -> subprocess.Po
 
 
 def _parse_reply(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | None:
-    """A reply as far as it is there; one that breaks the bounds is a breakdown."""
+    """Parse a PDF child process's reply as far as it is there; one that exceeds the limits is a failure."""
     if len(said) < REPLY.size:
         return None
     verdict, pages, title_bytes, text_bytes = REPLY.unpack_from(said)
@@ -178,7 +178,7 @@ def _parse_reply(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | N
 
 
 class PdfReader(Generic[Key]):
-    """Submit documents under keys, and collect what became of them. Every document has exactly one outcome."""
+    """Submit PDFs under keys, and collect what was read; every document has exactly one outcome."""
 
     def __init__(
         self,
@@ -200,21 +200,21 @@ class PdfReader(Generic[Key]):
 
     @property
     def fd(self) -> int:
-        """Can be read when ``collect`` may have something to tell; the same for ever, whatever happens to children."""
+        """File descriptor that is readable when ``collect`` may have PDF outcomes; it stays the same."""
         return self._poll.fileno()
 
     @property
     def pending(self) -> int:
-        """How many documents have no outcome yet."""
+        """Number of submitted PDFs without an outcome."""
         return len(self._waiting) + len(self._done) + (self._reading is not None)
 
     @property
     def has_room(self) -> bool:
-        """Whether another document would be read rather than refused."""
+        """Check whether another PDF would be read rather than refused."""
         return len(self._waiting) < self._limits.waiting and self._waiting_bytes < self._limits.waiting_bytes
 
     def submit(self, key: Key, data: bytes) -> None:
-        """Take a document in; where too many wait, its outcome is that."""
+        """Submit a PDF to be read; if too many wait, its outcome is a failure that says so."""
         if not self.has_room:
             self._done.append((key, PdfFailure(PdfFailureReason.BUSY)))
             return
@@ -223,7 +223,7 @@ class PdfReader(Generic[Key]):
         self._start_next()
 
     def collect(self) -> list[tuple[Key, PdfText | PdfFailure]]:
-        """Whatever came of documents since the last call, in the order in which it came."""
+        """Return the outcomes of PDFs since the last call, in order of arrival."""
         self._dying = [process for process in self._dying if process.poll() is None]
         self._check_child()
         self._start_next()
@@ -231,7 +231,7 @@ class PdfReader(Generic[Key]):
         return done
 
     def close(self) -> None:
-        """Forget what waits; no process is left, not even a dead one."""
+        """Drop the waiting PDFs and end the child process, leaving no zombie."""
         self._drop_child()
         self._waiting.clear()
         for process in self._dying:
@@ -252,7 +252,7 @@ class PdfReader(Generic[Key]):
             self._finish(PdfFailure(PdfFailureReason.TIMEOUT))
 
     def _start_next(self) -> None:
-        """Hand the next document over, if nobody reads."""
+        """Send the next waiting PDF to the child process, if it is free."""
         while self._waiting and self._reading is None:
             key, data = self._waiting.popleft()
             self._waiting_bytes -= len(data)
@@ -269,7 +269,7 @@ class PdfReader(Generic[Key]):
         return child
 
     def _finish(self, found: PdfText | PdfFailure) -> None:
-        """The document that is being read has its outcome; who did not answer in good order does not go on."""
+        """Record the outcome of the current PDF; end a child process that did not reply properly."""
         assert self._reading is not None, "nothing is being read"
         self._done.append((self._reading[0], found))
         self._reading, self._since_s = None, self._clock()

@@ -1,6 +1,6 @@
-"""PDF child process: run as a file by ``vedette.adapters.files.pdf``; it reads one document at a time.
+"""PDF child process, run as a script by ``vedette.adapters.files.pdf``; it reads one document at a time.
 
-A PDF is a program in several languages, read by a large library in C++; the one safe way to read a stranger's is in a
+A PDF is a program in several languages, read by a large library in C++; the one safe way to read an untrusted one is a
 process that may fall. It holds nothing, is bounded in memory and CPU time by the kernel, cannot write a file, and ends
 when its parent does. It is run as a file of its own and imports nothing of ours, which also makes it quick to start.
 
@@ -44,7 +44,7 @@ _MAX_HEADING_LENGTH = 300
 
 
 class Verdict(IntEnum):
-    """What became of a document."""
+    """Outcome of reading a PDF in the child process."""
 
     TEXT = 0
     CUT = 1
@@ -74,7 +74,7 @@ class _Document(Protocol):
 
 
 class _Library(Protocol):
-    """The part of the library that is used."""
+    """The part of the PDF library that is used."""
 
     PdfDocument: Callable[[bytes], _Document]
     PdfiumError: type[RuntimeError]
@@ -86,7 +86,7 @@ class _Library(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """How much of a document is read."""
+    """How much of a PDF the child process reads."""
 
     pages: int
     characters: int
@@ -95,7 +95,7 @@ class _Bounds:
 
 @dataclass(frozen=True, slots=True)
 class _PdfContent:
-    """What was read of a document."""
+    """What the child process read from a PDF."""
 
     verdict: Verdict
     pages: int = 0
@@ -110,7 +110,7 @@ def _load_library() -> _Library:
 
 
 def _read_pdf(data: bytes, bounds: _Bounds) -> _PdfContent:
-    """Title and text of a document, or why there are none."""
+    """Read title and text of a PDF, or why there are none."""
     library = _load_library()
     try:
         document = library.PdfDocument(data)
@@ -139,7 +139,7 @@ def _read_document(library: _Library, document: _Document, data: bytes, bounds: 
 
 
 def _iter_texts(library: _Library, document: _Document, bounds: _Bounds) -> Iterator[str]:
-    """The text of one page after the other, until there is enough; of a broken page there is none."""
+    """Yield the text of each page of a PDF until there is enough; a broken page has none."""
     started_s, room = time.process_time(), bounds.characters
     for number in range(min(len(document), bounds.pages)):
         if room < 0 or time.process_time() - started_s > bounds.cpu_s:
@@ -163,21 +163,21 @@ def _read_page_text(library: _Library, document: _Document, number: int) -> str 
 
 
 def _find_metadata_title(document: _Document, data: bytes) -> str:
-    """What the author or his program called the document, where that says anything."""
+    """Return the title in a PDF's metadata, if it says anything."""
     titles = (document.get_metadata_value("Title"), _find_xmp_title(data))
     tidied = (_normalize_space(_APP_PREFIX.sub("", title)) for title in titles)
     return next((title for title in tidied if not _NO_TITLE.fullmatch(title)), "")
 
 
 def _find_xmp_title(data: bytes) -> str:
-    """The title in the last XMP packet; packets are stored plain, so that programs like this one can find them."""
+    """Return the title in a PDF's last XMP packet; packets are stored plain, so that they can be found."""
     start = data.rfind(b"<dc:title")
     found = _XMP_TITLE.match(data, start, start + _XMP_TITLE_BYTES) if start >= 0 else None
     return unescape(found[1].decode("utf-8", "replace")) if found else ""
 
 
 def _find_heading(library: _Library, document: _Document) -> str:
-    """The first words of the largest size on the first page, where sizes differ."""
+    """Return the first words of the largest font size on a PDF's first page, if sizes differ."""
     try:
         text_page = document[0].get_textpage()
     except library.PdfiumError:
@@ -206,14 +206,14 @@ def _normalize_space(text: str) -> str:
 
 
 def _confine() -> None:
-    """Give up what reading needs not, before the first stranger's byte is seen."""
+    """Give up the privileges that reading PDFs does not need, before the first untrusted byte is read."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for what in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(what, (0, 0))
 
 
 def _set_limits(cpu_s: int, memory_bytes: int) -> None:
-    """From now on for one document; CPU time counts from the start of the process."""
+    """Set the limits of CPU time and memory for one PDF; CPU time counts from the start of the process."""
     used_s = int(time.process_time()) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (used_s + cpu_s, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, resource.RLIM_INFINITY))
@@ -231,7 +231,7 @@ def _answer(head: bytes, descriptor: int) -> bytes:
 
 
 def main() -> None:
-    """Serve whoever holds the other end of standard input, until he lets go of it."""
+    """Serve PDF requests from standard input until the other end closes it."""
     _confine()
     with socket.socket(fileno=0) as line:
         while True:

@@ -1,4 +1,4 @@
-"""Secrets of a site: read from an environment variable, or from a file that nobody else can read.
+"""Secrets of a site, such as passwords: read from an environment variable or a file that nobody else can read.
 
 Settings and the data folder only name the place, so both can be shown, copied and backed up. A message names the place
 and the line, never what is written there.
@@ -15,7 +15,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def read_secrets(where: str) -> Secrets:
-    """The secrets at ``env:NAME`` or ``file:PATH``; none where no place is named."""
+    """Read a site's secrets from ``env:NAME`` or ``file:PATH``; none if no place is named."""
     if not where:
         return Secrets()
     kind, _, place = where.partition(":")
@@ -51,7 +51,7 @@ def _read_file(path: str) -> str:
 
 
 def _read_private_bytes(path: str) -> bytes:
-    """The beginning of a file, looked at through the descriptor that is read, so that nobody can swap it between."""
+    """Read a secrets file after checking its permissions on the open descriptor, so that nobody can swap it."""
     # A pipe in the file's place would otherwise be waited for without end.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already

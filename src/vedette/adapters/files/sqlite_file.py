@@ -1,4 +1,4 @@
-"""SQLite files of a data folder beside its state, each with a write-ahead log and a version of its own.
+"""SQLite files beside ``state.db`` in a data folder, each with a write-ahead log and a schema version.
 
 Such a file can be newer or older than the folder, or damaged, and the crawl goes on. So all of them are opened,
 migrated and reported in the same way, here.
@@ -20,9 +20,9 @@ MAX_WAL_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class SqliteFile:
-    """One kind of such a file.
+    """A kind of SQLite file in a data folder, with its schema and migrations.
 
-    Each of ``migrations`` leads from one version to the next. ``pragmas`` are said at each opening to write. A writer
+    Each of ``migrations`` leads from one version to the next. ``pragmas`` are run at each opening to write. A writer
     waits ``busy_s`` for another. ``repair_hint`` is what to do about a file that cannot be read.
     """
 
@@ -34,7 +34,7 @@ class SqliteFile:
     max_wal_bytes: int = MAX_WAL_BYTES
 
     def open(self, folder: Path) -> sqlite3.Connection:
-        """To write, made or brought up to date where need be; a newer one is refused untouched."""
+        """Open a SQLite file for writing, created or migrated if needed; a newer version is refused untouched."""
         path = folder / self.name
         with self.explain_errors(folder):
             if not path.exists():  # to open and close a database that is in use would undo its locks
@@ -52,7 +52,7 @@ class SqliteFile:
 
     @contextmanager
     def read(self, folder: Path) -> Iterator[sqlite3.Connection | None]:
-        """To read beside the writers; None where nothing was ever written."""
+        """Open a SQLite file for reading beside its writers; None if nothing was ever written."""
         path = folder / self.name
         if not path.exists():
             yield None
@@ -66,7 +66,7 @@ class SqliteFile:
                 db.close()
 
     def query(self, folder: Path, sql: str, *values: float | str) -> list[Any]:
-        """Return the rows of one question, asked beside the writers; none where nothing was ever written.
+        """Return the rows of one SQL query on a SQLite file, beside its writers; none if nothing was ever written.
 
         No read stays open: the writer could not empty its log of changes meanwhile.
         """
@@ -75,7 +75,7 @@ class SqliteFile:
 
     @contextmanager
     def transaction(self, db: sqlite3.Connection, folder: Path) -> Iterator[sqlite3.Connection]:
-        """One transaction, which nobody else writes in; all of it or nothing."""
+        """Run one exclusive write transaction on a SQLite file, all of it or nothing."""
         with self.explain_errors(folder):
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -89,7 +89,7 @@ class SqliteFile:
 
     @contextmanager
     def explain_errors(self, folder: Path) -> Iterator[None]:
-        """Troubles of file system and database, in words that say what to do."""
+        """Turn file system and database errors of a SQLite file into messages that say what to do."""
         path = folder / self.name
         try:
             yield
@@ -103,7 +103,7 @@ class SqliteFile:
             raise StoreError(f"{error.filename or path}: {error.strerror}: make room, or check permissions") from error
 
     def move_aside(self, folder: Path) -> Path:
-        """A file that cannot be read makes way for a new one; where it is now."""
+        """Rename a SQLite file that cannot be read, so that a new one can be created; return its new path."""
         stem = Path(self.name).stem
         names = (folder / f"{stem}-damaged-{number}.db" for number in count(1))
         aside = next(path for path in names if not path.exists())
@@ -123,7 +123,7 @@ class SqliteFile:
         return int(version)
 
     def _upgrade(self, db: sqlite3.Connection, folder: Path) -> None:
-        """Migrate in one transaction; a second process finds it done."""
+        """Migrate a SQLite file to the current schema in one transaction; a second process finds it done."""
         if self._check_version(db, folder) == len(self.migrations):
             return
         db.execute("BEGIN IMMEDIATE")
@@ -133,7 +133,7 @@ class SqliteFile:
 
 
 class SqliteStore:
-    """The writer of such a file in a data folder; what a subclass does is one transaction each time."""
+    """Base class of writers of a SQLite file in a data folder; each operation is one transaction."""
 
     FILE: ClassVar[SqliteFile]
 
@@ -142,7 +142,7 @@ class SqliteStore:
         self._db = self.FILE.open(folder)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection to the SQLite file."""
         self._db.close()
 
     def _query(self, sql: str, *values: float | str) -> list[Any]:
@@ -154,14 +154,14 @@ class SqliteStore:
 
 
 def execute_schemas(db: sqlite3.Connection, *schemas: str) -> None:
-    """Run the statements of schemas one by one, in the caller's transaction if there is one."""
+    """Execute the SQL statements of schemas one by one, in the caller's transaction if there is one."""
     for schema in schemas:
         for statement in _split_statements(schema):
             db.execute(statement)
 
 
 def _split_statements(step: str) -> Iterator[str]:
-    r"""Cut where a statement is whole: those of triggers have semicolons within.
+    r"""Split SQL into whole statements; those of triggers have semicolons inside.
 
     >>> list(_split_statements("CREATE TABLE a (b);\nCREATE TABLE c (d)"))
     ['CREATE TABLE a (b);\n', 'CREATE TABLE c (d)']

@@ -1,4 +1,4 @@
-"""Store of search gains: what each fetch brought to search quality, measured by the indexer for the coordinator.
+"""Gain store ``gains.db``: how much each fetch improved search, measured by the indexer for the coordinator.
 
 index/gains.db   beside the generations, so that a new generation goes on with the same list
 
@@ -39,10 +39,10 @@ GainKind = Literal["first", "again", "gone", "names"]
 
 
 class Gain(NamedTuple):
-    """What one fetch brought: Delta-Q_A (``index.gains``), in views of one search, each by how well the page answers.
+    """The measured search gain of one fetch: Delta-Q_A (``index.gains``), in views of one search, by answer quality.
 
     A fetch may have two rows: one for the page itself, one for what it calls others (``names``). A page that others
-    call something new has a row with a gain of 0 and its new ``views``, which are None where nothing is said of them.
+    call something new has a row with a gain of 0 and its new ``views``, which are None where they are unknown.
     """
 
     seq: int
@@ -55,7 +55,7 @@ class Gain(NamedTuple):
 
 
 class GainStore:
-    """The list, for its one writer. What is appended is durable with the next commit, and seen by others from then."""
+    """Writer of the gain store; appended gains are durable with the next commit, and visible from then on."""
 
     def __init__(self, folder: Path, most: int = MAX_KEPT) -> None:
         self._most = most
@@ -64,11 +64,11 @@ class GainStore:
         self._db = _open_or_recreate(folder / FILE)
 
     def append(self, gains: Iterable[Gain]) -> None:
-        """Add to the list; numbers are given here, whatever ``seq`` says."""
+        """Append search gains to the gain store; it assigns the sequence numbers, whatever ``seq`` says."""
         self._pending += [gain[1:] for gain in gains]
 
     def commit(self) -> None:
-        """From here on it survives, and others see it. The file is held for this moment only."""
+        """Commit the appended search gains; the file is locked for this moment only."""
         if not self._pending:
             return
         with self._db:
@@ -78,11 +78,11 @@ class GainStore:
         self._pending.clear()
 
     def close(self) -> None:
-        """Let go; what was not committed is forgotten."""
+        """Close the gain store; uncommitted gains are lost."""
         self._db.close()
 
     def _trim(self, more: int) -> None:
-        """Let the oldest go, now and then."""
+        """Delete the oldest search gains now and then, when the gain store is too long."""
         self._since_trim += more
         if self._since_trim >= min(TRIM_EVERY, self._most):
             self._since_trim = 0
@@ -91,15 +91,16 @@ class GainStore:
 
 
 def read_gains_since(index: Path, seq: int, most: int) -> list[Gain]:
-    """Return the next gains after a number, the oldest first; 0 is before all. Nothing where there is no list yet.
+    """Return the next search gains after a sequence number, oldest first; 0 is before all.
 
-    Each question has a connection of its own: the file may be made anew between two of them.
+    Each query uses a connection of its own: the file may be recreated between two of them. Nothing is returned
+    where there is no gain store yet.
     """
     return [Gain(*row) for row in _query(index, _SINCE, seq, most)]
 
 
 def read_newest_seq(index: Path) -> int:
-    """The number of the latest; 0 where there is none."""
+    """Return the sequence number of the latest search gain; 0 if there is none."""
     return int((_query(index, "SELECT coalesce(max(seq), 0) FROM gain") or [(0,)])[0][0])
 
 
@@ -115,7 +116,7 @@ def _query(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
 
 
 def _open_or_recreate(path: Path) -> sqlite3.Connection:
-    """The open file; one that is damaged is made anew, since nothing else depends on it."""
+    """Open the gain store file; recreate a damaged one, since nothing else depends on it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return _connect(path)

@@ -22,20 +22,20 @@ RETRY_S, RETRIES = 0.02, 25
 
 
 class Generations:
-    """The generations of a data folder."""
+    """The index generations of a data folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "index"
 
     def current(self) -> Path | None:
-        """The generation that serves; None where there is none yet."""
+        """Return the index generation that serves; None if there is none yet."""
         with suppress(FileNotFoundError, ValueError):
             path = self.folder / str(int((self.folder / "current").read_text("utf-8")))
             return path if path.is_dir() else None
         return None
 
     def begin(self) -> Path:
-        """A new generation, which nobody uses yet; what was given up half-way is removed."""
+        """Begin a new index generation, not in use yet; delete abandoned ones."""
         current = self.current()
         serving = int(current.name) if current else 0
         self._remove(number for number in self._list_numbers() if number > serving)
@@ -45,11 +45,11 @@ class Generations:
         return path
 
     def activate(self, generation: Path) -> None:
-        """From here on this one serves."""
+        """Make this index generation the one that serves."""
         replace_text(self.folder / "current", f"{generation.name}\n")
 
     def remove_old(self) -> None:
-        """Remove what no longer serves."""
+        """Delete index generations that no longer serve."""
         current = self.current()
         serving = int(current.name) if current else 0
         self._remove(number for number in self._list_numbers() if number < serving)
@@ -64,7 +64,7 @@ class Generations:
                     lock.close()
 
     def lock(self, generation: Path) -> IO[str]:
-        """Be its one writer; who only looks whether there is one is gone in a moment."""
+        """Lock an index generation as its one writer; wait briefly for a process that only checks the lock."""
         for _ in range(RETRIES):
             lock = self._try_lock(generation)
             if lock is not None:
@@ -73,21 +73,21 @@ class Generations:
         raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
 
     def save_seq(self, generation: Path, seq: int) -> None:
-        """All news up to this number is durable in it."""
+        """Save up to which sequence number queued changes are durable in an index generation."""
         replace_text(generation / "seq", f"{seq}\n")
 
     def mark_complete(self, generation: Path) -> None:
-        """It has seen all pages."""
+        """Mark an index generation as complete: it has seen all pages."""
         (generation / "complete").touch()
 
     def is_complete(self, generation: Path) -> bool:
-        """Whether it has, or is still being built."""
+        """Check whether an index generation has seen all pages, or is still being built."""
         return (generation / "complete").exists()
 
     def min_indexed_seq(self) -> int | None:
-        """The last piece of news that no generation needs any more; None where there is no generation.
+        """Return the last queued change that no index generation needs any more; None without a generation.
 
-        One that was given up half-way needs none.
+        An abandoned one needs none.
         """
         current = self.current()
         others = [self.folder / str(number) for number in self._list_numbers()]
@@ -100,7 +100,7 @@ class Generations:
         return []
 
     def _is_locked(self, generation: Path) -> bool:
-        """Whether anybody writes it; nobody does where it was removed since it was listed. Nothing is left there."""
+        """Check whether a process is writing an index generation; not if it was removed meanwhile."""
         try:
             lock = self._try_lock(generation, "r")
         except FileNotFoundError:

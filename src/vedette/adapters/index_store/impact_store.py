@@ -1,4 +1,4 @@
-"""Store of impact estimates: what first fetches of unseen URLs should bring to search, as files beside the index.
+"""Store of impact estimates: expected search gain of first fetches of unseen URLs, as files beside the index.
 
 index/expected         a number of four bytes for each URL by its id, NaN where nothing is expected; mapped to memory
 index/expected.places  averages of folders and branches, for URLs that are found later, and bounds of front queues
@@ -34,7 +34,7 @@ UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 class StoredSketches(NamedTuple):
-    """A sketch for each query, by the print of its words; ``seq`` is up to which change of pages they are true."""
+    """Stored sketches of queries by word fingerprint, for impact estimates; ``seq`` is the page change they include."""
 
     prints: Ints
     sketches: Sketches
@@ -43,7 +43,7 @@ class StoredSketches(NamedTuple):
 
 
 def write_sketches(generation: Path, kept: StoredSketches) -> None:
-    """Write the sketches of a generation."""
+    """Write the query sketches of an index generation, for impact estimates."""
     sketches, rates = kept.sketches, kept.rates
     with replace_file(generation / SKETCH_FILE) as file:
         np.savez(
@@ -59,7 +59,7 @@ def write_sketches(generation: Path, kept: StoredSketches) -> None:
 
 
 def read_sketches(generation: Path) -> StoredSketches | None:
-    """Read the sketches of a generation; None where there are none that can be read."""
+    """Read the query sketches of an index generation for impact estimates; None if there are none readable."""
     with suppress(*UNREADABLE), (generation / SKETCH_FILE).open("rb") as file, np.load(file) as kept:
         score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
         prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
@@ -77,7 +77,7 @@ Float32s = npt.NDArray[np.float32]
 
 
 class PlaceAverages(NamedTuple):
-    """What is expected on average of URLs in folders and branches, by ascending numbers; of all; bounds of queues."""
+    """Average impact estimates of URL folders and branches by ascending hash, of all, and front queue bounds."""
 
     folder: Ints
     of_folder: Floats
@@ -87,7 +87,7 @@ class PlaceAverages(NamedTuple):
     bounds: Floats
 
     def estimate_gains(self, urls: Sequence[str]) -> Floats:
-        """What is usual in the folder of each URL, else in its branch, else everywhere."""
+        """Estimate the impact of each URL: the average of its folder, else of its branch, else of all."""
         folder, branch = hash_folders(urls)
         by_branch = _look_up(self.branch, self.of_branch, branch, np.full(len(urls), self.usual))
         return _look_up(self.folder, self.of_folder, folder, by_branch)
@@ -101,20 +101,20 @@ def _look_up(keys: Ints, values: Floats, wanted: Ints, otherwise: Floats) -> Flo
 
 
 def average_places(folder: Ints, branch: Ints, gains: Floats, unseen: Floats) -> PlaceAverages:
-    """The means of these; few say little, so each leans on all. ``unseen`` are the gains of those that wait."""
+    """Average impact by folder and branch, shrunk toward the mean of all; ``unseen`` gains set the queue bounds."""
     usual = float(gains.mean()) if len(gains) else 0.0
     return PlaceAverages(*_average(folder, gains), *_average(branch, gains), usual, compute_bounds(unseen))
 
 
 def _average(number: Ints, gains: Floats) -> tuple[Ints, Floats]:
-    """Of the places with the most URLs."""
+    """Average the impact of the folders or branches with the most URLs."""
     means = pool_means(number, gains)
     key = means.key[np.sort(np.argsort(-means.times, kind="stable")[:MAX_PLACES])]
     return key, means.lookup(key)
 
 
 class ImpactEstimates:
-    """The latest estimates, for the coordinator; ``refresh`` looks whether there are newer ones."""
+    """The latest stored impact estimates, for the coordinator; ``refresh`` loads newer ones."""
 
     def __init__(self, index: Path) -> None:
         self._index = index
@@ -125,7 +125,7 @@ class ImpactEstimates:
         self.refresh()
 
     def refresh(self) -> bool:
-        """Load newer estimates and return whether there were any."""
+        """Load newer impact estimates and return whether there were any."""
         written_ns = _file_version(self._index / IMPACT_FILE)
         if written_ns == self._written_ns:
             return False
@@ -135,7 +135,7 @@ class ImpactEstimates:
         return True
 
     def get_known(self, ids: Ids) -> Floats:
-        """Return the estimate of each URL; NaN where there is none."""
+        """Return the stored impact estimate of each URL; NaN if there is none."""
         gains = np.full(len(ids), np.nan)
         inside = np.flatnonzero(ids < len(self._gains))
         gains[inside] = self._gains[ids[inside]]
@@ -143,7 +143,7 @@ class ImpactEstimates:
         return gains
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
-        """Return the estimate of each URL, or else the average of its folder."""
+        """Return the stored impact estimate of each URL, or else the average of its folder."""
         gains = self.get_known(ids)
         rest = np.flatnonzero(np.isnan(gains))
         if len(rest) and self._places is not None:
@@ -151,13 +151,13 @@ class ImpactEstimates:
         return gains
 
     def get_front_queues(self, gains: Floats) -> Ints:
-        """Assign front queues by the bounds of the latest pass."""
+        """Assign front queues to impact estimates, by the bounds of the latest impact pass."""
         bounds = np.full(len(QUEUE_SHARES), np.inf) if self._places is None else self._places.bounds
         return assign_by_bounds(gains, bounds)
 
 
 def write_estimates(index: Path, gains: Float32s, places: PlaceAverages, links: Float32s | None = None) -> None:
-    """Write all estimates; the file that announces the pass (the array of gains) comes last."""
+    """Write all impact estimates; the file that announces the pass (the array of gains) comes last."""
     if links is not None:
         with replace_file(index / LINKS_FILE) as file:
             np.save(file, links)
@@ -168,12 +168,12 @@ def write_estimates(index: Path, gains: Float32s, places: PlaceAverages, links: 
 
 
 def write_info(index: Path, told: Mapping[str, object]) -> None:
-    """Write how the estimates were computed."""
+    """Write how the impact estimates were computed."""
     replace_text(index / INFO_FILE, json.dumps(told))
 
 
 def read_info(index: Path) -> dict[str, Any] | None:
-    """Read how the latest estimates were computed."""
+    """Read how the latest impact estimates were computed."""
     with suppress(OSError, ValueError):
         told = json.loads((index / INFO_FILE).read_text("utf-8"))
         return told if isinstance(told, dict) else None
@@ -181,13 +181,13 @@ def read_info(index: Path) -> dict[str, Any] | None:
 
 
 def read_link_impact(index: Path, id_: int) -> float | None:
-    """Read the estimate of a URL by its importance alone."""
+    """Read the impact estimate of a URL by its importance alone."""
     values = _read_gains(index / LINKS_FILE)
     return float(values[id_]) if id_ < len(values) and isfinite(values[id_]) else None
 
 
 def delete_estimates(index: Path) -> None:
-    """Delete all estimates."""
+    """Delete all stored impact estimates."""
     for name in (IMPACT_FILE, PLACES_FILE, LINKS_FILE):
         (index / name).unlink(missing_ok=True)
 

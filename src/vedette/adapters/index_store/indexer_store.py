@@ -53,7 +53,7 @@ MAX_ANCHORS_READ = 200
 
 
 class IndexerStore:
-    """Reads and writes ``book.db`` of a generation."""
+    """Indexer store: reads and writes ``book.db`` of an index generation."""
 
     def __init__(self, folder: Path) -> None:
         self._db = sqlite3.connect(folder / "book.db", isolation_level=None)
@@ -63,29 +63,29 @@ class IndexerStore:
         self._db.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """From here on it survives the end of the process."""
+        """Commit the indexer store, so that it survives the end of the process."""
         self._db.execute("COMMIT")
         self._db.execute("BEGIN IMMEDIATE")
 
     def close(self) -> None:
-        """Close the store; what was not committed is lost."""
+        """Close the indexer store; what was not committed is lost."""
         self._db.close()
 
     def get_progress(self, what: str) -> int:
-        """Return the progress of a task; 0 where it has not begun."""
+        """Return the progress of an indexer task in a generation; 0 if it has not begun."""
         row = self._db.execute("SELECT value FROM progress WHERE what = ?", (what,)).fetchone()
         return int(row[0]) if row else 0
 
     def set_progress(self, what: str, value: int) -> None:
-        """Set the progress of a task."""
+        """Set the progress of an indexer task in a generation."""
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (what, value))
 
     # what pages are called
 
     def add_anchors(self, links: Iterable[tuple[int, str]], *, again: bool) -> list[int]:
-        """Add anchor texts of a page; ``again`` says that it was counted before. Return the targets with a new text.
+        """Add anchor texts of a page's links to the indexer store; return the targets with a new text.
 
-        Their pages are queued to be indexed again.
+        ``again`` says that the page was counted before. The targets' pages are queued to be indexed again.
         """
         told = [(target, text[:MAX_ANCHOR_LENGTH]) for target, text in links if text]
         insert = _NAME_AGAIN if again else _NAME
@@ -94,7 +94,7 @@ class IndexerStore:
         return new
 
     def _mark_renamed(self, targets: Sequence[int]) -> None:
-        """Queue the pages at these URLs, or where they lead, for a new anchor text."""
+        """Queue the pages at these URLs, or at their alias targets, to be indexed with a new anchor text."""
         self._db.executemany(
             "INSERT OR IGNORE INTO renamed SELECT page FROM known "
             "WHERE print = ?1 OR print = (SELECT target FROM alias WHERE print = ?1)",
@@ -102,13 +102,13 @@ class IndexerStore:
         )
 
     def pop_renamed(self, most: int) -> list[int]:
-        """Return pages with new anchor texts and take them off the queue."""
+        """Return pages with new anchor texts and take them off the indexer store's queue."""
         ids = [row[0] for row in self._db.execute("SELECT page FROM renamed LIMIT ?", (most,))]
         self._db.executemany("DELETE FROM renamed WHERE page = ?", [(id_,) for id_ in ids])
         return ids
 
     def top_anchors(self, print_: int, most: int) -> tuple[tuple[str, int], ...]:
-        """Return the most frequent anchor texts of a URL and its aliases, and their counts."""
+        """Return the most frequent anchor texts of a URL and its aliases, with their counts."""
         aliases = self._db.execute("SELECT print FROM alias WHERE target = ? LIMIT ?", (print_, MAX_ALIASES))
         prints = [print_, *(row[0] for row in aliases)]
         return tuple(self._db.execute(_NAMES, (json.dumps(prints), most)))
@@ -116,31 +116,31 @@ class IndexerStore:
     # pages and aliases
 
     def add_page(self, print_: int, page: int) -> None:
-        """Note that a page is in the index."""
+        """Record in the indexer store that a page is in the index."""
         self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (print_, page))
 
     def remove_page(self, print_: int) -> None:
-        """Note that a page is no longer in the index."""
+        """Record in the indexer store that a page is no longer in the index."""
         self._db.execute("DELETE FROM known WHERE print = ?", (print_,))
 
     def find_page(self, print_: int) -> int:
-        """Find the indexed page of a URL; 0 where there is none."""
+        """Find the indexed page of a URL fingerprint in the indexer store; 0 if there is none."""
         row = self._db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
         return int(row[0]) if row else 0
 
     def add_alias(self, print_: int, target: int) -> None:
-        """Note that a URL leads to another, which inherits its anchor texts."""
+        """Record in the indexer store that a URL is an alias of another, which inherits its anchor texts."""
         self._db.execute("INSERT OR REPLACE INTO alias VALUES (?, ?)", (print_, target))
         self._mark_renamed([target])
 
     def remove_alias(self, print_: int) -> None:
-        """Note that a URL leads to no other."""
+        """Record in the indexer store that a URL is no longer an alias."""
         self._db.execute("DELETE FROM alias WHERE print = ?", (print_,))
 
     # titles that many pages have
 
     def count_title(self, host: int, print_: int, *, count: bool) -> int:
-        """Return how many pages of the host have this title; with ``count`` one more than so far."""
+        """Return how many pages of the host have this title, by the indexer store; ``count`` adds one."""
         if count:
             sql = "INSERT INTO title VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1"
             self._db.execute(sql, (host, print_))
@@ -150,7 +150,7 @@ class IndexerStore:
 
 
 def follow_aliases(folder: Path, prints: Ints) -> Ints:
-    """Replace URLs that lead to another, as of the last commit, by their target; one step."""
+    """Replace URL fingerprints that are aliases by their targets, one step, as of the indexer's last commit."""
     with closing(_connect_readonly(folder)) as db:
         rows = db.execute("SELECT print, target FROM alias ORDER BY print").fetchall()
     if not rows or not len(prints):
@@ -161,7 +161,7 @@ def follow_aliases(folder: Path, prints: Ints) -> Ints:
 
 
 def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:
-    """Read anchor texts of URLs, as of the last commit, with or without a page: the position of each, and a text.
+    """Read anchor texts of URLs from the indexer store as of its last commit: position of the URL, and text.
 
     At most ``most`` of each URL, the most frequent among the first few hundred, so that a URL with a million texts
     costs no more.
@@ -177,7 +177,7 @@ def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[i
 
 
 def read_page_id(folder: Path, print_: int) -> int:
-    """Read the indexed page of a URL, as of the last commit; 0 where there is none."""
+    """Read the indexed page of a URL from the indexer store, as of its last commit; 0 if there is none."""
     try:
         with closing(_connect_readonly(folder)) as db:
             row = db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()

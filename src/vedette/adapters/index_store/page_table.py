@@ -1,4 +1,4 @@
-"""Page table: per-page data beside the index, by page id: numbers, text, forward index and links.
+"""Page table: memory-mapped per-page data beside the index, by page id: numbers, text, forward index, links.
 
 pages    one row per page id, mapped to memory
 text     the text of pages, packed (``index.fields.pack_page``), one behind the other
@@ -58,7 +58,7 @@ Rows = npt.NDArray[np.void]
 
 
 class PageFacts(NamedTuple):
-    """What a row says of a page beside where its text and words are."""
+    """Facts about a page in its page table row, besides where its text and words are."""
 
     host: int
     group: int
@@ -75,7 +75,7 @@ class PageFacts(NamedTuple):
 
 
 class PageTable:
-    """The files of one generation, for reading."""
+    """Reader of the page table files of one index generation."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -87,7 +87,7 @@ class PageTable:
         self.refresh()
 
     def refresh(self) -> None:
-        """See what was added since."""
+        """Map what was added to the page table since."""
         path = self.folder / "pages"
         count = path.stat().st_size // ROW.itemsize if path.exists() else 0
         if count != len(self.rows):
@@ -96,11 +96,11 @@ class PageTable:
 
     @property
     def indexed(self) -> Ints:
-        """The ids of all pages that are in the index."""
+        """Ids of all pages in the page table that are in the index."""
         return np.flatnonzero(self.rows["flags"] & INDEXED)
 
     def get_rows(self, ids: Ints) -> Rows:
-        """Their rows; one that is beyond the end is empty."""
+        """Return the page table rows of pages; one beyond the end is empty."""
         known = ids < len(self.rows)
         if known.all():
             return self.rows[ids]
@@ -109,17 +109,17 @@ class PageTable:
         return found
 
     def is_indexed(self, id_: int) -> bool:
-        """Whether a page is in the index."""
+        """Check in the page table whether a page is in the index."""
         return id_ < len(self.rows) and bool(self.rows[id_]["flags"] & INDEXED)
 
     def get_name(self, number: int) -> str:
-        """What a small number of a row stands for."""
+        """Return the name (language, kind, private site) that a small number in a page table row refers to."""
         if number >= len(self._names):
             self._read_names()
         return self._names[number] if number < len(self._names) else ""
 
     def read_forward(self, ids: Ints) -> ForwardTokens:
-        """The words of pages."""
+        """Read the words of pages from the page table's forward index."""
         rows = self.get_rows(ids)
         lengths = rows["lengths"].astype(np.int64)
         starts, sizes = rows["terms_at"].astype(np.int64), lengths.sum(axis=1) * 4
@@ -131,7 +131,7 @@ class PageTable:
         return ForwardTokens(found.view("<u4"), lengths)
 
     def read_signals(self, ids: Ints) -> PageSignals:
-        """What else is known of pages."""
+        """Read the ranking signals of pages from the page table."""
         rows = self.get_rows(ids)
         return PageSignals(
             rows["host"].astype(np.int64),
@@ -147,16 +147,16 @@ class PageTable:
         )
 
     def read_access(self, ids: Ints) -> list[str]:
-        """What a reader must be allowed to see each page with."""
+        """Read from the page table which access a user needs to see each page."""
         return [self.get_name(number) for number in self.get_rows(ids)["access"].tolist()]
 
     def read_stored(self, id_: int) -> StoredPage | None:
-        """The text of a page; None where there is none, or it is damaged."""
+        """Read the stored text of a page from the page table; None if there is none, or it is damaged."""
         blob = self.read_blob(id_)
         return unpack_page(blob) if blob else None
 
     def read_blob(self, id_: int) -> bytes:
-        """The same, packed."""
+        """Read the stored text of a page from the page table, compressed."""
         if id_ >= len(self.rows):
             return b""
         row = self.rows[id_]
@@ -164,19 +164,19 @@ class PageTable:
         return bytes(self._map_file("text", start + size)[start : start + size])
 
     def read_links(self, id_: int) -> Ints:
-        """The fingerprints of the URLs that a page links to."""
+        """Read the fingerprints of the URLs that a page links to from the page table."""
         row = self.rows[id_]
         start, size = int(row["links_at"]), 8 * int(row["links"])
         piece = self._map_file("links", start + size)[start : start + size]
         return piece.view("<i8") if len(piece) == size else np.zeros(0, np.int64)
 
     def unused_share(self) -> float:
-        """How much of the text nobody points to any more."""
+        """Return which share of the page table's text no row refers to any more."""
         size = (self.folder / "text").stat().st_size if (self.folder / "text").exists() else 0
         return 1.0 - float(self.rows["text_bytes"].sum()) / size if size else 0.0
 
     def _map_file(self, name: str, reach: int) -> npt.NDArray[np.uint8]:
-        """A file, mapped; anew where it has grown beyond what was mapped."""
+        """Return a page table file, memory-mapped; map it again if it has grown beyond what was mapped."""
         mapped = self._maps.get(name)
         if mapped is None or len(mapped) < reach:
             path = self.folder / name
@@ -205,12 +205,12 @@ class PageTable:
 
 
 def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same memory as an array like any other: a piece of it costs a third of what a piece of a memmap does."""
+    """Return a memory-mapped page table file as a plain array, whose slices cost a third of a memmap's."""
     return mapped.view(np.ndarray)
 
 
 class PageTableWriter(PageTable):
-    """The same files, for their one writer."""
+    """The one writer of the page table files of an index generation."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -229,7 +229,7 @@ class PageTableWriter(PageTable):
         words: tuple[npt.NDArray[np.uint32], tuple[int, ...]],
         links: Ints | None,
     ) -> None:
-        """A page that is in the index from the next commit on; its links stay as they are where none are given."""
+        """Write a page to the page table, visible from the next commit; keep its links if none are given."""
         row = self._get_row(id_)
         text_at, terms_at = self._append("text", blob), self._append("terms", words[0].astype("<u4").tobytes())
         if links is not None:
@@ -239,12 +239,12 @@ class PageTableWriter(PageTable):
         row["flags"] = INDEXED
 
     def put_words(self, id_: int, words: tuple[npt.NDArray[np.uint32], tuple[int, ...]]) -> None:
-        """Other words for a page whose text is the same: what others call it has changed."""
+        """Replace the words of a page in the page table when its anchor texts changed but not its text."""
         row = self._get_row(id_)
         row["terms_at"], row["lengths"] = self._append("terms", words[0].astype("<u4").tobytes()), words[1]
 
     def update(self, id_: int, facts: PageFacts) -> None:
-        """What else is known of a page."""
+        """Update the facts about a page in its page table row."""
         row: Any = self._get_row(id_)
         for name in ("host", "group", "words", "print", "date_s", "born_s", "fetched_s", "spam"):
             row[name] = getattr(facts, name)
@@ -253,18 +253,18 @@ class PageTableWriter(PageTable):
             row[name] = self._intern_name(getattr(facts, name))
 
     def remove(self, id_: int) -> None:
-        """A page that leaves the index; its links stay, for what they say of others."""
+        """Mark a page as not indexed in the page table; its links stay, for what they say about others."""
         if id_ < len(self.rows):
             row = self._get_row(id_)
             row["flags"] = row["text_bytes"] = 0
 
     def flush(self) -> None:
-        """What was written is on its way to the disk."""
+        """Flush the page table files."""
         if isinstance(self.rows, np.memmap):
             self.rows.flush()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the page table files."""
         self.flush()
         for file in self._files.values():
             file.close()
@@ -293,6 +293,6 @@ class PageTableWriter(PageTable):
 
 
 def write_rank(folder: Path, pages: npt.NDArray[np.float32], hosts: npt.NDArray[np.float32]) -> None:
-    """Write the importance of all pages and of their hosts."""
+    """Write the importance of all pages and of their hosts to the page table's ``rank`` file."""
     with replace_file(folder / "rank") as file:
         np.save(file, np.stack([pages, hosts]).astype(np.float32))

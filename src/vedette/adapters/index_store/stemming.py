@@ -1,4 +1,4 @@
-"""Stemming: the Snowball algorithms of Tantivy.
+"""Stemming: the Snowball stemmers of Tantivy.
 
 Nothing is stemmed in the index: stems are computed when a vocabulary is built, and for the words of a query
 (``index.vocabulary``). So a stem is a key to compare by, and never shown.
@@ -37,7 +37,7 @@ _SPACE = re.compile(r"[ \t\n\f\r]")
 
 
 def stem(language: str, words: Sequence[str]) -> list[str]:
-    """The stem of each word in a language (ISO 639-1); words are in lower case. Other languages stem nothing.
+    """Return the stem of each lower-case word in a language (ISO 639-1); other languages stem nothing.
 
     >>> stem("en", ["caches", "caching", "cached"])
     ['cach', 'cach', 'cach']
@@ -62,6 +62,6 @@ def _build_analyzer(language: str) -> tantivy.TextAnalyzer:
 
 
 def _stem_word(analyzer: tantivy.TextAnalyzer, word: str) -> str:
-    """The stem of what is one word, and anything else as it is."""
+    """Return the stem of a single word, and anything else unchanged."""
     stems = analyzer.analyze(word) if is_utf8(word) else []
     return stems[0] if len(stems) == 1 and not _SPACE.search(word) else word

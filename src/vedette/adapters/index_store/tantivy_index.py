@@ -1,8 +1,8 @@
 """Tantivy index: writer and reader of the full-text index; one process writes, any number read.
 
-No text is stored here and none is parsed: text comes in words already (``vedette.text``), with spaces between; what
-is asked for comes as a tree of values (``index.retrieval``). An index is derived data. One that cannot be read, or was
-made with other fields, is made anew; the messages say how.
+No text is stored here and none is parsed: text comes in words already (``vedette.text``), with spaces between; a
+query comes as a tree of values (``index.retrieval``). An index is derived data. One that cannot be read, or was
+made with other fields, is rebuilt; the messages say how.
 
 What tantivy does that its user must know, and what is done about it here:
 
@@ -10,7 +10,7 @@ What tantivy does that its user must know, and what is done about it here:
   documents too. So the writer remembers the batch, checks what it can beforehand, rolls back and tries again in halves.
 - Deleting by the term of an unsigned field deletes nothing, and says nothing. So pages are deleted by query.
 - A limit of no or very many hits, and a phrase of one word, end in a panic that ``except Exception`` lets through. So
-  neither is ever asked for.
+  neither is ever requested.
 - Analyzers belong to an open index, not to its files. So they are registered each time one is opened.
 - A page that is replaced or removed counts in document frequencies until its segment is merged, which happens by
   itself. ``IndexReader.deleted_share`` says how much of that there is.
@@ -47,7 +47,7 @@ _FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
 
 
 def open_writer(folder: Path, heap_bytes: int = HEAP_BYTES) -> "IndexWriter":
-    """Write to the index in a folder; where there is none, one is begun. Only one writer at a time gets it."""
+    """Open the Tantivy index in a folder for writing, created if needed; only one writer at a time gets it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return IndexWriter(folder, _open_index(folder).writer(heap_bytes, num_threads=1))
@@ -56,7 +56,7 @@ def open_writer(folder: Path, heap_bytes: int = HEAP_BYTES) -> "IndexWriter":
 
 
 class IndexWriter:
-    """Puts pages in and takes them out. Readers see nothing of it before ``commit``, and then all at once.
+    """Writes pages to the Tantivy index and removes them; readers see it all at once after ``commit``.
 
     What was not committed is remembered, so that no page pays for another one's failure.
     """
@@ -68,17 +68,17 @@ class IndexWriter:
         self._stumbled = False
 
     def put(self, document: Mapping[str, object]) -> None:
-        """Add a page, in the place of the one that had its id. A field that does not exist is a bug: ``ValueError``."""
+        """Add a page to the Tantivy index, or replace the one with its id; an unknown field raises ``ValueError``."""
         if not document.keys() <= _FIELDS:
             raise ValueError(f"no such field: {', '.join(sorted(document.keys() - _FIELDS))}")
         self._submit(_check_id(document.get("id")), self._build_document(document))
 
     def remove(self, page_id: int) -> None:
-        """Take a page out; one that is not there is no error."""
+        """Remove a page from the Tantivy index; one that is not there is no error."""
         self._submit(_check_id(page_id), None)
 
     def commit(self) -> tuple[int, ...]:
-        """Let all since the last commit be durable and findable; the ids of pages that the index cannot take.
+        """Commit all changes to the Tantivy index; return the ids of pages that it cannot take.
 
         Of these it keeps the versions that it had. Where the disk is at fault it raises ``StoreError``; the batch is
         kept, and the next commit tries again.
@@ -88,14 +88,14 @@ class IndexWriter:
         return left_out
 
     def close(self) -> None:
-        """Give the index free for another writer, when running merges have ended. What is not committed is lost."""
+        """Release the Tantivy index for another writer, after running merges; uncommitted changes are lost."""
         try:
             self._writer.wait_merging_threads()
         except (ValueError, OSError) as error:
             raise _to_store_error(self._folder, error) from error
 
     def _build_document(self, document: Mapping[str, object]) -> tantivy.Document:
-        """Checked against the schema: what it refuses would only fail at the commit, and then everything."""
+        """Build a Tantivy document, checked against the schema: a bad one would fail the whole commit."""
         return tantivy.Document.from_dict(dict(document), SCHEMA)
 
     def _submit(self, page_id: int, made: tantivy.Document | None) -> None:
@@ -110,7 +110,7 @@ class IndexWriter:
             self._stumbled = True
 
     def _try_commit(self) -> bool:
-        """Commit what was handed on, and say whether it worked. A fault of the disk is raised."""
+        """Commit the Tantivy writer and return whether it worked; raise disk errors."""
         if self._stumbled:  # a commit now would report success and lose pages
             return False
         try:
@@ -122,7 +122,7 @@ class IndexWriter:
         return not self._stumbled
 
     def _commit_in_halves(self, ids: tuple[int, ...]) -> tuple[int, ...]:
-        """Commit these pages of the batch, and where that fails each half of them; the ids of those that failed alone.
+        """Commit these pages of the batch, or each half if that fails; return the ids that Tantivy refused.
 
         With one bad page among a thousand that is twenty commits.
         """
@@ -138,7 +138,7 @@ class IndexWriter:
         return self._commit_in_halves(ids[:half]) + self._commit_in_halves(ids[half:])
 
     def _roll_back(self) -> None:
-        """Back to the last commit. Only this heals a writer after a failure."""
+        """Roll back to the last Tantivy commit; only this heals a writer after a failure."""
         try:
             self._writer.rollback()
         except ValueError as error:
@@ -156,7 +156,7 @@ def _check_id(given: object) -> int:
 
 
 def open_reader(folder: Path) -> "IndexReader":
-    """Read the index in a folder, as of now."""
+    """Open the Tantivy index in a folder for reading, as of now."""
     try:
         if not (folder / _META).exists():
             raise StoreError(f"There is no index in {folder}. To make one: vedette reindex")
@@ -166,7 +166,7 @@ def open_reader(folder: Path) -> "IndexReader":
 
 
 class IndexReader:
-    """The index as it was at the last ``refresh``, whatever is written meanwhile; an ``index.retrieval.Searcher``."""
+    """Reader of the Tantivy index as of the last ``refresh``; an ``index.retrieval.Searcher``."""
 
     def __init__(self, folder: Path, index: tantivy.Index) -> None:
         self._folder = folder
@@ -175,7 +175,7 @@ class IndexReader:
         self._reload()
 
     def refresh(self) -> bool:
-        """Look at what was committed meanwhile, by whichever process; whether there was anything."""
+        """Load what any process has committed to the Tantivy index since; return whether there was anything."""
         try:
             is_new = _read_version(self._folder) != self._version
             if is_new:
@@ -185,7 +185,7 @@ class IndexReader:
         return is_new
 
     def find(self, node: Node, most: int, *, count: bool = False) -> Hits:
-        """The best pages by the index's own scores; equally good ones in no particular order."""
+        """Find the best pages by Tantivy's own scores; ties are in no particular order."""
         query = to_tantivy_query(node)
         limit = min(most, len(self))
         if limit <= 0 and not (count and len(self)):
@@ -195,7 +195,7 @@ class IndexReader:
         return self._to_hits(found.hits[: max(0, limit)], total)
 
     def newest(self, node: Node, most: int) -> Hits:
-        """The pages with the latest dates, the latest first; those without a date last. Scores are 0."""
+        """Find the pages with the latest dates in the Tantivy index, newest first, undated last; scores are 0."""
         query = to_tantivy_query(node)
         limit = min(most, len(self))
         if limit <= 0:
@@ -207,9 +207,9 @@ class IndexReader:
         return self._searcher.num_docs
 
     def list_terms(self, field: str, prefix: str, most: int, only: Node | None = None) -> list[tuple[str, int]]:
-        """Words or values of a field that begin so, those of most pages first, and of how many pages each is.
+        """List terms of a Tantivy field with a prefix, most frequent first, with their document frequencies.
 
-        With ``only``, of these pages alone: then every word is held against them, which takes its time.
+        With ``only``, among these pages alone: then every term is checked against them, which is slow.
         """
         check_field(field, WORD_FIELDS)
         if most <= 0 or not is_utf8(prefix):
@@ -218,12 +218,12 @@ class IndexReader:
         return self._searcher.terms_with_prefix(field, prefix, filter_query=filter_, limit=most)
 
     def df(self, field: str, word: str) -> int:
-        """How many pages have this word or value in this field, those included that were taken out but not merged."""
+        """Return the document frequency of a term in a Tantivy field, including deleted but unmerged pages."""
         check_field(field, WORD_FIELDS)
         return self._searcher.doc_freq(field, word) if is_utf8(word) else 0
 
     def deleted_share(self) -> float:
-        """How much of the index is pages that were taken out or replaced, and still count in ``df`` and in scores."""
+        """Return which share of the Tantivy index is deleted pages that still count in ``df`` and in scores."""
         try:
             segments = json.loads((self._folder / _META).read_bytes())["segments"]
         except (ValueError, OSError) as error:
@@ -257,18 +257,18 @@ def _open_index(folder: Path) -> tantivy.Index:
 
 
 def _read_version(folder: Path) -> tuple[int, int, int]:
-    """What changes whenever something is committed or merged: each time the file is replaced by another."""
+    """Return the version of the Tantivy index on disk, which changes with each commit or merge."""
     about: stat_result = (folder / _META).stat()
     return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 def _is_disk_error(error: Exception) -> bool:
-    """Whether the system refused something, as opposed to what is wrong with files or documents themselves."""
+    """Check whether a Tantivy error comes from the disk, as opposed to bad index files or documents."""
     return isinstance(error, OSError) or "os error" in str(error) or "Os {" in str(error)
 
 
 def _to_store_error(folder: Path, error: Exception) -> StoreError:
-    """What went wrong, and what to do, in one line. tantivy's errors differ only in what they say."""
+    """Convert a Tantivy error to a store error that says what to do; they differ only in their text."""
     said = " ".join(str(error).split())[:200]
     if "LockBusy" in said:
         return StoreBusy(f"Another process writes the index in {folder}. Wait for it, or end it.")

@@ -52,13 +52,13 @@ SCHEMA = _build_schema()
 
 
 def to_tantivy_query(node: Node) -> Query:
-    """What tantivy is asked. A tree too large or deep for it, or an unknown field, is a bug: ``ValueError``."""
+    """Translate a query tree to a Tantivy query; one too large or deep, or an unknown field, raises ``ValueError``."""
     _check_size(node)
     return _translate(node)
 
 
 def _check_size(node: Node) -> None:
-    """Refuse what would exhaust the stack or the machine; words of phrases and values of filters count as nodes."""
+    """Check that a query tree is not too large or deep for Tantivy; words and filter values count as nodes."""
     waiting, seen = [(node, 1)], 0
     while waiting:
         part, depth = waiting.pop()
@@ -70,7 +70,7 @@ def _check_size(node: Node) -> None:
 
 
 def _list_children(node: Node) -> tuple[tuple[Node, ...], int]:
-    """The parts of a node, and how many words or values it has itself."""
+    """Return the children of a query tree node, and how many words or values it has itself."""
     match node:
         case Or(parts) | DisMax(parts):
             return parts, 0
@@ -114,7 +114,10 @@ def _translate_leaf(node: Term | Phrase | TermSet | Range) -> Query:
 
 
 def _build_term_set(field: str, values: list[str]) -> Query:
-    """A set is looked up in the whole dictionary, which takes ten times as long as one value does."""
+    """Build a Tantivy query for a set of field values.
+
+    A set is looked up in the whole dictionary, which takes ten times as long as one value does.
+    """
     if len(values) == 1:
         return Query.term_query(SCHEMA, field, values[0])
     return Query.term_set_query(SCHEMA, field, values)
@@ -152,7 +155,10 @@ def _translate_or(parts: tuple[Node, ...], at_least: int) -> Query:
 
 
 def _translate_and(parts: tuple[Node, ...], wishes: tuple[Node, ...]) -> Query:
-    """Without a part that must be there, wishes alone would be a condition."""
+    """Translate an AND node with optional parts to Tantivy.
+
+    Without a required part, the optional ones alone would be a condition.
+    """
     musts = _build_clauses(Occur.Must, parts) or [(Occur.Must, _build_constant_score(Query.all_query()))]
     return Query.boolean_query(musts + _build_clauses(Occur.Should, wishes))
 
@@ -166,7 +172,7 @@ def _build_constant_score(query: Query) -> Query:
 
 
 def check_field(field: str, fields: tuple[str, ...]) -> None:
-    """A field that does not exist is a bug: ``ValueError``."""
+    """Check that a field exists in the Tantivy schema; raise ``ValueError`` if not."""
     if field not in fields:
         raise ValueError(f"no field for this: {field}; there are {', '.join(fields)}")
 
@@ -178,7 +184,7 @@ def _check_weight(weight: float) -> float:
 
 
 def is_utf8(word: str) -> bool:
-    """Half a surrogate pair, which JSON can carry, is in no page; tantivy would raise."""
+    """Check that a query word is valid UTF-8: Tantivy would raise for half a surrogate pair, which JSON can carry."""
     try:
         word.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""DNS resolver: the system's, in threads, so that a slow name server delays nothing but its own names."""
+"""DNS resolver: the system's resolver in threads, so that a slow name server delays nothing but its own names."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ _NO_SUCH_NAME = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What became of a name: its addresses in the resolver's order, or why there are none."""
+    """Result of a DNS lookup: the addresses in the resolver's order, or why there are none."""
 
     host: str
     addresses: tuple[str, ...]
@@ -23,7 +23,7 @@ class Lookup:
 
 
 def resolve_host(host: str) -> Lookup:
-    """The addresses of a host as it stands in a URL; may wait as long as the system's resolver does."""
+    """Resolve a host name from a URL to its addresses by DNS; blocks as long as the system's resolver does."""
     literal = host.strip("[]")
     try:
         return Lookup(host, (str(ip_address(literal)),))
@@ -42,7 +42,7 @@ def resolve_host(host: str) -> Lookup:
 
 
 class Resolver:
-    """Look-ups side by side; ``fd`` can be read when answers are waiting.
+    """Runs DNS lookups in parallel; ``fd`` is readable when answers are waiting.
 
     The threads are daemons: a name server that never answers must not keep the program from ending.
     """
@@ -58,7 +58,7 @@ class Resolver:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK)
 
     def submit(self, host: str) -> None:
-        """Begin a look-up; its answer comes from ``take_answers`` once."""
+        """Start a DNS lookup; ``take_answers`` returns its answer once."""
         self.pending += 1
         self._names.put(host)
         if self._started < min(self.pending, self._threads):
@@ -66,7 +66,7 @@ class Resolver:
             Thread(target=self._run_worker, name=f"resolver-{self._started}", daemon=True).start()
 
     def take_answers(self) -> list[Lookup]:
-        """Whatever was answered since the last call."""
+        """Return the DNS answers since the last call."""
         found: list[Lookup] = []
         while not self._answers.empty():
             found.append(self._answers.get())
@@ -74,12 +74,12 @@ class Resolver:
         return found
 
     def drain(self) -> None:
-        """Reset ``fd`` after it became readable."""
+        """Reset the DNS resolver's ``fd`` after it became readable."""
         with suppress(BlockingIOError):
             os.eventfd_read(self.fd)
 
     def close(self) -> None:
-        """Forget what is under way."""
+        """Abandon the DNS lookups under way."""
         with self._lock:
             if self._closed:
                 return

@@ -43,10 +43,10 @@ _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]{0,65536}")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on one request; times are wall time, sizes count both the bytes sent and the bytes unpacked.
+    """Limits on one HTTP request; times are wall time, sizes apply to bytes both before and after decompression.
 
-    An answer that comes in at fewer than ``slow_bytes_per_s`` for ``slow_s`` on end is given up; what is sent before
-    the body counts as nothing, so a head has about ``slow_s`` to be there.
+    A response that arrives at less than ``slow_bytes_per_s`` for ``slow_s`` on end is given up; bytes before the body
+    do not count, so a head must arrive within about ``slow_s``.
     """
 
     connect_timeout_s: float = 10.0
@@ -60,10 +60,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How servers are reached and whom to believe: a proxy (``http://`` or ``socks5h://``), and further roots (PEM).
+    """How HTTP servers are reached: a proxy (``http://`` or ``socks5h://``), and further CA roots (PEM).
 
     Without a proxy each connection goes to the pinned address, which is compared again when the socket opens. With
-    one, connections go to the proxy, which is told the name and resolves it by itself: names that lead to a private
+    one, connections go to the proxy, which gets the name and resolves it by itself: names that lead to a private
     address here are refused before, as usual, but where the proxy finds another address, its own rules are the only
     ones that hold. The address of an answer is then the proxy's.
     """
@@ -73,9 +73,9 @@ class ConnectionSettings:
 
 
 class CaBundle:
-    """The certificates that vouch for servers, as one file: the system's, and those that the operator adds.
+    """The CA certificates for HTTPS, as one file: the system's, and those that the operator adds.
 
-    Together they stand in memory, under a name that libcurl can open: it reads a file once a day and keeps what it
+    Together they are kept in memory, under a name that libcurl can open: it reads a file once a day and keeps what it
     read, whereas a bundle handed over as bytes would be read again for every connection.
     """
 
@@ -90,14 +90,14 @@ class CaBundle:
             self.path = f"/proc/self/fd/{self._descriptor}"
 
     def close(self) -> None:
-        """Let go of the file in memory."""
+        """Close the CA bundle's file in memory."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 def create_handle(limits: Limits, way: ConnectionSettings, roots: CaBundle) -> pycurl.Curl:
-    """A handle with everything that holds for all requests of a client."""
+    """Create a libcurl handle with the settings that all requests of an HTTP client share."""
     curl = pycurl.Curl()
     curl.setopt(pycurl.NOSIGNAL, 1)
     curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
@@ -116,7 +116,7 @@ def create_handle(limits: Limits, way: ConnectionSettings, roots: CaBundle) -> p
 
 
 def set_request(curl: pycurl.Curl, ask: FetchRequest) -> None:
-    """Say what is asked for; ``find_request_error`` has nothing against it."""
+    """Set a libcurl handle's request, which ``find_request_error`` has accepted."""
     curl.setopt(pycurl.URL, ask.url)
     # Setting an empty list would leave the headers of the request before, secrets and all, to go with this one.
     curl.unsetopt(pycurl.HTTPHEADER)
@@ -124,14 +124,14 @@ def set_request(curl: pycurl.Curl, ask: FetchRequest) -> None:
 
 
 def pin_address(curl: pycurl.Curl, route: Endpoint, open_socket: Callable[..., object]) -> None:
-    """Let the connection go to one address only, and have that checked when it opens."""
+    """Pin a libcurl connection to one address, checked again when the socket opens."""
     literal = f"[{route.address}]" if ":" in route.address else route.address
     curl.setopt(pycurl.CONNECT_TO, [f"::{literal}:{route.port}"])
     curl.setopt(pycurl.OPENSOCKETFUNCTION, open_socket)
 
 
 def find_request_error(ask: FetchRequest) -> str:
-    """Why a request cannot be written down as one request, or nothing.
+    """Return why a fetch request cannot be written as one HTTP request; empty if it can.
 
     >>> find_request_error(FetchRequest("http://example.org/a b", "page"))
     'the URL holds what no request line can'
@@ -150,7 +150,7 @@ def _format_header(name: str, value: str) -> bytes:
 
 
 def _find_system_ca_file() -> str | None:
-    """The system's trusted roots; the wheel of the client was built for another system's path."""
+    """Find the system's CA file; the libcurl wheel was built for another system's path."""
     paths = ssl.get_default_verify_paths()
     candidates = (os.environ.get("SSL_CERT_FILE"), paths.cafile, "/etc/ssl/certs/ca-certificates.crt")
     return next((path for path in candidates if path and Path(path).exists()), None)
@@ -191,7 +191,7 @@ _FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
 
 
 class _Socket:
-    """A socket of which libcurl takes a copy; ours is closed as soon as it has."""
+    """A socket that libcurl takes a copy of; ours is closed as soon as it has."""
 
     def __init__(self, family: int, kind: int, protocol: int) -> None:
         self._socket = socket.socket(family, kind, protocol)
@@ -205,7 +205,7 @@ class _Socket:
 
 @dataclass(slots=True)
 class Transfer:
-    """An ask, where it goes, and what has come so far."""
+    """An HTTP request in flight: its route, and what has been received so far."""
 
     ask: FetchRequest
     route: Endpoint
@@ -218,7 +218,7 @@ class Transfer:
     stopped: tuple[Failure, str] | None = None
 
     def open_socket(self, _purpose: int, where: tuple[int, int, int, tuple[str, int]]) -> _Socket | int:
-        """A socket to the pinned address; libcurl gets none to any other."""
+        """Open a socket to the pinned address for libcurl; refuse any other address."""
         family, kind, protocol, (address, port, *_) = where
         if port != self.route.port or not _is_same_address(address, self.route.address):
             self.stopped = (Failure.ADDRESS, f"{address} port {port} is not the address that was checked")
@@ -226,7 +226,7 @@ class Transfer:
         return _Socket(family, kind, protocol)
 
     def on_header_line(self, line: bytes) -> int:
-        """Interim answers and trailers come this way too, and count alike."""
+        """Collect a response header line from libcurl, including those of interim responses and trailers."""
         self.head_bytes += len(line)
         if self.head_bytes > self.limits.head_bytes or len(self.head) >= self.limits.head_lines:
             self.stopped = (Failure.TOO_LARGE, "the head of the answer is too long")
@@ -235,14 +235,14 @@ class Transfer:
         return len(line)
 
     def on_robots_body(self, data: bytes) -> int:
-        """Of a robots.txt only the beginning counts (RFC 9309, 2.5); the rest is not waited for."""
+        """Collect the body of a robots.txt up to the size that counts (RFC 9309, 2.5), then stop the transfer."""
         room = ROBOTS_BYTES - len(self.body)
         self.body.extend(data[:room])
         self.cut = len(data) > room
         return 0 if self.cut else len(data)
 
     def build_outcome(self, curl: pycurl.Curl, code: int | None, text: str, ended_s: float) -> FetchOutcome:
-        """What the request came to; ``code`` and ``text`` are libcurl's, where it gave up."""
+        """Build the outcome of an HTTP request; ``code`` and ``text`` are libcurl's, if it gave up."""
         if self.stopped is not None:
             return self.build_failure(*self.stopped, ended_s)
         if code is not None and not self.cut:
@@ -262,7 +262,7 @@ class Transfer:
         )
 
     def build_failure(self, failure: Failure, detail: str, ended_s: float) -> NoResponse:
-        """No answer; the detail may hold words of the server's, but no secret that it was sent."""
+        """Build the outcome of an HTTP request without a response; the detail holds no secrets that were sent."""
         ask = self.ask
         return NoResponse(ask.url, ask.purpose, failure, redact(detail, ask.secret_headers), self.started_s, ended_s)
 
@@ -271,7 +271,7 @@ class Transfer:
 
 
 def _is_same_address(opened: str, pinned: str) -> bool:
-    """Whether two spellings are one address; what is no address is the same as nothing."""
+    """Check whether two spellings are the same IP address; what is no address equals nothing."""
     try:
         return opened == pinned or ip_address(opened) == ip_address(pinned)
     except ValueError:
@@ -279,7 +279,7 @@ def _is_same_address(opened: str, pinned: str) -> bool:
 
 
 def _format_request_head(ask: FetchRequest) -> bytes:
-    """The request as it was sent, but for what libcurl adds on its own and for what is secret."""
+    """Format the HTTP request head as it was sent, except for what libcurl adds and for secrets."""
     parts = urlsplit(ask.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     lines = [f"GET {target} HTTP/1.1", f"Host: {parts.netloc}", *(f"{name}: {value}" for name, value in ask.headers)]
@@ -287,7 +287,7 @@ def _format_request_head(ask: FetchRequest) -> bytes:
 
 
 def _parse_head(lines: list[bytes]) -> Headers:
-    """The headers of the final answer: neither those of 1xx answers before it nor the trailers after its body."""
+    """Parse the headers of the final HTTP response, without those of 1xx responses and trailers."""
     final = next((row for row, line in enumerate(lines) if _FINAL_STATUS.match(line)), len(lines))
     pairs = (line.decode("latin-1").partition(":") for line in takewhile(bytes.strip, lines[final + 1 :]))
     return tuple((name.strip().lower(), value.strip()) for name, colon, value in pairs if colon)
@@ -297,7 +297,7 @@ DIRECT = ConnectionSettings()
 
 
 class HttpClient:
-    """Submit asks, wait, and collect outcomes. Every ask has exactly one outcome."""
+    """HTTP client: submit requests, wait, and collect outcomes; every request has exactly one outcome."""
 
     def __init__(self, clock: Clock, limits: Limits, way: ConnectionSettings = DIRECT) -> None:
         self._clock = clock
@@ -316,16 +316,16 @@ class HttpClient:
 
     @property
     def in_flight(self) -> int:
-        """How many asks have no outcome yet."""
+        """Number of HTTP requests without an outcome."""
         return len(self._transfers) + len(self._refused)
 
     def watch_fd(self, fd: int, on_ready: Callable[[], object]) -> None:
-        """Wake up when this descriptor can be read, too."""
+        """Wake up the HTTP client's ``wait`` also when this descriptor is readable."""
         self._watched[fd] = on_ready
         self._poll.register(fd, select.EPOLLIN)
 
     def submit(self, ask: FetchRequest, route: Endpoint) -> None:
-        """Send a request to a pinned address; one that cannot be written down comes back from the next ``wait``."""
+        """Send an HTTP request to a pinned address; the next ``wait`` returns one that cannot be written."""
         transfer = Transfer(ask, route, self._limits, self._clock.now())
         if why := find_request_error(ask):
             self._refused.append(transfer.build_failure(Failure.PROTOCOL, why, transfer.started_s))
@@ -339,7 +339,7 @@ class HttpClient:
         self._multi.add_handle(curl)
 
     def wait(self, timeout_s: float) -> list[FetchOutcome]:
-        """Let things happen for at most this long (wall time); whatever came to an end meanwhile."""
+        """Run HTTP transfers for at most this long (wall time) and return the outcomes of those that ended."""
         if self._refused:
             timeout_s = 0.0
         until_timer_s = timeout_s if self._timer_s is None else max(self._timer_s - time.monotonic(), 0.0)
@@ -354,7 +354,7 @@ class HttpClient:
         return self._collect()
 
     def close(self) -> None:
-        """Abandon what is on its way; the sockets are closed."""
+        """Abandon the HTTP requests in flight and close the sockets."""
         for curl in [*self._transfers, *self._idle]:
             if curl in self._transfers:
                 self._multi.remove_handle(curl)

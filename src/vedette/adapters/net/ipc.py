@@ -26,11 +26,11 @@ _UNREADABLE = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, Lo
 
 
 class ChannelClosed(Exception):
-    """The other side is no longer there."""
+    """The process at the other end of an IPC channel has closed it."""
 
 
 class Channel:
-    """One end of a connection; ``fd`` can be watched for reading."""
+    """One end of an IPC connection between local processes; ``fd`` can be watched for reading."""
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)
@@ -40,18 +40,18 @@ class Channel:
 
     @property
     def fd(self) -> int:
-        """The descriptor to watch."""
+        """File descriptor of the IPC channel, to watch for reading."""
         return self._sock.fileno()
 
     def send(self, message: object) -> None:
-        """Send as much as the socket takes now; the rest goes with ``flush``."""
+        """Send an IPC message as far as the socket takes it now; ``flush`` sends the rest."""
         data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         self._outbox += _LENGTH.pack(len(data))
         self._outbox += data
         self.flush()
 
     def flush(self) -> None:
-        """Send what waits, as far as the socket takes it."""
+        """Send the waiting IPC messages, as far as the socket takes them."""
         while self._outbox:
             try:
                 sent = self._sock.send(memoryview(self._outbox)[:_READ_BYTES])
@@ -62,7 +62,7 @@ class Channel:
             del self._outbox[:sent]
 
     def receive(self) -> list[object]:
-        """Return every whole message; raise ``ChannelClosed`` once the other side has closed and all was returned.
+        """Return every whole IPC message; raise ``ChannelClosed`` once the other side closed and all are returned.
 
         A message that cannot be read closes the channel, too.
         """
@@ -73,11 +73,11 @@ class Channel:
         return messages
 
     def close(self) -> None:
-        """Let go."""
+        """Close the IPC channel."""
         self._sock.close()
 
     def _receive_bytes(self) -> bool:
-        """Take what is here; whether nothing more will come."""
+        """Receive the available bytes of the IPC channel; return whether no more will come."""
         for _ in range(_MAX_READS):
             try:
                 data = self._sock.recv(_READ_BYTES)
@@ -107,9 +107,9 @@ class Channel:
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening socket at a path that only this user can reach; a stale one of a dead process is replaced.
+    """Create a listening local socket for IPC that only this user can reach; replace one of a dead process.
 
-    It takes its name when it listens already: a process that sees the name can connect.
+    It is named after it listens: a process that sees the name can connect.
     """
     unready = path.with_name("~" + path.name[1:])
     with suppress(FileNotFoundError):
@@ -130,7 +130,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def connect(path: Path) -> socket.socket:
-    """A connection to a listening process; ``OSError`` if there is none."""
+    """Connect to a process that listens on a local socket for IPC; raise ``OSError`` if there is none."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.connect(_shortest_path(path))
@@ -141,14 +141,18 @@ def connect(path: Path) -> socket.socket:
 
 
 def is_same_user(sock: socket.socket) -> bool:
-    """Whether the process at the other end runs as the same user."""
+    """Check whether the process at the other end of a local socket runs as the same user."""
     raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, user, _ = _CREDENTIALS.unpack(raw)
     return bool(user == os.getuid())
 
 
 def _shortest_path(path: Path) -> str:
-    """Socket paths are limited to some hundred bytes; from the working folder they may be shorter, if it still is."""
+    """Return the shorter of a local socket's absolute and relative path.
+
+    Socket paths are limited to about a hundred bytes; from the working folder they may be shorter, if it still
+    exists.
+    """
     spellings = [str(path)]
     with suppress(FileNotFoundError):
         spellings.append(os.path.relpath(path))

@@ -28,19 +28,19 @@ LIMITS = Limits(connect_timeout_s=5.0, timeout_s=15.0, body_bytes=64 << 10, head
 
 
 class PostResult(NamedTuple):
-    """What a POST came to: the status of the answer, 0 where there was none, and then why."""
+    """Result of a webhook POST: the status of the response, or 0 and why there was none."""
 
     status: int
     error: str = ""
 
     @property
     def is_good(self) -> bool:
-        """Whether the receiver took it."""
+        """Check whether the receiver accepted the webhook message."""
         return 200 <= self.status < 300
 
 
 class WebhookClient:
-    """Send messages, from several threads if need be; ``may_ask`` says which addresses may be asked at all."""
+    """Sends webhook messages, from several threads if needed; ``may_ask`` says which addresses are allowed."""
 
     def __init__(
         self, may_ask: Callable[[str], bool], way: ConnectionSettings = DIRECT, limits: Limits = LIMITS
@@ -50,12 +50,12 @@ class WebhookClient:
         self._roots = CaBundle(way.ca_file)
 
     def check_url(self, url: str) -> str:
-        """Why nothing may be sent there, as far as names say today; empty where it may."""
+        """Return why no webhook message may be sent to a URL, as its name resolves today; empty if it may."""
         route = self._resolve_route(url)
         return route if isinstance(route, str) else ""
 
     def post(self, url: str, headers: Headers, body: bytes) -> PostResult:
-        """Send a body; it takes as long as the limits let it."""
+        """Send the body of a webhook message by POST; it takes as long as the limits allow."""
         ask = FetchRequest(url, "page", headers)
         route = self._resolve_route(url)
         if isinstance(route, str) or find_request_error(ask):
@@ -71,7 +71,7 @@ class WebhookClient:
             curl.close()
 
     def close(self) -> None:
-        """Let go."""
+        """Close the webhook client."""
         self._roots.close()
 
     def _send(self, curl: pycurl.Curl, transfer: Transfer, body: bytes) -> PostResult:
@@ -92,7 +92,7 @@ class WebhookClient:
         return PostResult(status, "" if 200 <= status < 300 else f"it answered with status {status}")
 
     def _resolve_route(self, url: str) -> Endpoint | str:
-        """Where the message goes, or why it does not."""
+        """Resolve the address that a webhook message goes to, or return why it may not go there."""
         origin = origin_of(url)
         found = resolve_host(origin.host)
         if not found.addresses:

@@ -86,7 +86,7 @@ _SAVE_CREDIT = (
 
 
 class Subscription(NamedTuple):
-    """A feed that a hub pushes, or is to push."""
+    """A WebSub subscription to a feed that a hub pushes, or is to push."""
 
     topic: str
     hub: str
@@ -103,7 +103,7 @@ class Subscription(NamedTuple):
 
 
 class SignalRow(NamedTuple):
-    """A URL that a source says is new or has changed, and when it is fetched for that."""
+    """A stored push signal: a URL that a source says is new or has changed, and when it is fetched for that."""
 
     url_id: int
     source: str
@@ -113,7 +113,7 @@ class SignalRow(NamedTuple):
 
 
 class FetchedSignal(NamedTuple):
-    """A signalled page that was fetched since; ``changed_s`` is when a fetch last found it changed."""
+    """A page with a push signal that was fetched since; ``changed_s`` is when a fetch last found it changed."""
 
     url_id: int
     source: str
@@ -125,7 +125,7 @@ class FetchedSignal(NamedTuple):
 
 
 class CreditRow(NamedTuple):
-    """A source of signals, what is believed of it, and how much it said."""
+    """A stored source of push signals, the trust in it, and how many signals it gave."""
 
     source: str
     credit: SignalTrust
@@ -134,7 +134,7 @@ class CreditRow(NamedTuple):
 
 
 class IgnoredSignals(NamedTuple):
-    """What was not believed of a source, and how often."""
+    """Push signals of a source that were ignored: why, and how often."""
 
     source: str
     why: str
@@ -143,7 +143,7 @@ class IgnoredSignals(NamedTuple):
 
 
 class PingKeyRow(NamedTuple):
-    """A key that somebody showed for a host: whether its file says the same."""
+    """An IndexNow ping key shown for a host, and whether its key file has been verified."""
 
     url: str
     key: str
@@ -153,7 +153,7 @@ class PingKeyRow(NamedTuple):
 
 
 class FeedRow(NamedTuple):
-    """A feed at hand, and where its latest version is archived."""
+    """A stored feed, and where its latest version is archived."""
 
     id: int
     url: str
@@ -163,45 +163,45 @@ class FeedRow(NamedTuple):
 
 
 def create_push_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables that are missing."""
+    """Create the tables of the push store that are missing."""
     execute_schemas(connection, _SCHEMA)
 
 
 class PushStore:
-    """Subscriptions, signals, trust and ping keys, over the connection of a state."""
+    """Push store: WebSub subscriptions, signals, trust in sources and ping keys, over ``state.db``."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
     def has_tables(self) -> bool:
-        """Whether the state has these tables; one of an older version has none before a coordinator opens it."""
+        """Check whether ``state.db`` has the push tables; an older one has none before a coordinator opens it."""
         sql = "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'push@_%' ESCAPE '@' AND type = 'table'"
         return bool(self._db.execute(sql).fetchone()[0])
 
     # subscriptions
 
     def list_subscriptions(self, most: int) -> list[Subscription]:
-        """List the first subscriptions, by topic."""
+        """List the first WebSub subscriptions, by topic."""
         return self._query_subscriptions("ORDER BY topic LIMIT ?", most)
 
     def count_subscriptions(self) -> int:
-        """Count the subscriptions."""
+        """Count the WebSub subscriptions."""
         return int(self._db.execute("SELECT count(*) FROM push_subscription").fetchone()[0])
 
     def find_by_token(self, token: str) -> Subscription | None:
-        """Find a subscription by the token of its callback."""
+        """Find a WebSub subscription by the token of its callback."""
         return next(iter(self._query_subscriptions("WHERE token = ?", token)), None)
 
     def find_by_topic(self, topic: str) -> Subscription | None:
-        """Find the subscription to a topic."""
+        """Find the WebSub subscription to a topic."""
         return next(iter(self._query_subscriptions("WHERE topic = ?", topic)), None)
 
     def list_due_subscriptions(self, wall_s: float, most: int) -> list[Subscription]:
-        """List the subscriptions whose hub is to be asked by now, the most overdue first."""
+        """List the WebSub subscriptions whose hub is due to be asked, most overdue first."""
         return self._query_subscriptions("WHERE next_wall_s <= ? ORDER BY next_wall_s LIMIT ?", wall_s, most)
 
     def save_subscription(self, row: Subscription) -> None:
-        """Add or change a subscription."""
+        """Save a WebSub subscription, new or changed."""
         self._db.execute(f"INSERT OR REPLACE INTO push_subscription VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks only
 
     def _query_subscriptions(self, where: str, *values: object) -> list[Subscription]:
@@ -209,7 +209,7 @@ class PushStore:
         return [Subscription(*row)._replace(asked=bool(row[6])) for row in rows]
 
     def list_feeds(self, id_: int, most: int) -> list[FeedRow]:
-        """List the next stored feeds after an id."""
+        """List the next stored feeds after an id, which may name a WebSub hub."""
         rows = self._db.execute(_FEEDS, (id_, most))
         return [
             FeedRow(id_, url, digest, kind, ArchiveLocation(*place) if place[0] is not None else None)
@@ -219,88 +219,88 @@ class PushStore:
     # signals
 
     def save_signals(self, rows: Sequence[SignalRow]) -> None:
-        """Save signals; the last one of a URL counts."""
+        """Save push signals; the last one of a URL counts."""
         self._db.executemany("INSERT OR REPLACE INTO push_signal VALUES (?, ?, ?, ?, ?)", rows)
 
     def find_signalled(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these URLs whose signal is not judged yet."""
+        """Return those of these URLs whose push signal is not judged yet."""
         sql = "SELECT url_id FROM push_signal WHERE url_id IN (SELECT value FROM json_each(?))"
         return [id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def count_signals(self, source: str) -> int:
-        """Count the signals of a source that are not judged yet."""
+        """Count the push signals of a source that are not judged yet."""
         return int(self._db.execute("SELECT count(*) FROM push_signal WHERE source = ?", (source,)).fetchone()[0])
 
     def list_due_signals(self, now_s: float, most: int) -> list[tuple[int, str]]:
-        """List id and URL of due signals, the most overdue first."""
+        """List id and URL of due push signals, most overdue first."""
         sql = "SELECT url_id, url FROM push_signal JOIN url ON id = url_id WHERE wake_s <= ? ORDER BY wake_s LIMIT ?"
         return self._db.execute(sql, (now_s, most)).fetchall()
 
     def mark_woken(self, ids: Sequence[int]) -> None:
-        """Take signals off the schedule; they are still to be judged."""
+        """Take push signals off the schedule; they are still to be judged."""
         self.postpone_signals(inf, ids)
 
     def postpone_signals(self, wake_s: float, ids: Sequence[int]) -> None:
-        """Set when signals are due, since their host has no room before."""
+        """Postpone push signals, since their host has no room before."""
         self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     def list_judgeable(self, most: int) -> list[FetchedSignal]:
-        """List signalled pages that were fetched since."""
+        """List pages with a push signal that were fetched since, so that it can be judged."""
         return [FetchedSignal(*row)._replace(is_new=bool(row[-1])) for row in self._db.execute(_JUDGEABLE, (most,))]
 
     def delete_signals(self, ids: Sequence[int]) -> None:
-        """Delete signals that were judged."""
+        """Delete push signals that were judged."""
         self._db.executemany("DELETE FROM push_signal WHERE url_id = ?", [(id_,) for id_ in ids])
 
     def delete_signals_before(self, at_s: float) -> None:
-        """Delete signals from before a time."""
+        """Delete push signals from before a time."""
         self._db.execute("DELETE FROM push_signal WHERE at_s < ?", (at_s,))
 
     # credit
 
     def get_credit(self, source: str) -> SignalTrust:
-        """Return the trust in a source."""
+        """Return the trust in a source of push signals."""
         row = self._db.execute("SELECT came_true, did_not FROM push_credit WHERE source = ?", (source,)).fetchone()
         return SignalTrust(*row) if row else NEW_SOURCE
 
     def save_credit(self, source: str, credit: SignalTrust, signals: int, heard_s: float) -> None:
-        """Save the trust in a source, and how many more signals it gave."""
+        """Save the trust in a source of push signals, and how many more it gave."""
         self._db.execute(_SAVE_CREDIT, (source, *credit, signals, heard_s))
 
     def list_credits(self, most: int) -> list[CreditRow]:
-        """List sources, the latest heard first."""
+        """List the sources of push signals, latest heard first."""
         sql = "SELECT source, came_true, did_not, signals, heard_s FROM push_credit ORDER BY heard_s DESC LIMIT ?"
         return [CreditRow(row[0], SignalTrust(*row[1:3]), *row[3:]) for row in self._db.execute(sql, (most,))]
 
     def count_ignored(self, source: str, why: str, times: int, at_s: float) -> None:
-        """Count signals of a source that were ignored."""
+        """Count push signals of a source that were ignored."""
         self._db.execute(_IGNORE, (source, why, times, at_s))
 
     def list_ignored(self, most: int) -> list[IgnoredSignals]:
-        """List ignored signals, the latest first."""
+        """List ignored push signals, newest first."""
         sql = "SELECT source, why, times, last_s FROM push_ignored ORDER BY last_s DESC LIMIT ?"
         return [IgnoredSignals(*row) for row in self._db.execute(sql, (most,))]
 
     # keys
 
     def get_key(self, url: str, key: str) -> PingKeyRow | None:
-        """Return a ping key."""
+        """Return an IndexNow ping key."""
         row = self._db.execute("SELECT * FROM push_key WHERE url = ? AND key = ?", (url, key)).fetchone()
         return PingKeyRow(*row) if row else None
 
     def list_keys(self, host: str) -> list[PingKeyRow]:
-        """List the ping keys of a host."""
+        """List the IndexNow ping keys of a host."""
         return [PingKeyRow(*row) for row in self._db.execute("SELECT * FROM push_key WHERE host = ?", (host,))]
 
     def list_pending_keys(self, most: int) -> list[PingKeyRow]:
-        """List the ping keys that are not verified yet."""
+        """List the IndexNow ping keys that are not verified yet."""
         rows = self._db.execute("SELECT * FROM push_key WHERE standing = 'asked' LIMIT ?", (most,))
         return [PingKeyRow(*row) for row in rows]
 
     def save_key(self, row: PingKeyRow) -> None:
-        """Add or change a ping key."""
+        """Save an IndexNow ping key, new or changed."""
         self._db.execute("INSERT OR REPLACE INTO push_key VALUES (?, ?, ?, ?, ?)", row)
 
     def delete_key(self, url: str, key: str) -> None:
-        """Delete a ping key."""
+        """Delete an IndexNow ping key."""
         self._db.execute("DELETE FROM push_key WHERE url = ? AND key = ?", (url, key))

@@ -1,4 +1,4 @@
-"""URL hash table: which URLs are known, and under which id; 64 bits a slot.
+"""URL hash table: which URLs are known, and under which id, at 64 bits a slot.
 
 A coordinator gets millions of links and knows four of five already, so the answer must come from memory, in batches, at
 few bytes. Ids are given in the order of arrival, from 1 on; they are the row numbers of the state.
@@ -9,13 +9,13 @@ bucket from there on that had room, and buckets fill from the left. Nothing is e
 
 - a search ends at the first bucket with room, and compares 16 slots at once;
 - homes grow with hashes, so the table is sorted by hash but for its clusters. It grows by one pass of sorting and
-  streaming, so cheaply that it can always be three quarters full; a table that doubles would stand half empty.
+  streaming, so cheaply that it can always be three quarters full; a table that doubles would be half empty.
 
 A slot holds the id in its lower bits and a *tag* above: the lower bits of the hash, as many as fit. Its place gives the
 rest: a tag recurs only every 62 buckets or more, and no URL lives further than that (``reach``) from its home. So two
 URLs are taken for one only if all 53 bits agree: with ten million known URLs, once in a billion new ones.
 
-The secret keeps a web site from choosing URLs that crowd one bucket, or that pass for a URL of somebody else.
+The secret keeps a web site from choosing URLs that crowd one bucket, or that pass for a URL of another site.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 @dataclass(frozen=True, slots=True)
 class AddResult:
-    """The id of every URL of a batch, and which of them were unknown: the first of equals counts as new."""
+    """The id of every URL added to the hash table, and which were unknown; the first of equals counts as new."""
 
     ids: Ids
     new: Bools
@@ -60,7 +60,7 @@ class AddResult:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How hashes are spread over a number of buckets, and how they are read back from tag and place."""
+    """How URL hashes are spread over a number of buckets, and how they are read back from tag and position."""
 
     buckets: int
 
@@ -74,13 +74,13 @@ class _Shape:
 
     @property
     def reach(self) -> int:
-        """How many buckets behind its home a URL may live so that its tag still says which URL it is."""
+        """How many buckets behind its home a URL may be stored so that its tag still identifies it."""
         tags = 1 << self.tag_bits >> (HASH_BITS - HOME_BITS)
         return min(MAX_REACH, ((tags - 1) * self.buckets >> HOME_BITS) - 1)
 
     @property
     def rows(self) -> int:
-        """Buckets in memory: behind the last home there is room for what overflows it."""
+        """Number of URL hash table buckets in memory, including room for what overflows the last home."""
         return self.buckets + self.reach + 1
 
     def homes(self, hashes: UInt64s) -> Positions:
@@ -96,14 +96,14 @@ class _Shape:
         return (slots & ((1 << self.id_bits) - 1)).astype(np.uint32)
 
     def hashes(self, slots: UInt64s, rows: UInt64s) -> UInt64s:
-        """The hashes of taken slots: of all that have the tag, the largest whose home is not behind its place."""
+        """Return the URL hashes of taken slots: the largest with that tag whose home is not behind its place."""
         beyond = (((rows + 1) << HOME_BITS) + (self.buckets - 1)) // self.buckets
         largest = (beyond << (HASH_BITS - HOME_BITS)) - 1
         return largest - ((largest - (slots >> self.id_bits)) & ((1 << self.tag_bits) - 1))
 
 
 class UrlTable:
-    """All known URLs by fingerprint, and how often each was named.
+    """Hash table of all known URLs by fingerprint, and how often each was mentioned.
 
     >>> table = UrlTable(secret=1)
     >>> added = table.add(np.array([7, 8, 7], np.uint64))
@@ -127,20 +127,20 @@ class UrlTable:
 
     @property
     def nbytes(self) -> int:
-        """What all known URLs together cost here."""
+        """Memory of the URL hash table in bytes."""
         return self._slots.nbytes + self._named.nbytes
 
     def fingerprints(self, urls: Sequence[str]) -> UInt64s:
-        """The 64-bit names of URLs in this table; another secret gives others."""
+        """Return the 64-bit fingerprints of URLs in this hash table; they depend on its secret."""
         seed, digest = int(self._key), xxhash.xxh64_intdigest
         return np.fromiter([digest(url.encode(), seed) for url in urls], np.uint64, len(urls))
 
     def find(self, fingerprints: UInt64s) -> Ids:
-        """The id of each, 0 where unknown."""
+        """Return the id of each URL fingerprint, 0 if unknown."""
         return _find_in_batches(self._find, self._hash(fingerprints))
 
     def add(self, fingerprints: UInt64s) -> AddResult:
-        """Make all of them known, and count that they were named."""
+        """Add URL fingerprints to the hash table and count their mentions."""
         hashes = self._hash(fingerprints)
         ids = _find_in_batches(self._find, hashes)
         new = np.zeros(len(ids), np.bool_)
@@ -156,42 +156,45 @@ class UrlTable:
         return AddResult(ids, new)
 
     def count_mentions(self, fingerprints: UInt64s) -> Ids:
-        """Count that they were named, as far as they are known; the id of each, 0 where unknown."""
+        """Count mentions of known URL fingerprints; return the id of each, 0 if unknown."""
         ids = self.find(fingerprints)
         self._add_mentions(ids[ids != 0])
         return ids
 
     def mention_counts(self, ids: Ids) -> Counts8:
-        """How often each URL was given to ``add``, up to 255 times."""
+        """Return how often each URL was given to ``add``, up to 255 times."""
         return self._named[ids]
 
     def restore_counts(self, named: Counts8) -> None:
-        """Counts that an earlier table had for the first ids."""
+        """Restore the mention counts that an earlier URL hash table had for the first ids."""
         known = min(len(named), self._size + 1)
         self._named[:known] = named[:known]
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All that must be kept of this table, besides its secret; not to be held on to, as the table goes on."""
+        """Return the URL hash table as arrays to save, except its secret; they change as the table is used."""
         buckets = np.array(self._shape.buckets, np.int64)
         return {"buckets": buckets, "slots": self._slots, "named": self._named[: self._size + 1]}
 
     @classmethod
     def from_arrays(cls, secret: int, arrays: dict[str, npt.NDArray[Any]]) -> "UrlTable":
-        """The table that ``to_arrays`` were taken from; they are its own from now on."""
+        """Build a URL hash table from what ``to_arrays`` returned; it takes the arrays over."""
         table = cls(secret)
         table._shape = _Shape(int(arrays["buckets"]))
         table._slots, table._named, table._size = arrays["slots"], arrays["named"].copy(), len(arrays["named"]) - 1
         return table
 
     def _hash(self, fingerprints: UInt64s) -> UInt64s:
-        """Multiplying carries lower bits up, folding brings upper ones down: no pattern survives both."""
+        """Hash URL fingerprints with the secret.
+
+        Multiplying carries lower bits up, folding brings upper ones down: no pattern survives both.
+        """
         stirred = fingerprints ^ self._key
         stirred = (stirred ^ (stirred >> np.uint64(32))) * GOLDEN
         stirred = (stirred ^ (stirred >> np.uint64(29))) * self._factor
         return (stirred ^ (stirred >> np.uint64(32))) >> np.uint64(64 - HASH_BITS)
 
     def _find(self, hashes: UInt64s) -> Ids:
-        """Bucket by bucket from home on, for all at once; who is found or meets room drops out."""
+        """Find URL hashes bucket by bucket from home on, all at once; those found or meeting room drop out."""
         shape = self._shape
         ids = np.zeros(len(hashes), np.uint32)
         rest, at, tags = np.arange(len(hashes)), shape.homes(hashes), shape.tags(hashes)
@@ -209,7 +212,7 @@ class UrlTable:
         return ids
 
     def _insert(self, hashes: UInt64s, ids: Ids) -> None:
-        """Give room to distinct hashes that the table does not have."""
+        """Insert distinct URL hashes that the table does not have, growing it if needed."""
         size = self._size + len(ids)
         grow_array(self, "_named", size + 1)
         if size > LOAD_BEFORE_GROWTH * BUCKET_SLOTS * self._shape.buckets:
@@ -220,7 +223,7 @@ class UrlTable:
         self._size = size
 
     def _place(self, hashes: UInt64s, ids: Ids) -> Positions:
-        """Put each into the first bucket that has room; those that find none within reach are returned."""
+        """Put each URL hash into the first bucket with room; return those that find none within reach."""
         shape, flat = self._shape, self._slots.reshape(-1)
         words, at = shape.pack(hashes, ids), shape.homes(hashes)
         ends = at + shape.reach
@@ -242,13 +245,13 @@ class UrlTable:
         return np.concatenate(far) if far else rest
 
     def _grow(self, buckets: int, size: int) -> None:
-        """Have that many buckets for this many URLs, or more if they do not spread well."""
+        """Grow the URL hash table to this many buckets for this many URLs, or more if they do not spread well."""
         while (slots := self._rehash(_Shape(buckets))) is None:
             buckets = _more_buckets(buckets, size)
         self._shape, self._slots = _Shape(buckets), slots
 
     def _rehash(self, shape: _Shape) -> UInt64s | None:
-        """The same URLs in another shape, or None if one of them would live beyond reach.
+        """Return the URL hash table's slots in another shape, or None if a URL would be beyond reach.
 
         Between two buckets with room lie whole clusters, so pieces that are cut there follow each other in the order
         of their hashes: each is sorted by itself and appended behind the one before.
@@ -271,14 +274,14 @@ class UrlTable:
         return slots
 
     def _find_cuts(self) -> list[int]:
-        """Where the table may be cut: behind buckets with room, about every 16 384 buckets."""
+        """Find where the URL hash table may be cut: behind buckets with room, about every 16 384 buckets."""
         room = np.flatnonzero(self._slots[:, -1] == 0)
         wanted = np.arange(STREAM_BUCKETS, len(self._slots), STREAM_BUCKETS)
         behind = room[np.minimum(np.searchsorted(room, wanted), len(room) - 1)] + 1
         return sorted({0, len(self._slots), *behind.tolist()})
 
     def _read_entries(self, start: int, stop: int) -> tuple[UInt64s, Ids]:
-        """Hashes and ids of the buckets from ``start`` to ``stop``, by hash."""
+        """Return URL hashes and ids of the buckets from ``start`` to ``stop``, sorted by hash."""
         flat = self._slots[start:stop].reshape(-1)
         places = np.flatnonzero(flat)
         slots = flat[places]
@@ -292,7 +295,7 @@ class UrlTable:
 
 
 def grow_array(owner: object, name: str, size: int) -> None:
-    """Let an array attribute have at least ``size`` rows, new ones zero, with a thirty-second to spare.
+    """Grow an array of the URL hash table or host queues to at least ``size`` rows, with a thirty-second to spare.
 
     Large arrays move by remapping their pages, so a small step costs no copy.
     """
@@ -307,7 +310,10 @@ def _buckets_for(size: int) -> int:
 
 
 def _more_buckets(buckets: int, size: int) -> int:
-    """The next size of a table in which somebody found no place; a table nearly empty should have had one."""
+    """Return the next size of a URL hash table in which a URL found no slot.
+
+    A table that is nearly empty should have had one.
+    """
     if size < HOPELESS_LOAD * BUCKET_SLOTS * buckets:
         raise StoreError("the known URLs do not spread over their table: write them to a new data folder")
     return ceil(buckets * LOAD_BEFORE_GROWTH / LOAD_AFTER_GROWTH)

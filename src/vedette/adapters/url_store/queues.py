@@ -1,4 +1,4 @@
-"""Host queues: which URLs of a host wait, and in which order; four bytes a known URL.
+"""Host queues: which URLs of a host wait, and in which order, at four bytes a known URL.
 
 Every host has eight *front queues*, Mercator's priorities, 0 the best. A queue is a ring of ids: one array has, for
 each id, the id that comes after it, and each queue knows its last one, after which comes its first. So a URL joins and
@@ -30,7 +30,7 @@ MAX_IDS = (1 << 32) - MARKS - 1
 
 @dataclass(frozen=True, slots=True)
 class PoppedUrl:
-    """An id that waited for its host, its front queue, and the probability with which that queue was drawn."""
+    """A URL id popped from its host's queues, its front queue, and the probability of drawing that queue."""
 
     id: int
     host: int
@@ -40,13 +40,13 @@ class PoppedUrl:
 
 @dataclass(frozen=True, slots=True)
 class _QueueWeights:
-    """The front queues that have something, and where each one's share of the unit interval ends."""
+    """The non-empty front queues of a host, and where each one's share of the unit interval ends."""
 
     fronts: tuple[int, ...]
     ends: tuple[float, ...]
 
     def draw(self, lot: float) -> tuple[int, float]:
-        """The queue on which a number of [0, 1) falls, and how likely that was."""
+        """Return the front queue that a random number of [0, 1) selects, and its probability."""
         place = min(bisect_right(self.ends, lot), len(self.fronts) - 1)
         return self.fronts[place], self.ends[place] - (self.ends[place - 1] if place else 0.0)
 
@@ -61,7 +61,7 @@ _WEIGHTS = tuple(map(_build_weights, range(1 << FRONTS)))
 
 
 class HostQueues:
-    """The waiting URLs of all hosts; hosts are numbered from 0.
+    """Queues of the waiting URLs of all hosts; hosts are numbered from 0.
 
     >>> queues = HostQueues()
     >>> queues.append(np.array([1, 2, 3], np.uint32), np.array([0, 0, 0]), np.array([5, 0, 5], np.uint8))
@@ -77,22 +77,22 @@ class HostQueues:
 
     @property
     def nbytes(self) -> int:
-        """What all known URLs together cost here; what hosts cost is not in it."""
+        """Memory of the host queues in bytes, without what is kept per host."""
         return self._after.nbytes
 
     def reserve_hosts(self, hosts: int) -> None:
-        """Let there be this many hosts."""
+        """Make room in the host queues for this many hosts."""
         for name in ("_last", "_filled", "_waiting"):
             grow_array(self, name, hosts)
 
     def reserve_ids(self, ids: int) -> None:
-        """Let there be ids up to this one."""
+        """Make room in the host queues for URL ids up to this one."""
         if ids > MAX_IDS:
             raise StoreError(f"more than {MAX_IDS} URLs are known: give part of the sites to another data folder")
         grow_array(self, "_after", ids + 1)
 
     def append(self, ids: Ids, hosts: npt.NDArray[Any], fronts: Counts8) -> None:
-        """Distinct ids that wait nowhere join the queues of their hosts, in the order given."""
+        """Append distinct URL ids that wait nowhere to the queues of their hosts, in the order given."""
         if not len(ids):
             return
         self.reserve_hosts(int(hosts.max()) + 1)
@@ -108,9 +108,10 @@ class HostQueues:
         np.bitwise_or.at(self._filled, hosts, np.left_shift(1, fronts).astype(np.uint8))
 
     def pop(self, hosts: Sequence[int], lots: Sequence[float] | None) -> list[PoppedUrl]:
-        """One id for each time that a host is named, nothing for one that has none left.
+        """Pop one URL id for each mention of a host, none for a host with an empty queue.
 
-        ``lots`` are random numbers of [0, 1), one for each name; without them the best queue is emptied first.
+        ``lots`` are random numbers of [0, 1), one for each mention; without them the best queue is emptied
+        first.
         """
         popped = []
         for turn, host in enumerate(hosts):
@@ -121,31 +122,31 @@ class HostQueues:
         return popped
 
     def mark(self, ids: Ids, mark: int) -> None:
-        """What became of ids that wait nowhere."""
+        """Mark what became of URL ids that are in no host queue."""
         if len(ids):
             self.reserve_ids(int(ids.max()))
             self._after[ids] = MAX_IDS + 1 + mark
 
     def are_unmarked(self, ids: Ids) -> Bools:
-        """Which ids may wait, as far as their marks say."""
+        """Return which URL ids may wait in a host queue, by their marks."""
         return self._after[ids] <= MAX_IDS
 
     def unmark(self, ids: Ids) -> None:
-        """Nothing has become of these ids after all."""
+        """Clear the marks of URL ids in the host queues."""
         if len(ids):
             self.reserve_ids(int(ids.max()))
             self._after[ids] = 0
 
     def have_ended(self, ids: Ids) -> Bools:
-        """Which ids neither wait nor are leased."""
+        """Return which URL ids neither wait in a host queue nor are leased."""
         return self._after[ids] > MAX_IDS + 1
 
     def count_waiting(self, host: int) -> int:
-        """How many URLs of a host wait."""
+        """Count the URLs in the queues of a host."""
         return int(self._waiting[host]) if host < len(self._waiting) else 0
 
     def move_to_front(self, id_: int, host: int) -> None:
-        """A waiting id goes to the front of its host's best queue."""
+        """Move a waiting URL id to the front of its host's best queue."""
         before = int(np.flatnonzero(self._after == id_)[0])
         ends = np.flatnonzero(self._last[host] == id_)
         if before == id_:
@@ -157,7 +158,7 @@ class HostQueues:
         self._push_front(id_, host)
 
     def find_position(self, id_: int, host: int, most: int = 10_000) -> tuple[int, int] | None:
-        """The front queue in which an id waits, and how many stand before it there; None if more than ``most``."""
+        """Return a URL id's front queue and how many are ahead of it there; None if more than ``most``."""
         for front in range(FRONTS):
             last = int(self._last[host, front])
             at, ahead = int(self._after[last]) if last else 0, 0
@@ -170,7 +171,7 @@ class HostQueues:
         return None
 
     def list_waiting(self, host: int) -> tuple[Ids, Counts8]:
-        """Who waits for a host, in order, and in which queue; without those in the best queue, who are wished for."""
+        """List the waiting URLs of a host in order with their queues, without the best, which holds requests."""
         ids: list[int] = []
         fronts: list[int] = []
         after = self._after.data  # one number of it costs a fifth of what one of the array does
@@ -184,7 +185,7 @@ class HostQueues:
         return np.array(ids, np.uint32), np.array(fronts, np.uint8)
 
     def reorder(self, host: int, ids: Ids, fronts: Counts8) -> None:
-        """The same ids, in another order and in other queues."""
+        """Reorder the waiting URL ids of a host, and reassign their front queues."""
         if len(ids):
             self._last[host, 1:] = 0
             self._filled[host] &= 1
@@ -192,37 +193,37 @@ class HostQueues:
             self.append(ids, np.full(len(ids), host, np.int64), fronts)
 
     def get_mark(self, id_: int) -> int | None:
-        """What became of an id; None where it waits."""
+        """Return the mark of a URL id in the host queues; None while it waits."""
         cell = int(self._after[id_])
         return cell - MAX_IDS - 1 if cell > MAX_IDS else None
 
     def hosts_with_work(self) -> npt.NDArray[np.int64]:
-        """The hosts for which at least one URL waits, by number."""
+        """Return the numbers of the hosts whose queues are not empty."""
         return np.flatnonzero(self._filled)
 
     def count_total(self) -> int:
-        """How many URLs wait."""
+        """Count the URLs in all host queues."""
         return int(self._waiting.sum(dtype=np.int64))
 
     def count_marks(self, ids: int) -> npt.NDArray[np.int64]:
-        """How many ids up to this one bear each mark."""
+        """Count how many URL ids up to this one have each mark."""
         cells = self._after[1 : ids + 1]
         return np.bincount(cells[cells > MAX_IDS] - np.uint32(MAX_IDS + 1), minlength=MARKS)
 
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """All that must be kept to have these queues again; not to be held on to, as they go on."""
+        """Return the host queues as arrays to save; they change as the queues are used."""
         return {"after": self._after, "last": self._last, "filled": self._filled, "waiting": self._waiting}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> "HostQueues":
-        """The queues that ``to_arrays`` were taken from."""
+        """Build host queues from what ``to_arrays`` returned."""
         queues = cls()
         for name in queues.to_arrays():
             setattr(queues, f"_{name}", arrays[name].copy())
         return queues
 
     def _close_rings(self, queues: npt.NDArray[np.int64], firsts: Ids, lasts: Ids) -> None:
-        """Chains of ids, one for each queue named, become rings: at the end of what waits there, or of their own."""
+        """Close chains of URL ids into rings, one for each queue, appended to what waits there already."""
         last = self._last.reshape(-1)
         before = last[queues]
         old, empty = before != 0, before == 0

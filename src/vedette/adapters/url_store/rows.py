@@ -1,4 +1,4 @@
-"""SQL rows and snapshot of the known URLs, and the fence that every write to them goes through.
+"""SQL rows and snapshot file of the URL store, and the fence that every write to them passes.
 
 Rows are appended by increasing id, which is what SQLite does fastest; only ``lease`` has rows taken out, and it is as
 small as the number of URLs that are leased. The state of a URL is a log (``fate``), not a column: a column would be
@@ -41,7 +41,7 @@ _PIECE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class UrlSnapshot:
-    """The content of a file, and the number of writes that the state had seen by then."""
+    """A snapshot of the URL store from a file, and the number of writes that the state had seen by then."""
 
     turn: int
     table: UrlTable
@@ -49,7 +49,7 @@ class UrlSnapshot:
 
 
 def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: HostQueues) -> None:
-    """Write the snapshot in one step."""
+    """Write a snapshot file of the URL store, atomically."""
     head = np.array([_LAYOUT, turn, secret], np.uint64)
     with replace_file(path) as file:
         np.savez(file, allow_pickle=False, head=head, **table.to_arrays(), **queues.to_arrays())
@@ -57,7 +57,7 @@ def write_snapshot(path: Path, secret: int, turn: int, table: UrlTable, queues: 
 
 
 def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
-    """Read a snapshot, if it is whole and of the state with this secret."""
+    """Read a snapshot file of the URL store, if it is whole and of the state with this secret."""
     with suppress(OSError), path.open("rb") as file:
         size_bytes = file.seek(0, 2)
         if size_bytes < _SUM_BYTES or _compute_checksum(file, size_bytes - _SUM_BYTES) != file.read():
@@ -73,7 +73,7 @@ def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
 
 
 def _compute_checksum(file: IO[bytes], size_bytes: int) -> bytes:
-    """Compute the checksum of the first bytes; the file is left positioned behind them."""
+    """Compute the checksum of a URL snapshot's first bytes; the file is left positioned behind them."""
     digest = xxhash.xxh3_64()
     file.seek(0)
     while size_bytes and (piece := file.read(min(size_bytes, _PIECE_BYTES))):
@@ -127,19 +127,19 @@ CREATE TABLE IF NOT EXISTS fate (
 
 
 def create_url_tables(connection: sqlite3.Connection) -> None:
-    """Create the tables that are missing, in the caller's transaction if there is one."""
+    """Create the missing SQL tables of the URL store, in the caller's transaction if there is one."""
     execute_schemas(connection, _SCHEMA)
     if not connection.execute("SELECT 1 FROM turn").fetchone():
         connection.execute("INSERT INTO turn VALUES (0, ?)", (secrets.token_bytes(8),))
 
 
 def ids_to_json(ids: Iterable[int]) -> str:
-    """Format ids for ``json_each``, so that one statement serves a whole batch."""
+    """Format URL ids for ``json_each``, so that one SQL statement serves a whole batch."""
     return json.dumps([int(id_) for id_ in ids])
 
 
 class WriteFence:
-    """Lets writes through one at a time, each in the caller's transaction, none from another past."""
+    """Fence that admits writes to the URL store one at a time, and none from an outdated owner."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
         row = connection.execute("SELECT turn, secret FROM turn").fetchone()
@@ -152,7 +152,7 @@ class WriteFence:
         self._epochs = _map_epochs(self._owners)
 
     def begin(self) -> None:
-        """Enter a transaction that excludes other writers, and check that no write was missed."""
+        """Begin a transaction that excludes other writers of the URL store, and check that no write was missed."""
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
         turn = self._db.execute("SELECT turn FROM turn").fetchone()[0]
@@ -164,7 +164,7 @@ class WriteFence:
 
     @contextmanager
     def write(self, partitions: npt.NDArray[np.int64]) -> Iterator[None]:
-        """Run a write to hosts of these partitions. If it fails half way, no other will be let through."""
+        """Run a fenced write to hosts of these partitions; if it fails half way, refuse all others."""
         self.begin()
         self._check_epoch(partitions)
         self.turn += 1
@@ -184,7 +184,7 @@ class WriteFence:
 
 
 def _map_epochs(owners: list[tuple[int, int, int]]) -> npt.NDArray[np.int64]:
-    """Return the epoch of each partition."""
+    """Return the ownership epoch of each partition."""
     epochs = np.zeros(PARTITIONS, np.int64)
     for start, stop, epoch in owners:
         epochs[start : stop + 1] = np.maximum(epochs[start : stop + 1], epoch)

@@ -45,7 +45,7 @@ _OLD_LEASES = "SELECT url_id, host, priority FROM lease WHERE until_s <= ? ORDER
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """Where a URL waits: its front queue, and how many URLs are ahead of it; None where that is too far back."""
+    """A URL's position in the URL store: front queue, and URLs ahead of it, None if that is too far back."""
 
     front: int | None
     ahead: int | None
@@ -53,7 +53,7 @@ class QueuePosition:
 
 @dataclass(frozen=True, slots=True)
 class _Leases:
-    """Open leases, by id."""
+    """Open leases of the URL store, by URL id."""
 
     ids: Ids
     hosts: Hosts
@@ -61,7 +61,7 @@ class _Leases:
 
 
 class UrlStore:
-    """The known URLs over a connection whose schema ``create_url_tables`` made."""
+    """URL store of the known URLs, over a connection with the schema of ``create_url_tables``."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int, image: Path | None = None) -> None:
         self._db, self._epoch = connection, epoch
@@ -76,16 +76,16 @@ class UrlStore:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all known URLs; that of hosts is not included."""
+        """Memory of all URLs in the URL store in bytes, without that of hosts."""
         return self._table.nbytes + self._queues.nbytes
 
     @property
     def secret(self) -> int:
-        """The secret of the fingerprints, so that no web site can choose where its URLs are stored."""
+        """The secret of the URL store's fingerprints, so that no web site can choose where its URLs are stored."""
         return self._gate.secret
 
     def intern_hosts(self, names: Sequence[str]) -> list[int]:
-        """Return the id of each host, named as in ``model.Origin.host``; unseen ones get the next."""
+        """Return the URL store's id of each host, named as in ``model.Origin.host``; new hosts get the next."""
         ids = list(map(self._hosts.get, names))
         if None in ids:
             self._add_hosts(list(dict.fromkeys(name for name, id_ in zip(names, ids, strict=True) if id_ is None)))
@@ -93,7 +93,7 @@ class UrlStore:
         return cast("list[int]", ids)
 
     def add(self, told: LinkBatch, found_s: float) -> Ids:
-        """Add links; return the ids of those that were unknown and now wait."""
+        """Add links to the URL store; return the ids of those that were unknown and now wait."""
         hosts = np.asarray(told.hosts, np.int64)
         priorities = _check_fronts(told.priorities)
         if not len(hosts) == len(told.urls) == len(told.depths) == len(priorities):
@@ -107,35 +107,35 @@ class UrlStore:
         return ids
 
     def find_unknown(self, urls: Sequence[str]) -> list[int]:
-        """Count mentions of URLs; return the positions of those that are unknown and must be added."""
+        """Count mentions of URLs in the URL store; return the positions of unknown ones, which must be added."""
         ids = self._table.count_mentions(self._table.fingerprints(urls))
         return np.flatnonzero(ids == 0).tolist()
 
     def find_ids(self, urls: Sequence[str]) -> Ids:
-        """Return the id of each URL, 0 where unknown."""
+        """Return the URL store's id of each URL, 0 if unknown."""
         return self._table.find(self._table.fingerprints(urls))
 
     def count_inlinks(self, ids: Ids) -> Counts8:
-        """Return how often each URL was mentioned, up to 255; a crash may set it back."""
+        """Return how often each URL in the URL store was mentioned, up to 255; a crash may set it back."""
         return self._table.mention_counts(ids)
 
     def count_waiting(self, host: int) -> int:
-        """Count the waiting URLs of a host."""
+        """Count the waiting URLs of a host in the URL store."""
         return self._queues.count_waiting(host)
 
     def hosts_with_work(self) -> Hosts:
-        """The hosts for which at least one URL waits, by id."""
+        """Return the ids of the hosts that have waiting URLs in the URL store."""
         return self._queues.hosts_with_work()
 
     def get_counts(self) -> UrlCounts:
-        """Return the number of URLs in each state."""
+        """Return the number of URLs in each state from the URL store."""
         marks = self._queues.count_marks(len(self)).tolist()
         return UrlCounts(len(self), self._queues.count_total(), marks[_LEASED], *(marks[fate] for fate in UrlState))
 
     def lease(
         self, hosts: Sequence[int] | Hosts, worker: int, until_s: float, rng: np.random.Generator | None = None
     ) -> list[LeasedUrl]:
-        """Lease one URL for each mention of a host, as far as there are any, to a worker until a time.
+        """Lease one waiting URL for each mention of a host, if it has any, to a worker until a time.
 
         With ``rng`` the front queue is drawn, without it the best comes first.
         """
@@ -147,7 +147,7 @@ class UrlStore:
             return self._read_leased(popped)
 
     def acknowledge(self, ids: Iterable[int], fate: UrlState, worker: int) -> Ids:
-        """End URLs with a fate; return those that the worker had leased, as the other leases had expired."""
+        """End leased URLs with a final state; return those that the worker still had leased."""
         held = self._read_leases(_NAMED_LEASES, ids_to_json(ids), worker)
         partitions = self._partitions_of(held.hosts)
         with self._gate.write(partitions):
@@ -158,15 +158,15 @@ class UrlStore:
         return held.ids
 
     def release_leases(self, ids: Iterable[int], worker: int) -> Ids:
-        """Requeue URLs unfetched; return those that the worker had leased."""
+        """Requeue leased URLs unfetched; return those that the worker still had leased."""
         return self._requeue(self._read_leases(_NAMED_LEASES, ids_to_json(ids), worker))
 
     def requeue_expired(self, now_s: float) -> Ids:
-        """Requeue the URLs of expired leases."""
+        """Requeue the URLs of expired leases in the URL store."""
         return self._requeue(self._read_leases(_OLD_LEASES, now_s))
 
     def requeue(self, ids: Iterable[int], priority: int) -> Ids:
-        """Requeue URLs that have ended, in this front queue; return those that had."""
+        """Requeue ended URLs of the URL store in this front queue; return those that had ended."""
         self._gate.begin()
         rows = np.array(self._hosts_of(ids), np.int64).reshape(-1, 2)
         ended = self._queues.have_ended(rows[:, 0].astype(np.uint32))
@@ -179,22 +179,22 @@ class UrlStore:
         return rows[:, 0].astype(np.uint32)
 
     def move_to_front(self, ids: Iterable[int]) -> Ids:
-        """Move waiting URLs to the front of their host's best queue, until the next restart at least."""
+        """Move URLs waiting in the URL store to the front of their host's best queue, until a restart at least."""
         waiting = [(id_, host) for id_, host in self._hosts_of(ids) if self._queues.get_mark(id_) is None]
         for id_, host in reversed(waiting):
             self._queues.move_to_front(id_, host)
         return np.array([id_ for id_, _ in waiting], np.uint32)
 
     def get_queue(self, host: int) -> tuple[Ids, Counts8]:
-        """Return the waiting URLs of a host in order, with their front queues, without those in the best one."""
+        """Return a host's waiting URLs in order with their front queues, except those in the best one."""
         return self._queues.list_waiting(host)
 
     def set_queue(self, host: int, ids: Ids, fronts: Sequence[int] | npt.NDArray[np.int64]) -> None:
-        """Reorder the waiting URLs of a host, until the next restart at least."""
+        """Reorder the waiting URLs of a host in the URL store, until the next restart at least."""
         self._queues.reorder(host, ids, _check_fronts(fronts))
 
     def find_state(self, id_: int) -> UrlState | QueuePosition | None:
-        """Return the state of a known URL: its position, its fate, or None where it is leased."""
+        """Return the state of a known URL from the URL store: its position, its end, or None if leased."""
         mark = self._queues.get_mark(id_)
         if mark is not None:
             return None if mark == _LEASED else UrlState(mark)
@@ -206,12 +206,12 @@ class UrlStore:
         return self._db.execute(sql, (ids_to_json(ids),)).fetchall()
 
     def host_names_with_work(self) -> list[str]:
-        """The hosts for which at least one URL waits, by name."""
+        """Return the names of the hosts that have waiting URLs in the URL store."""
         busy = frozenset(self.hosts_with_work().tolist())
         return [name for name, id_ in self._hosts.items() if id_ in busy]
 
     def save_snapshot(self, image: Path) -> None:
-        """Save a snapshot, which spares the next start its scan if nothing is written in between."""
+        """Save a snapshot of the URL store, which spares the next start its scan if nothing is written after."""
         if self._db.in_transaction:
             raise StoreError("known URLs are saved only when they are committed: commit first")
         write_snapshot(image, self._gate.secret, self._gate.turn, self._table, self._queues)
@@ -280,7 +280,7 @@ class UrlStore:
         self._register_hosts([row[2] for row in rows], np.array([row[1] for row in rows], np.int64))
 
     def _recover(self, image: Path | None) -> None:
-        """Load memory from a snapshot of this very moment, or from the rows; counts may come from an older one."""
+        """Load the URL store from a current snapshot or from its rows; counts may come from an older one."""
         found = read_snapshot(image, self._gate.secret) if image is not None else None
         if found is not None and found.turn == self._gate.turn:
             self._table, self._queues = found.table, found.queues
@@ -290,7 +290,7 @@ class UrlStore:
             self._table.restore_counts(found.table.to_arrays()["named"])
 
     def _scan(self) -> None:
-        """Scan all rows once, in the order of ids: a URL without lease and fate waits."""
+        """Rebuild the URL store from all rows, in the order of ids: a URL without lease and final state waits."""
         known = self._db.execute("SELECT max(id) FROM url").fetchone()[0] or 0
         self._table, self._queues = UrlTable(self._gate.secret, room=known), HostQueues()
         self._queues.reserve_hosts(len(self._hosts))

@@ -1,1 +1,1 @@
-"""One module for each command of ``vedette``, named like the command."""
+"""The commands of the ``vedette`` command line, one module for each, named like the command."""

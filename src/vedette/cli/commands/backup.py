@@ -21,21 +21,21 @@ Archive files are linked rather than copied where both are on one file system.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette backup``."""
     parser.add_argument("to", metavar="DIR", type=Path, help="a folder that does not exist yet")
     add_data_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Copy, show progress, sum up."""
+    """Run ``vedette backup``: copy the data folder, show progress and print a summary."""
     with ProgressLine("state", quiet=options.json) as progress:
         copied = create_backup(data_folder(options), options.to, progress.update_part)
     return print_summary(copied, options.to, as_json=options.json)
 
 
 def print_summary(copied: BackupResult, to: Path, *, as_json: bool) -> int:
-    """Print what was copied; exit code 1 where something was missing already."""
+    """Print what a backup copied; return exit code 1 where something was missing from the data folder."""
     for words in copied.missing:
         print(f"missing: {words}", file=sys.stderr)
     if as_json:

@@ -28,7 +28,7 @@ in the data folder; the same command again goes on where it stopped.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette crawl``."""
     parser.add_argument("sites", metavar="SITE", nargs="+", help="an http(s) URL or a host name")
     parser.add_argument("--pages", metavar="N", type=_parse_count, help="stop after N pages")
     add_scope_options(parser)
@@ -48,7 +48,7 @@ def _parse_count(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Crawl, show progress, sum up."""
+    """Run ``vedette crawl``: crawl the named sites, show progress and print a summary."""
     folder, sites = open_for_crawl(options), read_sites(options)
     note = f"{folder.path}   Ctrl-C stops; the same command goes on"
     with Screen(_format_headline(sites), quiet=options.quiet or options.json, note=note) as screen:
@@ -74,7 +74,7 @@ def _format_headline(sites: Sequence[Site]) -> str:
 
 
 def format_summary(numbers: Mapping[str, Any]) -> str:
-    """Say what came of a crawl, in a few lines."""
+    """Format the summary of a finished ``vedette crawl`` in a few lines."""
     if "pages" not in numbers:
         return "Nothing was fetched."
     size, hosts = format_bytes(numbers["bytes"]), format_count(numbers["hosts"], "host")

@@ -1,4 +1,4 @@
-"""``vedette explain URL``: everything that was decided about one URL, and by which rule.
+"""``vedette explain URL``: print everything that was decided about one URL, and by which rule.
 
 ``--json`` prints the plain values of ``runtime.explain`` as they are; the sentences are made of nothing else.
 """
@@ -49,7 +49,7 @@ when it is due again and by which rule; or what it waits for, or why it is held 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette explain``."""
     parser.add_argument("url", metavar="URL", help="an http(s) URL")
     add_data_options(parser)
     add_output_options(parser)
@@ -63,7 +63,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """Say what was read; nothing of what is not there."""
+    """Yield the ``vedette explain`` lines on a page's extracted content: summary, canonical URL, copies, archive."""
     content = told["content"]
     if content is None:
         return
@@ -139,7 +139,7 @@ def _format_objection(objection: Explanation) -> str:
 
 
 def _trap_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """Say until when it is held back as a trap, and how to fetch it all the same."""
+    """Yield the ``vedette explain`` lines on a URL held back as a trap: until when, and how to fetch it anyway."""
     held = told["held"]
     if held["for_good"]:
         yield "Until     never by itself: no page is spelt like this on purpose"
@@ -159,7 +159,7 @@ def _describe_pattern(held: Explanation) -> str:
 
 
 def _copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """Say what is fetched in its place, by which rule, and how to fetch both."""
+    """Yield the ``vedette explain`` lines on a URL refused as a copy: what is fetched instead, by which rule."""
     spared = told["spared"]
     if spared is not None:
         yield f"Instead   {sanitize(spared['instead'], 300)} is fetched ({sanitize(spared['rule'], 300)})"
@@ -167,7 +167,7 @@ def _copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]
 
 
 def _overrule_command(names: list[str], site: Explanation, options: argparse.Namespace) -> str:
-    """Return the command that overrules these judgements, besides those that the site overrules already."""
+    """Return the ``vedette sites set`` command that adds overruled judgements to those of the site."""
     wanted = [name for name in get_args(Overrule) if name in names or name in site["overrule"]]
     return format_command(f"sites set {site['start']} overrule={','.join(wanted)}", options)
 
@@ -195,7 +195,7 @@ _LINE_LABELS = {
 
 
 def refresh_lines(refresh: dict[str, Any] | None) -> Iterator[str]:
-    """Return a line for each fact of its refreshes; nothing where a fixed rule has the page."""
+    """Return the ``vedette explain`` lines on a page's refreshes; none where a fixed rule sets its refreshes."""
     return _format_facts(describe_refresh(refresh))
 
 
@@ -206,7 +206,7 @@ def _format_facts(facts: Iterator[Fact]) -> Iterator[str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is known and decided about a URL."""
+    """Run ``vedette explain``: print what is stored and decided about a URL."""
     folder = data_folder(options)
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=load_config(options).crawl.source_interval_s))
     ask = partial(call_coordinator, folder)
@@ -245,7 +245,7 @@ def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterat
 
 
 def _refusal_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    """Say of a URL that was refused because little is expected of it: until when, and how to have it all the same."""
+    """Yield the ``vedette explain`` lines on a refused URL: as a trap or a copy, and how to fetch it anyway."""
     if told["site"] is None:
         return
     if told["held"] is not None:

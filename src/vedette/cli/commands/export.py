@@ -1,4 +1,4 @@
-"""``vedette export urls|warc``: what is known, for other programs; while a crawl runs, too."""
+"""``vedette export urls|warc``: write known URLs or archived pages for other programs, also during a crawl."""
 
 import argparse
 import json
@@ -41,7 +41,7 @@ DESCRIPTION = "Write URLs or pages for other programs."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands and their options."""
+    """Add the subcommands of ``vedette export`` and their options."""
     inner = add_subcommands(parser)
     urls = add_subcommand(inner, "urls", "all known URLs", _export_urls, URLS_HELP)
     _add_target(urls)
@@ -89,7 +89,7 @@ def _export_warc(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _open_target(path: Path | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that has its name once it is complete."""
+    """Open the target of ``vedette export``: standard output, or a file that is renamed into place once complete."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

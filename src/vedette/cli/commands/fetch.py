@@ -1,4 +1,4 @@
-"""``vedette fetch URL…``: ask the running coordinator, or one started for just this, and wait for the results."""
+"""``vedette fetch URL…``: ask the running coordinator, or a temporary one, for URLs and wait for the results."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ as its host may be asked. Where "vedette up" runs, it does it; else it is done h
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette fetch``."""
     parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL of a site that the folder has")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the results")
     add_patience_option(parser, "how long to wait for hosts that may not be asked yet")
@@ -49,7 +49,7 @@ UrlStatus = dict[str, Any]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask for pages, wait, and say what came."""
+    """Run ``vedette fetch``: request the URLs, wait for them and print the results."""
     settings = crawl_settings(options)
     urls = list(dict.fromkeys(parse_web_url(text) for text in options.urls))
     wish = _FetchRequest(settings.folder, urls, parse_duration(options.patience))
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class _FetchRequest:
-    """URLs that somebody waits for, and how far they are; asked for again if a coordinator died meanwhile."""
+    """The URLs that ``vedette fetch`` waits for, with their statuses; submitted again if a coordinator dies."""
 
     folder: Path
     urls: list[str]
@@ -78,7 +78,7 @@ class _FetchRequest:
     statuses: dict[int, UrlStatus] = field(default_factory=dict)
 
     def submit(self) -> bool:
-        """Ask the coordinator for them; return whether there is one."""
+        """Submit the URLs of ``vedette fetch`` to the coordinator; return whether a coordinator is running."""
         reply = call_coordinator(self.folder, Request("fetch", {"urls": self.urls}))
         if reply is not None:
             had = {one["id"]: one["had"] for one in self.requested}
@@ -86,7 +86,7 @@ class _FetchRequest:
         return reply is not None
 
     def poll(self) -> bool:
-        """See what has come; return whether that is all, or all that there is patience for."""
+        """Poll the coordinator for the requested URLs; return whether all are fetched or patience has run out."""
         statuses = self._query_statuses()
         elapsed_s = time.monotonic() - self.started_s
         lost = False
@@ -101,7 +101,7 @@ class _FetchRequest:
         return deserted or elapsed_s > self.patience_s or all(self._has_ended(one["id"]) for one in self.requested)
 
     def _query_statuses(self) -> list[UrlStatus]:
-        """Return nothing while there is no coordinator: one that died is started again."""
+        """Query the coordinator for the statuses of the requested URLs; none while it is down and restarting."""
         try:
             reply = call_coordinator(self.folder, Request("fetched", {"ids": [one["id"] for one in self.requested]}))
         except StoreError:
@@ -113,12 +113,12 @@ class _FetchRequest:
         return statuses
 
     def wait(self) -> None:
-        """Wait until all have come, or patience ends."""
+        """Wait until all URLs of ``vedette fetch`` are fetched, or patience runs out."""
         while not self.poll():
             time.sleep(POLL_INTERVAL_S)  # the coordinator answers questions, it does not call back
 
     def results(self) -> list[UrlStatus]:
-        """Return what became of each URL, in the order in which they were named."""
+        """Return the result of each URL of ``vedette fetch``, in the order of the command line."""
         nothing = {"standing": "waiting", "seconds": 0.0, "why": "the crawl ended"}
         rows = [{**one, **self.statuses.get(one["id"], nothing)} for one in self.requested]
         return [{key: value for key, value in row.items() if key not in {"wished", "ended", "id"}} for row in rows]
@@ -136,7 +136,7 @@ def _print_submitted(options: argparse.Namespace, wish: _FetchRequest, *, runnin
 
 
 def _run_temporary_tree(settings: RuntimeSettings, wish: _FetchRequest) -> None:
-    """Run a process tree that fetches nothing else."""
+    """Run a temporary process tree that fetches only the URLs of one ``vedette fetch``."""
     with open_state_reader(settings.folder) as view:
         rows = view.store.list_sites()
     asked = {_find_site_row(url, rows).site.start for url in wish.urls}
@@ -151,7 +151,7 @@ def _run_temporary_tree(settings: RuntimeSettings, wish: _FetchRequest) -> None:
 
 
 def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
-    """Return the site that takes a URL; without one there is nobody to fetch it for."""
+    """Find the site whose scope covers a URL to fetch; raise a ``UsageError`` if there is none."""
     site = find_site(url, [row.site for row in rows if not row.paused])
     if site is not None:
         return next(row for row in rows if row.site.start == site.start)
@@ -164,7 +164,7 @@ def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
 
 @dataclass(slots=True)
 class _TemporaryTree:
-    """A process tree that was started for some URLs, and is stopped when they have come."""
+    """A process tree started by ``vedette fetch`` for some URLs, and stopped once they are fetched."""
 
     folder: Path
     request: _FetchRequest
@@ -172,7 +172,7 @@ class _TemporaryTree:
     done: bool = False
 
     def on_status(self, _: object) -> None:
-        """See how far it is; called often while the tree runs."""
+        """Check on the requested URLs at each status of the temporary tree, and stop it when they are done."""
         if not self.done:
             try:
                 self.done = self._advance()

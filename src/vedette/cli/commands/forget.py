@@ -1,4 +1,4 @@
-"""``vedette forget``: delete what was recorded of searches, after asking; others may go on writing meanwhile."""
+"""``vedette forget``: delete recorded searches after a confirmation; other processes may keep writing."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ Backups that you made keep what is in them.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette forget``."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--query", metavar="QUERY", help="every search with these words; case and accents do not matter")
     what.add_argument("--visitor", metavar="MARK", help="every search of the visitor with this mark")
@@ -43,14 +43,14 @@ _VISITOR_HASH = re.compile(r"[0-9a-f]{8,64}")
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """What is to be forgotten, in words, and as the event store takes it."""
+    """A deletion of recorded searches: its description for people, and its arguments for the event store."""
 
     description: str
     arguments: dict[str, Any]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what goes, ask, delete, and say how much that was."""
+    """Run ``vedette forget``: say what will be deleted, ask, delete it and print how many rows are gone."""
     wish = _parse_deletion(options)
     folder = crawled_folder(options)
     if not options.yes and not _confirm(wish, options):
@@ -97,7 +97,7 @@ def _parse_day_s(text: str) -> float:
 
 
 def _confirm(wish: _Deletion, options: argparse.Namespace) -> bool:
-    """Ask the person at the terminal; where nobody sits there, ``--yes`` must have been given."""
+    """Ask at the terminal whether to delete recorded searches; without a terminal, require ``--yes``."""
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(f"this deletes {wish.description}, for good: say --yes if that is meant")
     print(f"This deletes {wish.description}, for good.")

@@ -1,4 +1,4 @@
-"""``vedette import urls|warc FILE…``: what others know or fetched, taken into a data folder."""
+"""``vedette import urls|warc FILE…``: import URLs or WARC files of other programs into a data folder."""
 
 import argparse
 import json
@@ -45,7 +45,7 @@ DESCRIPTION = "Take in URLs or pages from files."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands and their options."""
+    """Add the subcommands of ``vedette import`` and their options."""
     inner = add_subcommands(parser)
     for name, purpose, description, take in (
         ("urls", "URLs, one a line", URLS_HELP, _import_url_file),
@@ -82,7 +82,7 @@ def _run_import(take: Callable[[Importer, Path], None], options: argparse.Namesp
 
 
 def _check_readable(files: list[Path]) -> None:
-    """Refuse a file that cannot be read before anything is changed."""
+    """Refuse unreadable input files of ``vedette import`` before anything is changed."""
     for path in files:
         try:
             if path != STANDARD_INPUT:

@@ -1,4 +1,4 @@
-"""``vedette keys …``: keys of users and programs. A secret is printed once, and neither kept nor logged."""
+"""``vedette keys …``: manage keys of users and programs. A secret is printed once, and neither stored nor logged."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ kept. Changes hold at once where "vedette up" runs.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette keys`` and their options."""
     inner = add_subcommands(parser)
     create = add_folder_subcommand(inner, "create", "make a key, and show it this once", _create)
     create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")

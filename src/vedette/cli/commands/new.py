@@ -1,4 +1,4 @@
-"""``vedette new``: which pages are new, read beside what runs on the folder; the operator may see all pages."""
+"""``vedette new``: list new pages from the data folder, also while it is in use; the operator may see all pages."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ what is found on it afterwards is new, unless it only moved or says what another
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette new``."""
     parser.add_argument("--watch", metavar="NAME", default="", help="only what this watch looks for")
     parser.add_argument("--since", metavar="CURSOR", help="only what came after this one (default: the latest)")
     parser.add_argument("-n", metavar="N", type=int, default=20, help="how many at most (default: 20)")
@@ -39,7 +39,7 @@ MAX_DIGITS = 15
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the latest new pages; with ``--follow`` also those that come, until it is stopped."""
+    """Run ``vedette new``: print the latest new pages; with ``--follow`` also later ones, until it is stopped."""
     folder, since = data_folder(options), _parse_cursor(options.since)
     if not 1 <= options.n <= MAX_ITEMS:
         raise UsageError(f"-n {options.n}: write a number from 1 to {MAX_ITEMS}")
@@ -66,7 +66,10 @@ def run(options: argparse.Namespace) -> int:
 def _first_batch(
     news: FolderNewPages, since: int | None, options: argparse.Namespace, allowed: tuple[str, ...]
 ) -> ItemBatch:
-    """Return what is shown first; without a cursor the latest. The end is looked up before: nothing falls between."""
+    """Return the first batch of new pages to print: those after the cursor, else the latest.
+
+    The end of the list is read before the batch, so that no page is lost between the two.
+    """
     if since is not None:
         return news.list_after(since, options.n, options.watch, allowed)
     end = news.list_after(10**MAX_DIGITS, 1, options.watch, allowed).cursor

@@ -1,4 +1,4 @@
-"""``vedette queries …``: what people search for, read beside the process that records it."""
+"""``vedette queries …``: list and import recorded queries, also while the event recorder runs."""
 
 import argparse
 import json
@@ -34,7 +34,7 @@ that you bring along. What programs asked is left out.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette queries`` and their options."""
     inner = add_subcommands(parser)
     for name, purpose, list_counts in (
         ("list", "what is asked most often", EventReader.list_top_queries),
@@ -120,21 +120,24 @@ def _show_drift(options: argparse.Namespace) -> int:
 
 
 def _load_workload(options: argparse.Namespace) -> tuple[Workload, float]:
-    """Return what people asked here. Imported queries are left out: they came all at once."""
+    """Load the query workload that was recorded here, and the time.
+
+    Imported queries are left out: they arrived all at once.
+    """
     folder = crawled_folder(options)
     now_s = _world_now_s(folder)
     return build_workload(EventReader(folder).iter_counts(now_s - WORKLOAD_DAYS * DAY_S)), now_s
 
 
 def _world_now_s(folder: Path) -> float:
-    """Return the time of the world that is crawled, where something runs that knows it."""
+    """Return the crawled world's time from the running coordinator, else the wall time, for ``vedette queries``."""
     reply = call_coordinator(folder, Request("status"))
     return float(reply["now_s"]) if reply else time.time()
 
 
 @dataclass(slots=True)
 class _QueryImport:
-    """The usable lines of a file as rows; what was wrong with the others stays here."""
+    """The import of a file of queries: yields its usable lines as rows, and counts and keeps the bad ones."""
 
     now_s: float
     searches: int = 0

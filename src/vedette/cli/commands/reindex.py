@@ -20,13 +20,13 @@ so this may be done while "vedette up" runs, and may be interrupted.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add options."""
+    """Add the options of ``vedette reindex``."""
     add_data_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Build, show progress, sum up."""
+    """Run ``vedette reindex``: build the search index, show progress and print a summary."""
     folder, started_s = crawled_folder(options), time.perf_counter()
     with ProgressLine("indexed", quiet=options.json) as progress:
         pages = rebuild(folder, start_clock(time.time(), 1.0), progress.update)

@@ -1,4 +1,4 @@
-"""``vedette restore BACKUP``: a data folder out of a backup."""
+"""``vedette restore BACKUP``: create a data folder from a backup."""
 
 import argparse
 from pathlib import Path
@@ -18,14 +18,14 @@ is ever overwritten. The next crawl or "up" goes on where the backup was taken.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette restore``."""
     parser.add_argument("backup", metavar="BACKUP", type=Path, help="a folder that vedette backup wrote")
     add_data_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Copy, show progress, sum up."""
+    """Run ``vedette restore``: copy the backup into a data folder, show progress and print a summary."""
     folder = data_folder(options)
     with ProgressLine("archive files", quiet=options.json) as progress:
         copied = restore_backup(options.backup, folder, progress.update_part)

@@ -1,4 +1,4 @@
-"""``vedette rules …``: synonyms, pins, and what is hidden, blocked, raised or lowered; each change is logged."""
+"""``vedette rules …``: manage rules for results: synonyms, pins, hidden URLs, blocked domains; changes are logged."""
 
 import argparse
 import json
@@ -32,7 +32,7 @@ KINDS = ("synonym", "pin", "hide", "block", "raise", "lower", "conceal")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette rules`` and their options."""
     inner = add_subcommands(parser)
     add_folder_subcommand(inner, "list", "all rules", _list)
     purpose = "search for other words, too, and the other way round"

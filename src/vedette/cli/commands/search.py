@@ -1,4 +1,4 @@
-"""``vedette search WORDS…``: bring the index up to date where no process does, search it, print the results."""
+"""``vedette search WORDS…``: update the index where no process does, search it and print the results."""
 
 import argparse
 import json
@@ -39,7 +39,7 @@ code 1 where nothing is found.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette search``."""
     parser.add_argument(
         "words",
         metavar="WORDS",
@@ -67,7 +67,7 @@ _BOLD, _RESET = "\x1b[1m", "\x1b[0m"
 
 
 def slate_lines(slate: Slate, now_s: float, *, why: bool, bold: bool) -> Iterator[str]:
-    """What is said of the whole, then the results with a blank line after each, then how many there are."""
+    """Yield the printed lines of a search: notices, each result with a blank line after it, then the total."""
     above = [*_note_lines(slate)]
     yield from [*above, ""] if above else []
     for result in slate.results:
@@ -80,7 +80,7 @@ def slate_lines(slate: Slate, now_s: float, *, why: bool, bold: bool) -> Iterato
 
 
 def _no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
-    """Why there is nothing to show, as far as it is known."""
+    """Yield the lines that ``vedette search`` prints without results, with the reason where it is known."""
     asked = _clean_text(slate.request.query, MAX_TITLE_LENGTH)
     if slate.total and slate.request.page > 1:
         yield f'There is no page {slate.request.page} for "{asked}": {format_count(slate.total, "page")} match.'
@@ -113,7 +113,10 @@ def _result_lines(result: SearchResult, now_s: float, *, bold: bool) -> Iterator
 
 
 def _highlight(snippet: Snippet) -> str:
-    """The text with its marks in bold; each character stays where it was, so the marks still fit."""
+    """Return a result's snippet for the terminal with its matches in bold.
+
+    Each character keeps its position, so that the marks still fit.
+    """
     text, parts, done = _clean_text(snippet.text, len(snippet.text)), [], 0
     for start, end in sorted(snippet.marks):
         if start >= done and end > start:
@@ -123,7 +126,7 @@ def _highlight(snippet: Snippet) -> str:
 
 
 def _score_lines(result: SearchResult) -> Iterator[str]:
-    """A small table, what did most first, and the sentence that sums it up."""
+    """Yield the score table of a search result, the largest contribution first, and a sentence that sums it up."""
     if result.sentence:
         yield f"{INDENT}{_clean_text(result.sentence, MAX_URL_LENGTH)}"
     reasons = [row.reason for row in build_score_rows(result.why)]
@@ -141,7 +144,7 @@ def _format_reason(reason: Reason, width: int) -> str:
 
 
 def _clean_text(text: str, most: int) -> str:
-    r"""Text of a page for a terminal: every kind of space is one space, so that only what is unsafe is replaced.
+    r"""Clean a page's text for search results in a terminal; every kind of space becomes one plain space.
 
     >>> _clean_text("a\u00a0b\nc\x1b[1m", 20)
     'a b c\ufffd[1m'
@@ -160,7 +163,7 @@ _PATTERNS = {
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search, print; exit code 1 where nothing is found."""
+    """Run ``vedette search``: search the index and print the results; exit code 1 if nothing is found."""
     request, folder = _parse_search(options), open_data_folder(options)
     with _notify_when_slow("The index is brought up to date first …", quiet=options.json):
         folder.update_index()
@@ -177,7 +180,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _parse_search(options: argparse.Namespace) -> SearchRequest:
-    """Return the search that was typed, by the rules of the API; what cannot be meant is a ``UsageError``."""
+    """Parse the options of ``vedette search`` by the rules of the API; raise a ``UsageError`` for invalid ones."""
     given = {name: getattr(options, name) for name in ("n", "page", *_FILTERS)}
     values = {name: value for name, value in given.items() if value is not None}
     try:
@@ -216,7 +219,7 @@ def _can_use_bold() -> bool:
 
 
 def _slate_to_dict(slate: Slate, asked: str, took_s: float) -> dict[str, object]:
-    """Return what the web API would, but for links to a server, since there may be none."""
+    """Return search results as the web API's JSON, without links to a server, since there may be none."""
     values: dict[str, Any] = slate_to_json(slate, asked, took_s)
     for result in values["results"]:
         del result["cached_url"]

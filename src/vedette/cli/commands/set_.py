@@ -1,4 +1,4 @@
-"""``vedette set``: change a setting of the machine while it runs; each change is logged."""
+"""``vedette set``: list or change settings of the machine while it runs; each change is logged."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ given back to the file. Without NAME it says what holds. It is logged, and the c
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette set``."""
     parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget, refresh.policy or serve.learn")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
     parser.add_argument("--as-configured", action="store_true", help="let the file's value hold again")
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say which settings hold, or change one."""
+    """Run ``vedette set``: print the current settings of the machine, or change one."""
     if options.name is None:
         return _print_settings(options)
     if (options.value is None) is not options.as_configured:

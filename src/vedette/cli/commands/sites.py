@@ -1,4 +1,4 @@
-"""``vedette sites …``: the sites of a data folder and their settings; each change is logged."""
+"""``vedette sites …``: manage the sites of a data folder and their settings; each change is logged."""
 
 import argparse
 import json
@@ -45,7 +45,7 @@ runs, and from the next start on where nothing does.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette sites`` and their options."""
     inner = add_subcommands(parser)
     add_folder_subcommand(inner, "list", "all sites, with the pages known and kept", _list)
     _add_add_command(inner)

@@ -1,4 +1,4 @@
-"""``vedette sponsor …``: advertisers, campaigns, ads and their reports; each change is logged."""
+"""``vedette sponsor …``: manage advertisers, campaigns and ads, and print their reports; each change is logged."""
 
 import argparse
 import json
@@ -30,7 +30,7 @@ say sponsored = true in [serve]. Every change can be undone in the console.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette sponsor`` and their options."""
     inner = add_subcommands(parser)
     _add_campaign_commands(inner)
     _add_ad_commands(inner)

@@ -1,4 +1,4 @@
-"""``vedette status``: how a crawl stands, by the running coordinator where there is one, else by the state on disk."""
+"""``vedette status``: print the status of a crawl, from the running coordinator or else from the state on disk."""
 
 import argparse
 import json
@@ -35,7 +35,7 @@ kind, sites, archive. When nothing runs, what the folder holds.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette status``."""
     add_data_options(parser)
     add_output_options(parser)
 
@@ -44,7 +44,7 @@ Status = dict[str, Any]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print how the crawl of a folder stands."""
+    """Run ``vedette status``: print the status of the crawl in a data folder."""
     folder = data_folder(options)
     with open_state_reader(folder) as view:
         running = call_coordinator(folder, Request("status"))
@@ -112,7 +112,7 @@ def _status_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _budget_lines(now: Status) -> Iterator[str]:
-    """Say where today's fetches went; a coordinator of an earlier version does not tell."""
+    """Yield the ``vedette status`` lines on today's fetch budget; none from a coordinator of an older version."""
     budget = now.get("budget")
     if not budget or not budget["today"]:
         return
@@ -126,7 +126,7 @@ def _budget_lines(now: Status) -> Iterator[str]:
 
 
 def _format_rate(per_s: float) -> str:
-    """Format a budget as people say it.
+    """Format a fetch budget for ``vedette status``, per second or per day.
 
     >>> _format_rate(2.0), _format_rate(100 / 86_400)
     ('2 fetches a second', '100 fetches a day')
@@ -141,7 +141,7 @@ def _format_pace(now: Status) -> str:
 
 
 def _content_lines(reading: Status) -> Iterator[str]:
-    """Say what came of reading pages, as far as there was any."""
+    """Yield the ``vedette status`` lines on content extraction: what came of parsing the fetched pages."""
     said = {
         "copies of other pages": reading["copies"],
         "pages with something against indexing": reading["objected"],

@@ -1,4 +1,4 @@
-"""``vedette token new``: the operator's token, also made at the first start. It is printed once, and kept nowhere."""
+"""``vedette token new``: replace the operator's token, which is created at the first start and printed only once."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ whoever is signed in is signed out.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette token`` and their options."""
     inner = add_subcommands(parser)
     add_folder_subcommand(inner, "new", "make another token, and show it this once", _create_token)
 
@@ -31,7 +31,7 @@ run = require_subcommand
 
 
 def ensure_token(settings: RuntimeSettings) -> str:
-    """Create a token where the folder has none yet; return an empty text where it has."""
+    """Create the operator's token if the data folder has none; return it, or an empty text if there is one."""
     with open_for_write(settings.folder, settings.clock.wall_now()) as state:
         if state.store.read_token_digest():
             return ""
@@ -41,7 +41,7 @@ def ensure_token(settings: RuntimeSettings) -> str:
 
 
 def console_lines(address: str, token: str, replace: str) -> list[str]:
-    """Return what is said of the console at a start."""
+    """Return the lines printed at startup about the console's address and the operator's token."""
     lines = [f"Console {address.rstrip('/')}/console"]
     if token:
         return [*lines, f"Token   {token}", f"        shown this once; {replace} makes another"]

@@ -1,4 +1,4 @@
-"""``vedette up``: add what is new, say where things are, and run the process tree until it is stopped."""
+"""``vedette up``: add new sites, print where things are served, and run the process tree until it is stopped."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ pages and an API. Ends with Ctrl-C; the same command goes on where it stopped. "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette up``."""
     parser.add_argument("sites", metavar="SITE", nargs="*", help="an http(s) URL or a host name, to be added")
     add_scope_options(parser)
     add_fetch_options(parser)
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Add, serve, show progress, sum up."""
+    """Run ``vedette up``: add new sites, crawl and serve, show progress and print a summary."""
     settings = replace(crawl_settings(options), forever=True)
     named = read_sites(options)
     listen = options.listen if options.listen is not None else settings.config.serve.listen
@@ -86,14 +86,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def search_address(settings: RuntimeSettings) -> str:
-    """Return where a browser finds the pages."""
+    """Return the address at which ``vedette up`` serves the search page to a browser."""
     assert settings.listener is not None
     host, port = settings.listener.getsockname()[:2]
     return settings.config.serve.address or f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def _select_new_sites(sites: Sequence[Site], rows: Sequence[SiteRow]) -> tuple[Site, ...]:
-    """Those that are not there yet, once each; what is there keeps the settings that it was given."""
+    """Select the sites of the ``vedette up`` command line that are not added yet; others keep their settings."""
     known = [row.site.start for row in rows]
     return tuple({site.start: site for site in sites if site.start not in known}.values())
 

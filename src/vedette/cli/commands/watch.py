@@ -1,4 +1,4 @@
-"""``vedette watch …``: alerts on new pages, with feeds and webhooks; each change is logged."""
+"""``vedette watch …``: manage alerts on new pages, with feeds and webhooks; each change is logged."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ every new page that fits, signed. "vedette new --watch NAME" shows the same here
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the subcommands of ``vedette watch`` and their options."""
     inner = add_subcommands(parser)
     more = add_folder_subcommand(inner, "add", "watch a site, a path on it, or a query", _add)
     more.add_argument("name", metavar="NAME", help="by which it is known, also in addresses")
@@ -110,7 +110,7 @@ def _open_alert_service(options: argparse.Namespace) -> FolderAlertService:
 
 
 def _describe_delivery(sent: SentMessage | None, behind: int = 0) -> str:
-    """Say what became of the last message, or of one that is in the way of others."""
+    """Describe the delivery of an alert's last webhook message, or of one that blocks later ones."""
     if sent is None:
         return "nothing was sent yet"
     message = sent.delivery

@@ -1,1 +1,1 @@
-"""``vedette demo``: a synthetic web, crawled and searched on this machine, or used to compare policies."""
+"""``vedette demo``: crawl and search a synthetic web on this machine, or compare policies on it."""

@@ -1,12 +1,12 @@
-"""``vedette demo --births``: how soon the webhook of an alert gets new pages, by three ways to look for them.
+"""``vedette demo --births``: measure how soon an alert's webhook gets new pages, by three discovery strategies.
 
-    default    as ``vedette up`` looks, by what sources bring, refreshes at the same price
+    default    as ``vedette up`` polls: sources by what they bring, refreshes at the same price
     uniform    every known URL in turn
     sitemaps   sitemaps alone, as often as the budget lets them; what no sitemap names is not found
 
 Each has a crawler, a data folder and a server of its own over the same web, and the same budget for all that it
-fetches. All begin with a full crawl, on which no budget is; then a quarter of a day passes, in which they learn; then
-births count. A receiver of webhooks notes what is told; when pages were born is the web's own truth.
+fetches. All begin with a full crawl without a budget; then they learn for a quarter of a day; then births count. A
+receiver of webhooks notes what is reported; the synthetic web knows when pages were born.
 """
 
 import argparse
@@ -58,7 +58,7 @@ COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "med
 
 
 class StrategyResult(NamedTuple):
-    """One way to look for new pages: how soon births reached the webhook, how soon they were found, all its fetches."""
+    """The result of a discovery strategy in the births demo: delays to webhook and discovery, and its fetches."""
 
     name: str
     delivered: AlertDelays
@@ -68,7 +68,7 @@ class StrategyResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BirthsReport:
-    """What was run: the web, for how many of its days, how fast, with how many fetches a day; and what came of it."""
+    """The report of the births demo: the web, its days, speed and budget, and the result of each strategy."""
 
     command: str
     world: str
@@ -80,7 +80,7 @@ class BirthsReport:
 
 
 def format_text(run: BirthsReport) -> str:
-    """Format a table, with what it means."""
+    """Format the report of the births demo as a table for the terminal, with what it means."""
     table = format_table([COLUMNS, *(_table_row(run, way) for way in run.results)], gap="   ")
     births = run.results[0].delivered.births if run.results else 0
     about = (
@@ -93,7 +93,7 @@ def format_text(run: BirthsReport) -> str:
 
 
 def to_dict(run: BirthsReport) -> dict[str, Any]:
-    """Return all numbers; what is infinite is null."""
+    """Return the report of the births demo as JSON values; infinite numbers become null."""
     return {
         "command": run.command,
         "world": run.world,
@@ -131,7 +131,7 @@ def _table_row(run: BirthsReport, way: StrategyResult) -> tuple[str, ...]:
 
 
 def format_minutes(seconds: float) -> str:
-    """Format whole minutes; ``never`` for what was not told.
+    """Format a delay of the births demo in whole minutes; ``never`` for a page that was not reported.
 
     >>> format_minutes(90.0), format_minutes(3600.0), format_minutes(math.inf), format_minutes(math.nan)
     ('2', '60', 'never', '-')
@@ -155,7 +155,7 @@ STRATEGIES = {"default": DEFAULT_POLICY, "uniform": "uniform", "sitemaps": "nutc
 
 
 def run_births_demo(options: argparse.Namespace, folder: Path) -> int:
-    """Crawl, let time go by, measure, print."""
+    """Run ``vedette demo --births``: crawl, let time pass, measure webhook delays, print the report."""
     world, speed = births_world(options.seed), options.speed or SPEED
     steps = round((options.days + LEARNING_DAYS) * STEPS_PER_DAY)
     with DemoProgress(steps, quiet=options.quiet or options.json) as progress:
@@ -200,7 +200,7 @@ def _start_contender(
 def _configure_contender(
     one: Contender, held: Snapshot, budget: int, receiver: WebhookReceiver, clock: Clock
 ) -> Contender:
-    """Give it an alert for everything, and polls of sources as its way has them."""
+    """Configure a crawler of the births demo: an alert on everything, and polls of sources by its strategy."""
     watch = parse_alert("all", "*", webhook=receiver.url_for(one.policy))
     sitemaps = [url for url, row in held.items() if row.kind == "sitemap"] if one.policy == "sitemaps" else []
     every_s = len(sitemaps) * DAY_S / (SITEMAPS_SHARE * budget)
@@ -216,7 +216,7 @@ def _configure_contender(
 
 
 def _promise_command(site: Site, sitemaps: Sequence[str], every_s: float) -> SetSite:
-    """Return the command that has the sitemaps of a site polled at this interval."""
+    """Return the command that makes the births demo poll the sitemaps of a site at a fixed interval."""
     promised = tuple(f"{every_s:.0f} {url}" for url in sitemaps if url.startswith(site.start))
     return SetSite(site.start, {"promise": promised}, "promise")
 
@@ -239,7 +239,7 @@ def _measure(
 
 
 def _true_births(world: SyntheticWorld, begin_s: float, end_s: float) -> dict[str, float]:
-    """Return the pages that were born then and may be found, with their true births."""
+    """Return the synthetic pages born in a period that crawlers may find, with their true times of birth."""
     urls = [url for host in world.sites for url in world.live_pages(host, end_s)]
     truths = [(url, truth) for url in urls if (truth := world.truth(url)) is not None]
     return {url: truth.born_s for url, truth in truths if truth.indexable and begin_s <= truth.born_s < end_s}

@@ -1,4 +1,4 @@
-"""``vedette demo``: serve a synthetic web, crawl it, let people search it, and let the web's own log judge."""
+"""``vedette demo``: serve a synthetic web, crawl it, let visitors search it, and judge the crawl by its log."""
 
 import argparse
 import tempfile
@@ -51,7 +51,7 @@ pages in turn and against looking at sitemaps alone, with the same budget.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add arguments and options."""
+    """Add the arguments and options of ``vedette demo``."""
     parser.add_argument(
         "--for", dest="duration", metavar="TIME", help="end after this time, such as 120s (default: with Ctrl-C)"
     )
@@ -100,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_visitors(text: str) -> float:
-    """Return the number of ``--visitors``: searches a second of our time."""
+    """Parse ``--visitors`` of ``vedette demo``: searches per second of wall time."""
     try:
         number = float(text)
     except ValueError:
@@ -111,14 +111,14 @@ def parse_visitors(text: str) -> float:
 
 
 def parse_days(text: str) -> int:
-    """Return the number of ``--days``."""
+    """Parse ``--days`` of ``vedette demo``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_DAYS):
         raise argparse.ArgumentTypeError(f'"{text}" is no number of days: write 1 to {MAX_DAYS}, such as 30')
     return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check what was asked for, then run it."""
+    """Check the options of ``vedette demo``, then run it."""
     if options.births:
         options.days = options.days or 1
         if options.report:
@@ -135,7 +135,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
-    """Serve, crawl, show, judge."""
+    """Run the births, month or plain demo; the plain one serves a synthetic web, crawls and judges it."""
     duration_s = parse_duration(options.duration) if options.duration else None
     with ExitStack() as stack:
         folder = _prepare_folder(options.data, stack)
@@ -175,7 +175,7 @@ def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
 
 
 def _start_visitors(options: argparse.Namespace, settings: RuntimeSettings, stack: ExitStack) -> VisitorsHandle | None:
-    """Start synthetic visitors, who begin to search as soon as there is something to find."""
+    """Start the demo's synthetic visitors, who search as soon as there is something to find."""
     if not options.visitors:
         return None
     started = start_visitors(_search_port(settings), settings.clock, options.visitors, seed=options.seed)
@@ -191,7 +191,7 @@ def _describe_visits(visitors: VisitorsHandle) -> str:
 
 
 def _search_port(settings: RuntimeSettings) -> int:
-    """Return where the search page is served."""
+    """Return the port at which ``vedette demo`` serves the search page."""
     assert settings.listener is not None
     port: int = settings.listener.getsockname()[1]
     return port

@@ -1,4 +1,4 @@
-"""Several crawlers side by side over one synthetic web, each with a data folder, a server with a log, and a policy.
+"""Crawlers of ``vedette demo`` side by side over one synthetic web, each with its folder, server, log and policy.
 
 All share one clock. Each has a server of its own, so that its log says what this crawler fetched, and when.
 """
@@ -43,7 +43,7 @@ LOG_NAME = "access.log"
 
 @contextmanager
 def catch_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold back SIGINT and SIGTERM; what is yielded raises ``KeyboardInterrupt`` if one came."""
+    """Hold back SIGINT and SIGTERM during a demo; yield a check that raises ``KeyboardInterrupt`` if one came."""
     with catch_signals() as is_stopped:
 
         def check() -> None:
@@ -54,7 +54,7 @@ def catch_interrupts() -> Iterator[Callable[[], None]]:
 
 
 class DemoProgress(ProgressBar):
-    """A bar or lines for stages and steps; says so where it was stopped before its time."""
+    """Progress of ``vedette demo`` through its stages, as a bar or as lines; says so if it was interrupted."""
 
     _stage = ""
 
@@ -67,7 +67,7 @@ class DemoProgress(ProgressBar):
             print("vedette: stopped before its time; nothing was measured.", file=sys.stderr)
 
     def update(self, words: str, done: int | None = None) -> None:
-        """Show what is being done, and how much is done."""
+        """Show the current stage of the demo, and how much of it is done."""
         stage = words.partition(" ")[0]
         is_new = stage != self._stage
         self.draw(done, words, lambda elapsed_s: f"{format_duration(elapsed_s):>10}  {words}", soon=is_new)
@@ -76,7 +76,7 @@ class DemoProgress(ProgressBar):
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A policy, the folder of its crawler, and the server that it asks."""
+    """A crawler that competes in ``vedette demo``: its policy, its data folder and the synthetic server it fetches."""
 
     policy: str
     settings: RuntimeSettings
@@ -84,14 +84,14 @@ class Contender:
 
     @property
     def log(self) -> Path:
-        """Return the log of what its server saw."""
+        """Return the path of the access log of this crawler's synthetic server."""
         return self.settings.folder.with_name(f"{self.policy}-{LOG_NAME}")
 
 
 def start_contenders(
     policies: Sequence[str], world: str, seed: int, hosts: Sequence[str], clock: Clock, folder: Path, stack: ExitStack
 ) -> list[Contender]:
-    """Start one for each policy; their servers end with the stack."""
+    """Start a competing demo crawler for each policy; their synthetic servers end with the stack."""
     contenders = []
     for policy in policies:
         log = folder / f"{policy}-{LOG_NAME}"
@@ -109,7 +109,7 @@ def build_settings(
     typed: Mapping[str, str] = MappingProxyType({}),
     exclude: tuple[str, ...] = (),
 ) -> RuntimeSettings:
-    """Return the settings of a crawler of synthetic sites; ``typed`` are settings of ``vedette.toml``."""
+    """Build the runtime settings of a demo crawler of synthetic sites; ``typed`` are ``vedette.toml`` settings."""
     return RuntimeSettings(
         config=override(Config(), {"store.data": str(folder), **typed}),
         clock=server.clock,
@@ -124,7 +124,7 @@ def build_settings(
 
 @contextmanager
 def run_trees(some: Sequence[Contender], budget: str = "0", *, forever: bool) -> Iterator[list[Supervisor]]:
-    """Run their process trees, which end with the block, whatever ends it."""
+    """Run the process trees of the demo's crawlers; they are stopped however the block ends."""
     settings = [_set_budget(one.settings, budget, forever=forever) for one in some]
     locks: list[IO[str]] = []
     trees = [Supervisor(one) for one in settings]
@@ -144,14 +144,14 @@ def _set_budget(settings: RuntimeSettings, budget: str, *, forever: bool) -> Run
 
 
 def tend_trees(trees: Sequence[Supervisor]) -> None:
-    """Start again what has died, and say so."""
+    """Restart processes that died in the trees of the demo's crawlers, and report it."""
     for tree in trees:
         for happening in tree.restart_dead():
             print(happening, file=sys.stderr)
 
 
 def crawl_fully(some: Sequence[Contender]) -> Generator[None]:
-    """Crawl until nothing is left to be fetched a first time, without a budget; the caller may look at each step."""
+    """Run the demo's first full crawl without a budget; yield at each step so that the caller can check."""
     until_s = time.monotonic() + MAX_CRAWL_S
     with run_trees(some, forever=False) as trees:
         while not all(tree.is_over for tree in trees):
@@ -163,13 +163,13 @@ def crawl_fully(some: Sequence[Contender]) -> Generator[None]:
 
 
 def read_holding(folder: Path) -> Snapshot:
-    """Return what a crawler holds at this moment, by URL."""
+    """Return a snapshot of the pages that a demo crawler holds at this moment, by URL."""
     with open_state_reader(folder) as view:
         return {url: HeldPage(row.status, row.fetched_s, row.kind) for url, row in view.store.iter_pages()}
 
 
 def _stop_trees(trees: Sequence[Supervisor]) -> None:
-    """Stop all at once, since each takes its time: coordinators are told first."""
+    """Stop the process trees of all demo crawlers at once, coordinators first, since each takes its time."""
     for tree in trees:
         tree.set_stop_deadline()
     waiting = list(trees)
@@ -187,7 +187,7 @@ def _stop_trees(trees: Sequence[Supervisor]) -> None:
 def run_first_crawl(
     contenders: Sequence[Contender], progress: DemoProgress, check: Callable[[], None]
 ) -> tuple[Snapshot, int]:
-    """Crawl everything once; return what the first crawler holds, and how many good pages that is."""
+    """Run the demo's first full crawl; return the first crawler's snapshot and its number of good pages."""
     with closing(crawl_fully(contenders)) as steps:
         for _ in steps:
             check()
@@ -203,7 +203,7 @@ def observe(
     check: Callable[[], None],
     on_step: Callable[[int, float], None],
 ) -> tuple[float, float]:
-    """Let time go by under a budget of fetches a day; return when it began to count and when it ended.
+    """Let demo time pass under a daily fetch budget; return when measuring began and when it ended.
 
     ``moments`` are seconds from the beginning; at each of them ``on_step`` gets its number and its time.
     """

@@ -1,7 +1,7 @@
-"""``vedette demo --days``: some weeks of a synthetic web in minutes, kept fresh by several policies side by side.
+"""``vedette demo --days``: keep weeks of a synthetic web fresh by several refresh policies, in minutes.
 
-Each policy has a crawler of its own, as ``vedette up`` runs it but for the search page. All begin with a full crawl,
-on which no budget is. Then time counts, and all have the same budget for everything that they fetch.
+Each policy has a crawler of its own, as ``vedette up`` runs it but for the search page. All begin with a full crawl
+without a budget. Then time counts, and all have the same budget for everything that they fetch.
 """
 
 import argparse
@@ -61,7 +61,7 @@ MIN_BUDGET_USED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class MonthReport:
-    """What was run: the web, for how many of its days, how fast, with how many fetches a day; and what came of it."""
+    """The report of ``vedette demo --days``: the web, its days, speed and budget, and the quality of each policy."""
 
     command: str
     world: str
@@ -72,22 +72,22 @@ class MonthReport:
     runs: Sequence[CrawlQuality]
 
     def budget_used(self, run: CrawlQuality) -> float:
-        """Return the share of the budget that a run used."""
+        """Return the share of the fetch budget that a policy's crawler used in the month demo."""
         return run.fetches / (self.budget_per_day * self.days)
 
     def underused_policies(self) -> list[str]:
-        """Return the policies whose crawlers left much of their budget."""
+        """Return the policies whose crawlers left much of their fetch budget in the month demo."""
         return [run.policy for run in self.runs if self.budget_used(run) < MIN_BUDGET_USED]
 
 
 def format_text(month: MonthReport) -> str:
-    """Format the table for a terminal, and what must be said of it."""
+    """Format the report of the month demo as a table for the terminal, with its caveats."""
     lines = format_table([COLUMNS, *(_table_row(month, run) for run in month.runs)])
     return "\n".join([_describe_setup(month), "", *lines, *_format_warnings(month)])
 
 
 def to_dict(month: MonthReport) -> dict[str, Any]:
-    """Return what was run, and for each policy its numbers and its samples over time."""
+    """Return the report of the month demo as JSON values: each policy's numbers and samples over time."""
     return {
         "world": month.world,
         "days": month.days,
@@ -100,7 +100,7 @@ def to_dict(month: MonthReport) -> dict[str, Any]:
 
 
 def check_report_folder(to: Path) -> None:
-    """Refuse a folder that no report can be written to, before minutes are spent on it."""
+    """Refuse a folder that the month demo's report cannot be written to, before minutes are spent."""
     page = to / f"{REPORT_NAME}.md"
     with _report_os_errors(to):
         to.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def check_report_folder(to: Path) -> None:
 
 
 def write_report(month: MonthReport, to: Path) -> list[Path]:
-    """Write a page of Markdown, its plots, and the same as JSON for the console; the JSON comes last."""
+    """Write the month demo's report: a Markdown page, its plots, and last the JSON for the console."""
     plots = {f"{REPORT_NAME}-{name}.svg": plot for name, plot in _plots(month).items()}
     texts = {f"{REPORT_NAME}.md": _format_markdown(month, list(plots))}
     texts |= {file: draw_svg(plot) for file, plot in plots.items()}
@@ -132,7 +132,7 @@ def _report_os_errors(to: Path) -> Iterator[None]:
 
 
 def _write_atomically(path: Path, text: str) -> None:
-    """Write a file, whole or not at all: the console may read it meanwhile."""
+    """Write a file of the month demo's report atomically: the console may read it meanwhile."""
     aside = path.with_name(f"{path.name}.new")
     aside.write_text(text, encoding="utf-8")
     aside.replace(path)
@@ -241,7 +241,7 @@ BUDGET_SHARE = 0.1
 
 
 def run_month_demo(options: argparse.Namespace, folder: Path) -> int:
-    """Crawl, let time go by, measure, print."""
+    """Run ``vedette demo --days``: crawl, let time pass, measure freshness by policy, print the report."""
     world, speed = month_world(options.seed), options.speed or SPEED
     quiet = options.quiet or options.json
     if options.report:
@@ -301,7 +301,7 @@ def _read_entries(one: Contender, until_s: float) -> list[AccessEntry]:
 
 
 def _describe_progress(some: Sequence[Contender], holdings: Sequence[Snapshot], begin_s: float) -> str:
-    """Say how many pages each has fetched at least once since time began to count."""
+    """Describe how many pages each policy's crawler has fetched since the month demo began to measure."""
     fresh = [sum(held.fetched_s >= begin_s for held in holding.values()) for holding in holdings]
     told = (f"{one.policy} {format_number(count)}" for one, count in zip(some, fresh, strict=True))
     return f"looked at since: {', '.join(told)}"

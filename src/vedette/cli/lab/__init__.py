@@ -1,1 +1,1 @@
-"""``vedette lab``: experiments, reports, serving a synthetic web and judging crawlers."""
+"""``vedette lab``: run experiments, write reports, serve a synthetic web and judge crawlers."""

@@ -1,4 +1,4 @@
-"""``vedette lab …``: run experiments, report their results; serve a synthetic web, judge a crawler by its log."""
+"""``vedette lab …``: run experiments and report their results; serve a synthetic web, judge a crawler by its log."""
 
 import argparse
 import dataclasses
@@ -50,7 +50,7 @@ disallowed by robots.txt, or was sent before robots.txt was known. Exit code 1 i
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands and their options."""
+    """Add the subcommands of ``vedette lab`` and their options."""
     inner = add_subcommands(parser)
     for add in (_add_list, _add_run, _add_report, _add_import_git, _add_import_frontpages, _add_serve, _add_judge):
         add(inner).add_argument("--debug", action="store_true", help="show where an error comes from")

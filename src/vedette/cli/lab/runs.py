@@ -1,4 +1,4 @@
-"""``vedette lab list``, ``run``, ``report`` and the imports of recorded webs."""
+"""``vedette lab list``, ``run`` and ``report``, and the imports of recorded webs."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ PRINT_INTERVAL_S = 5.0
 
 
 class RunProgress(ProgressBar):
-    """Shows how many cells are done, which was the last, and how long the rest may take."""
+    """Progress of ``vedette lab run``: the cells that are done, the last one, and the time left."""
 
     _first: int | None = None
 
@@ -35,7 +35,7 @@ class RunProgress(ProgressBar):
         super().__init__(total, quiet=quiet, interval_s=PRINT_INTERVAL_S)
 
     def update(self, done: int, total: int, cell: Cell) -> None:
-        """Show the number of cells that are done, and the last one."""
+        """Show the number of experiment cells that are done, and the last one."""
         first = self._first = done - 1 if self._first is None else self._first
 
         def format_line(elapsed_s: float) -> str:
@@ -56,7 +56,7 @@ NAME_COLUMNS = ("world", "budget", "policy")
 
 
 def format_table(rows: Sequence[Row], experiment: Experiment, width: int = WIDTH) -> list[str]:
-    """The plain table of one experiment's rows, or nothing where it would be long; as many metrics as there is room."""
+    """Format an experiment's rows as a plain table with the metrics that fit; nothing if it would be long."""
     told = {(row.cell.world, row.cell.budget, row.cell.policy) for row in rows}
     if len(told) > MAX_LINES or len(rows) > MAX_ROWS or not _has_only_metrics(rows, experiment):
         return []
@@ -75,12 +75,12 @@ def format_table(rows: Sequence[Row], experiment: Experiment, width: int = WIDTH
 
 
 def _has_only_metrics(rows: Sequence[Row], experiment: Experiment) -> bool:
-    """Whether each row is one cell's: curves and rows of hosts are for a report."""
+    """Check whether each row of an experiment is one cell's metrics; curves and rows by host are for a report."""
     return bool(rows) and all(name in experiment.metrics for row in rows for name in row.numbers)
 
 
 def _columns_that_fit(metrics: Sequence[int], widths: Sequence[int], room: int) -> Iterator[int]:
-    """At least one, and then as many as there is room for, in their order."""
+    """Yield the metric columns that fit the width of an experiment's table, at least one, in their order."""
     for number, at in enumerate(metrics):
         room -= widths[at]
         if number and room < 0:
@@ -94,7 +94,7 @@ def _column_meanings(columns: Sequence[str], shown: Sequence[int], experiment: E
 
 
 def list_lab(options: argparse.Namespace) -> int:
-    """List experiments, policies, bounds, and the worlds that are here."""
+    """Run ``vedette lab list``: print experiments, policies, bounds, and the worlds that are available."""
     found = list_experiments()
     if options.json:
         told = {
@@ -115,7 +115,7 @@ def list_lab(options: argparse.Namespace) -> int:
 
 
 def run_experiments(options: argparse.Namespace) -> int:
-    """Run what was asked for; the same command again goes on where it stopped."""
+    """Run ``vedette lab run``: run the named experiments; the same command resumes an interrupted run."""
     plan = build_plan(_parse_wanted(options))
     jobs = _parse_whole("--jobs", options.jobs) if options.jobs else 0
     for line in plan.skipped:
@@ -182,7 +182,7 @@ def _parse_whole(option: str, text: str) -> int:
 
 
 def write_reports(options: argparse.Namespace) -> int:
-    """Write tables, comparisons and plots of finished runs."""
+    """Run ``vedette lab report``: write tables, comparisons and plots of finished experiment runs."""
     places = _report_folders(options)
     folders = options.runs or sorted(path.parent for path in Path("lab-runs").glob("*/manifest.json"))
     if not folders:
@@ -195,7 +195,7 @@ def write_reports(options: argparse.Namespace) -> int:
 
 
 def _report_folders(options: argparse.Namespace) -> list[Path]:
-    """Where a report is written: where ``--to`` says, and where the console of a data folder finds it."""
+    """Return the folders for a lab report: that of ``--to``, and the data folder's for the console."""
     places = [options.to] if options.to is not None else []
     if options.data is not None:
         folder = data_folder(argparse.Namespace(data=options.data or None, config=options.config))
@@ -208,7 +208,7 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
 
 
 def import_git(options: argparse.Namespace) -> int:
-    """Read the history of a web site in git into one file."""
+    """Run the lab's git import: convert the git history of a web site into a recorded web in one file."""
     from vedette.lab.worlds.catalog import import_repository
 
     place = _parse_git_place(options.repo)
@@ -222,7 +222,7 @@ def import_git(options: argparse.Namespace) -> int:
 
 
 def import_frontpages(options: argparse.Namespace) -> int:
-    """Read a public recording of front pages into one file."""
+    """Run the lab's front page import: convert a public recording of front pages into one file."""
     from vedette.lab.worlds.frontpages import recording
 
     place = _parse_git_place(options.clone)

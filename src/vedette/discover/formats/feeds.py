@@ -1,4 +1,4 @@
-"""What is new on a site? RSS 0.9 to 2.0, RSS 1.0 (RDF) and Atom (RFC 4287 and 0.3), read alike.
+"""Parse RSS and Atom feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF) and Atom (RFC 4287 and 0.3), all read alike.
 
 An entry's link is, in this order: a ``link`` for readers (``rel`` alternate or absent; HTML before other types), a
 ``guid`` that is a permanent link, the ``rdf:about`` of an RSS 1.0 item. An entry without any leads nowhere and is left
@@ -66,7 +66,7 @@ _VOCABULARY = Vocabulary(
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A page that a feed announces."""
+    """A page that an RSS or Atom feed announces."""
 
     link: str
     title: str = ""
@@ -76,7 +76,7 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a feed announces, in its order, and where it says that it lives and is pushed from."""
+    """A parsed RSS or Atom feed: its entries in order, its own address, and the WebSub hub that pushes it."""
 
     title: str = ""
     entries: tuple[FeedEntry, ...] = ()
@@ -85,7 +85,9 @@ class Feed:
 
 
 def is_feed(body: bytes, content_type: str = "") -> bool:
-    """Whether the bytes look like a feed: by the root element, and for RDF, which serves many ends, by a channel too.
+    """Check whether the bytes look like an RSS or Atom feed.
+
+    The root element decides, and for RDF, which serves many ends, a channel too.
 
     >>> is_feed(b"<rss version='2.0'>", "text/html"), is_feed(b"<html>", "application/rss+xml")
     (True, False)
@@ -96,7 +98,7 @@ def is_feed(body: bytes, content_type: str = "") -> bool:
 
 
 def parse_feed(body: bytes, url: str, content_type: str = "") -> Feed:
-    """What a feed fetched from ``url`` announces; empty where the bytes are no feed.
+    """Parse an RSS or Atom feed fetched from ``url``; empty where the bytes are no feed.
 
     >>> parse_feed(b"<rss><channel><item><title>AT&amp;amp;T</title><link>/a</link>", "http://example.org/feed").entries
     (FeedEntry(link='http://example.org/a', title='AT&T', published_s=None, updated_s=None),)
@@ -127,7 +129,7 @@ def _parse_entries(document: Document, base: str) -> Iterator[FeedEntry]:
 
 
 def _find_link(record: Record, base: str) -> str | None:
-    """The page that an entry is about."""
+    """Return the URL of the page that an RSS or Atom feed entry is about."""
     base = _apply_base(record.attributes.get("xml:base", ""), base)
     offered = sorted(_rank_links(record), key=lambda offer: offer[0])
     links = [
@@ -139,7 +141,7 @@ def _find_link(record: Record, base: str) -> str | None:
 
 
 def _rank_links(record: Record) -> Iterator[tuple[int, Field, str]]:
-    """Links for readers, with a rank: 0 for HTML and plain RSS links, 1 for other types."""
+    """Yield a feed entry's links for people, ranked: 0 for HTML and plain RSS links, 1 for other types."""
     for each in record.find_all("link"):
         href = each.attributes.get("href", "")
         if not href:
@@ -149,7 +151,10 @@ def _rank_links(record: Record) -> Iterator[tuple[int, Field, str]]:
 
 
 def _parse_relations(link: Field) -> frozenset[str]:
-    """The ``rel`` words of a link; the registry's full addresses mean the same as their last part."""
+    """Parse the ``rel`` words of an Atom feed link.
+
+    The registry's full addresses mean the same as their last part.
+    """
     return frozenset(
         word.rpartition("/")[2] for word in (link.attributes.get("rel", "").lower() or "alternate").split()
     )

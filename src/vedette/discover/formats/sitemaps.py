@@ -1,8 +1,8 @@
-"""Which pages does a site name itself? Sitemaps and sitemap indexes, as XML or as lines of text (sitemaps.org 0.9).
+"""Parse sitemaps and sitemap indexes, as XML or as lines of text (sitemaps.org 0.9).
 
 Everything is read from the bytes: a wrong Content-Type or namespace, a missing prefix declaration or a second packing
 by gzip changes nothing. What is broken costs only itself, and limits bound the rest: bytes, entries, length of a field.
-``xml_events`` says why there is a scanner of our own under this.
+``xml_reader`` says why there is a scanner of our own under this.
 
 Locations are absolute http(s) URLs as ``normalize.resolve`` writes them; whatever is none is left out. Whether a
 sitemap may speak for them is the caller's question. A feed may serve as a sitemap too: ``feeds.is_feed`` knows.
@@ -42,7 +42,7 @@ _VOCABULARY = Vocabulary(
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """A page that a sitemap names, and what it says of it: hints, often wrong.
+    """A page that a sitemap lists, with the sitemap's hints on its changes, which are often wrong.
 
     ``changefreq`` is one of the seven words of the protocol or empty, ``priority`` lies in 0 to 1.
     """
@@ -55,14 +55,14 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """The pages that a sitemap names, and the other sitemaps, each in the order of the file."""
+    """A parsed sitemap: the pages that it lists and the other sitemaps, each in the order of the file."""
 
     entries: tuple[SitemapEntry, ...] = ()
     children: tuple[str, ...] = ()
 
 
 def is_sitemap(body: bytes, content_type: str = "") -> bool:
-    """Whether the bytes look like a sitemap: its root element, or nothing but URLs on the first lines.
+    """Check whether the bytes look like a sitemap: its root element, or nothing but URLs on the first lines.
 
     >>> is_sitemap(b"<urlset></urlset>", "text/html"), is_sitemap(b"http://example.org/"), is_sitemap(b"<html>")
     (True, True, False)
@@ -75,7 +75,7 @@ def is_sitemap(body: bytes, content_type: str = "") -> bool:
 
 
 def parse_sitemap(body: bytes, url: str, content_type: str = "") -> Sitemap:
-    """What a sitemap fetched from ``url`` names; empty where the bytes are no sitemap.
+    """Parse a sitemap fetched from ``url``; empty where the bytes are no sitemap.
 
     >>> parse_sitemap(b"<urlset><url><loc>/a?b=1&amp;c</loc><priority>.5", "http://example.org/sitemap.xml").entries
     (SitemapEntry(loc='http://example.org/a?b=1&c', lastmod_s=None, changefreq='', priority=None),)
@@ -99,7 +99,7 @@ def _is_markup(text: str) -> bool:
 
 
 def _find_locations(record: Record, url: str) -> Iterator[str]:
-    """The locations of a record: one by the protocol.
+    """Yield the page locations (``loc``) of a sitemap record: one by the protocol.
 
     Some generators forget to close records, others write the URL straight into the record, without a ``loc``.
     """
@@ -134,7 +134,7 @@ def _parse_lines(text: str) -> Iterator[SitemapEntry]:
 
 
 def _parse_line(line: str) -> str | None:
-    """The URL that a line of text is; lines of prose are none."""
+    """Parse one line of a plain-text sitemap as a URL; None for a line of prose."""
     written = line.strip()
     if len(written) > MAX_TEXT_LENGTH or not written[:8].lower().startswith(("http://", "https://")):
         return None

@@ -1,4 +1,4 @@
-r"""A forgiving reader of XML: tags and texts in the order of the document.
+r"""Read XML forgivingly, for sitemaps and feeds: tags and texts in the order of the document.
 
 Sitemaps and feeds are XML by name, and written by template engines: bare ampersands in URLs, HTML's entity names, tags
 that nobody closes, prefixes that nobody declares, blank lines before the declaration. A conforming parser has to stop
@@ -47,7 +47,7 @@ _ENTITY = re.compile(r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|([A-Za-z][A-Za-z0
 
 
 def scan(text: str) -> Iterator[Event]:
-    """Tags as ``("open", name, attributes)`` and ``("close", name, "")``, and texts with their entities replaced.
+    """Scan XML into events: ``("open", name, attributes)``, ``("close", name, "")``, and texts without entities.
 
     Names are in lower case, since feeds disagree on theirs. Attributes are raw text: few tags need them.
 
@@ -71,7 +71,7 @@ def scan(text: str) -> Iterator[Event]:
 
 
 def parse_attributes(raw: str) -> dict[str, str]:
-    """Attributes by their names in lower case; the first of equal names counts.
+    """Parse the attributes of an XML tag, by their names in lower case; the first of equal names counts.
 
     >>> parse_attributes(' rel="self" HREF=/feed?a=1&amp;b=2')
     {'rel': 'self', 'href': '/feed?a=1&b=2'}
@@ -86,7 +86,7 @@ def parse_attributes(raw: str) -> dict[str, str]:
 
 
 def expand_entities(text: str) -> str:
-    """The text with each entity replaced, once; an unknown one stays as it is.
+    """Expand each XML or HTML entity in a text, once; an unknown one stays as it is.
 
     >>> expand_entities("&eacute; &#8364; &amp;amp; &secret; ?a&copy=1")
     'é € &amp; &secret; ?a&copy=1'
@@ -113,7 +113,7 @@ _MAX_FIELDS = 100  # of one record
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What to look for: names of records, names of fields and what they mean, and which namespaces have short names.
+    """The XML element names to read: records, fields with their meanings, and namespaces with short names.
 
     ``containers`` hold records and fields without being one, as a channel does; the root always does. A record whose
     name is a field's too begins with that field: text before anything else in it.
@@ -126,7 +126,7 @@ class Vocabulary:
 
 
 class Field(NamedTuple):
-    """One field: its meaning, its text without the white space around it, its attributes by lower-case name."""
+    """One field of an XML record: its meaning, its stripped text, its attributes by lower-case name."""
 
     meaning: str
     text: str
@@ -134,18 +134,18 @@ class Field(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record: its name, its attributes by lower-case name, its fields in order."""
+    """One XML record, such as a feed item or a sitemap URL: its name, its attributes, its fields in order."""
 
     name: str
     attributes: Mapping[str, str]
     fields: tuple[Field, ...]
 
     def find_all(self, meaning: str) -> Iterator[Field]:
-        """The fields of this meaning."""
+        """Yield the fields of this XML record that have this meaning."""
         return (each for each in self.fields if each.meaning == meaning)
 
     def find_text(self, meaning: str) -> str:
-        """The first text of this meaning that is not empty."""
+        """Return the first text of this XML record that has this meaning and is not empty."""
         for each in self.fields:
             if each.meaning == meaning and each.text:
                 return each.text
@@ -154,14 +154,14 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The root as a record whose fields are the head, and the records."""
+    """A parsed XML document: the root as a record whose fields are the head, and the records."""
 
     root: Record
     records: tuple[Record, ...]
 
 
 def find_root(text: str) -> str:
-    """The name of the first element, in lower case and without its prefix; empty where there is none.
+    """Return the name of an XML document's root element, in lower case and without its prefix; empty for none.
 
     >>> find_root("<?xml version='1.0'?><!-- made by hand --><rdf:RDF>")
     'rdf'
@@ -171,7 +171,7 @@ def find_root(text: str) -> str:
 
 
 def parse_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
-    """The head and at most so many records of a document."""
+    """Parse the head and at most ``most`` records of an XML document."""
     reader = _RecordBuilder(vocabulary)
     for kind, name, attributes in scan(text):
         if kind == "text":
@@ -187,7 +187,7 @@ def parse_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
 
 
 class _RecordBuilder:
-    """Where in the document we are, and what was read so far."""
+    """The state of reading records from an XML document: the open elements, and what was read so far."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.records: list[Record] = []
@@ -340,7 +340,7 @@ _CODECS = {
 
 
 def decode_xml(body: bytes, content_type: str = "", limit_bytes: int = MAX_BYTES) -> str:
-    r"""The text behind a body, of at most so many bytes.
+    r"""Decode the body of an XML file, gzipped or not, into text of at most ``limit_bytes`` bytes.
 
     >>> decode_xml(b'<?xml version="1.0" encoding="iso-8859-1"?><t>caf\xe9</t>').partition("<t>")[2]
     'café</t>'
@@ -382,7 +382,7 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
 
 
 def _gunzip_member(body: bytes, at: int, room: int, parts: list[bytes]) -> int | None:
-    """Adds what one member holds; where the next begins, or None where nothing more can be had.
+    """Unpack one gzip member of an XML file into ``parts``; return where the next begins, or None at the end.
 
     Fed in small pieces, so that an error loses little and the bytes after a member's end are not copied whole.
     """

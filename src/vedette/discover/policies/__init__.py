@@ -1,1 +1,1 @@
-"""Policies of the discover stage: one per file, each a ``decide.Choice`` over ``looked.Sources`` batches."""
+"""Polling policies of the discover stage: one per file, each a ``policy.Choice`` over ``Sources``."""

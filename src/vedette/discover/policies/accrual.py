@@ -1,4 +1,4 @@
-"""Look where most would be lost by waiting: links gather since the last look, and vanish; others show some of them."""
+"""Accrual: poll the discovery sources where most is lost by waiting, by a model of links that gather and vanish."""
 
 from dataclasses import dataclass
 
@@ -25,9 +25,9 @@ EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
 
 
 def compute_exploration_bonus(options: Sources, k: int, now: float, *, is_priced: bool = False) -> Floats:
-    """New pages for which a look at each source counts, beside those that it brings; 0 where nobody has looked yet.
+    """Compute the exploration bonus of polling each discovery source, in new pages; 0 for those never polled.
 
-    Where a price says how many looks are made, k is only the most of them: then those of the last day count.
+    Where a price says how many polls are made, k is only the most of them: then those of the last day count.
     """
     tried_s = options.last_poll_s
     seen = np.isfinite(tried_s)
@@ -45,7 +45,10 @@ def compute_exploration_bonus(options: Sources, k: int, now: float, *, is_priced
 
 
 class GreedyPicker:
-    """Greedy choice among candidates: gains only fall, and only those of relatives of what was taken."""
+    """Greedy choice of discovery sources to poll, for the accrual policy.
+
+    Gains only fall, and only those of relatives of a source that was taken.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class GreedyPicker:
         self._starts = np.searchsorted(shower[self._row, self._column], np.arange(len(place) + 1))
 
     def pick(self, k: int, price: float = 0.0) -> Ints:
-        """Up to k rows, best first; none whose gain is below the price by then."""
+        """Pick up to k discovery sources to poll, best first; none whose gain is below the price by then."""
         gain = self._compute_gain(np.arange(len(self._lost)))
         taken = np.zeros(min(k, len(gain)), np.int64)
         for nth in range(len(taken)):
@@ -87,7 +90,7 @@ class GreedyPicker:
         return compute_ucb(rates, self._lost[rows], self._optimism) * self._chance[rows] + self._bonus[rows]
 
     def _take_best(self, best: int) -> Ints:
-        """What the best one shows is no more to be had elsewhere, as far as it came since the last look at it."""
+        """Take the best source, and subtract from its relatives the links that polling it will already show."""
         pairs = slice(self._starts[best], self._starts[best + 1])
         kin, share = self._row[pairs], self._share[self._row[pairs], self._column[pairs]]
         age_h = self._age_h[kin, None]
@@ -107,26 +110,26 @@ CANDIDATES_PER_PICK, MIN_CANDIDATES = 4, 256
 
 @dataclass(frozen=True, slots=True)
 class Accrual:
-    """Choose the k sources that together lose most by waiting, by a model of how links come and go.
+    """Choose the k discovery sources that together lose most by waiting, by a model of how links come and go.
 
         worth = mean + optimism * deviation  of  sum_c rate_c W(A_c),   times the chance of an answer
         W     = t (1 - e^-x (1 + x)),   x = T / t,   1 / t = 1 / tau + 1 / patience
 
-    A_c is what has gathered since the last look and is not known from others (``arrivals``, ``overlap``,
-    ``compute_accrued``), T the time in which as much gathers at an even pace. W is not what a look would bring now, but
+    A_c is what has gathered since the last poll and is not known from others (``arrivals``, ``overlap``,
+    ``compute_accrued``), T the time in which as much gathers at an even pace. W is not what a poll would bring now, but
     that less what it would bring anyway a little later: links that stay for days can wait, those that go within hours
     cannot. It is the index of Whittle for sources that fill up. A link found after ``patience`` counts 1 / e of one
-    found at once. What was dull may have become the best since (``rates``), so a few looks are made to learn
-    (``exploring``).
+    found at once. What was dull may have become the best since (``rates``), so a few polls are made to learn
+    (``compute_exploration_bonus``).
 
     When one is chosen, what it shows is taken from its relatives before the next is chosen (greedy, as GREEDY does).
-    Looks that are worth less than ``price`` by then are not made, however many are left.
+    Polls that are worth less than ``price`` by then are not made, however many are left.
 
     Useful for any number of sources that show new links in a rhythm; it is the default. Not useful where links never
     vanish and delay does not matter: then the order hardly matters either.
 
-    References: greedy choice Pandey08, 3.5.2; rates Thompson23, 2.4, with exposure instead of looks; the index as in
-    ``refresh.index_rule``; the model is ours.
+    References: greedy choice Pandey08, 3.5.2; rates Thompson23, 2.4, with exposure instead of polls; the index as in
+    ``refresh.freshness_index``; the model is ours.
 
     >>> from vedette.policy import rng_for
     >>> from vedette.discover.polling.sources import PollResults, PollHistory
@@ -146,11 +149,14 @@ class Accrual:
     price: float = 0.0
 
     def start(self, config: None) -> AccrualState:
-        """Nothing was looked at."""
+        """Return the accrual policy's state before any source was polled."""
         return AccrualState.empty()
 
     def observe(self, state: AccrualState, batch: Sources, now: float) -> AccrualState:
-        """What looks brought teaches rates, rhythm and overlap; a first look teaches only what is there."""
+        """Learn arrival rates, rhythm and overlap of discovery sources from polls.
+
+        A first poll teaches only what is there.
+        """
         arrivals = state.arrivals.grow_copy(batch)
         state = AccrualState(arrivals, state.overlap).ensure_places(batch)
         ok = batch.failures == 0
@@ -162,7 +168,7 @@ class Accrual:
         return AccrualState(arrivals, state.overlap.learn_polls(batch, before_s, arrivals.looked_s))
 
     def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """Up to k rows, most urgent first; nothing is drawn."""
+        """Choose up to k discovery sources to poll, most urgent first; nothing is random."""
         state = state.ensure_places(options)
         arrivals, place = state.arrivals, options.place
         lost = compute_urgency(compute_accrued(state, place, now), self.patience_h)
@@ -175,7 +181,7 @@ class Accrual:
         return Picks(chosen, np.ones(len(chosen)))
 
     def reason(self, state: AccrualState, batch: Sources, row: int, now: float) -> str:
-        """What a look would bring, what waiting would lose, and since when."""
+        """Explain a poll: what it would bring, what waiting would lose, and since when links have gathered."""
         one = estimate_yield(state, batch, now)[row]
         lost = compute_index(state, batch, now)[row]
         if not np.isfinite(batch.last_poll_s[row]):
@@ -185,7 +191,7 @@ class Accrual:
 
 
 def _select_top(value: Floats, count: int) -> Ints:
-    """The rows of the largest values, in their own order."""
+    """Return the rows of the discovery sources with the largest values, in their own order."""
     if count >= len(value):
         return np.arange(len(value))
     return np.sort(np.argpartition(-value, count)[:count]).astype(np.int64)

@@ -1,15 +1,15 @@
-"""How links appear on sources and vanish again: a model of what a look brings, learned from what looks brought.
+"""The arrival model: how links appear on discovery sources and vanish again, learned from what polls brought.
 
 Links come to a source in the rhythm of its host and stay for a while: some for hours, some for days. Each kind of life
-has a rate of its own at each source, and what is there to be found since the last look at time s is
+has a rate of its own at each source, and what is there to be found since the last poll at time s is
 
     A_c(t) = integral from s to t of pace(x) e^(-(t - x) / tau_c) kept(x) dx,        y ~ Poisson(sum_c rate_c A_c)
 
-where kept(x) is the part that no look at another source has shown since x (``overlap``). At an even pace and without
+where kept(x) is the part that no poll of another source has shown since x (``overlap``). At an even pace and without
 others A is tau (1 - e^(-(t - s) / tau)): a source fills up, and its capacity is rate times tau.
 
 Rates are Gamma, with a prior from the host and from everybody, so that a new source starts where its host is. Which
-kind of life a link has is not known, so each look's yield is shared out by what was expected of each kind (one step of
+kind of life a link has is not known, so each poll's yield is shared out by what was expected of each kind (one step of
 expectation maximisation). Evidence fades, since sites drift.
 """
 
@@ -36,7 +36,7 @@ TRACKED_PER_SOURCE, TRACKED_PER_POLL = 16, 12
 
 @dataclass(frozen=True, slots=True)
 class TrackedLinks:
-    """By place: links that are followed (-1 where none), for how many links each stands, and its kinds of life."""
+    """Links whose lifetimes are tracked at each source (-1 for none), their weights, and kinds of lifetime."""
 
     link: Ints
     weight: Floats
@@ -44,12 +44,12 @@ class TrackedLinks:
 
     @classmethod
     def empty(cls, kinds: int, places: int = 0) -> "TrackedLinks":
-        """Nothing is followed at so many sources."""
+        """Return the state in which no link's lifetime is tracked, for this number of sources."""
         shape = (places, TRACKED_PER_SOURCE)
         return cls(np.full(shape, -1, np.int64), np.zeros(shape), np.zeros((*shape, kinds)))
 
     def grow_copy(self, places: int) -> "TrackedLinks":
-        """A copy that has an element for so many places, and may be written to."""
+        """Return a writable copy of the tracked links with a row for each of ``places`` sources."""
         more = TrackedLinks.empty(self.kind.shape[2], max(places - len(self.link), 0))
         link = np.concatenate([self.link, more.link])
         return TrackedLinks(link, np.concatenate([self.weight, more.weight]), np.concatenate([self.kind, more.kind]))
@@ -58,7 +58,10 @@ class TrackedLinks:
 def update_lifetimes(
     awaited: TrackedLinks, batch: Sources, rows: Ints, since_s: Floats, now: float, lives_h: Floats
 ) -> tuple[TrackedLinks, Floats]:
-    """What is followed from now on, and what to add to the links of each kind, now that it is seen what stayed."""
+    """Update the lifetimes of tracked links by which of them a poll showed again.
+
+    Also returns what to add to the links of each kind of lifetime.
+    """
     place = batch.place[rows]
     link, weight, kind = awaited.link[place], awaited.weight[place], awaited.kind[place]
     there = _find_present(link, batch, rows)
@@ -71,7 +74,10 @@ def update_lifetimes(
 
 
 def track_new_links(awaited: TrackedLinks, batch: Sources, rows: Ints, kind: Floats, counted: Floats) -> TrackedLinks:
-    """What these rows brought, which ``counted`` for so many, is followed from now on, shared out by ``kind``."""
+    """Start to track the lifetimes of links that a poll brought.
+
+    The links of a row count for ``counted`` links, split over kinds of lifetime by ``kind``.
+    """
     new = _select_new_links(batch, rows)
     place = batch.place[rows]
     known = (new >= 0).sum(axis=1)
@@ -92,7 +98,7 @@ def track_new_links(awaited: TrackedLinks, batch: Sources, rows: Ints, kind: Flo
 
 
 def _select_new_links(batch: Sources, rows: Ints) -> Ints:
-    """The first new links of each row, -1 where there are fewer."""
+    """Return the first new links of each polled source, to track their lifetimes; -1 where there are fewer."""
     line = np.full(len(batch), -1, np.int64)
     line[rows] = np.arange(len(rows))
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
@@ -105,7 +111,7 @@ def _select_new_links(batch: Sources, rows: Ints) -> Ints:
 
 
 def _find_present(link: Ints, batch: Sources, rows: Ints) -> npt.NDArray[np.bool_]:
-    """Which of the links of each row the look showed again."""
+    """Check which tracked links of each source the poll showed again."""
     size = int(max(batch.shown.max(initial=-1), link.max(initial=-1))) + 2
     shown = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start)) * size + batch.shown
     there: npt.NDArray[np.bool_] = np.isin(rows[:, None] * size + link, shown) & (link >= 0)
@@ -138,11 +144,11 @@ TYPICAL_OUTAGE_S, OUTAGE_GROWTH, MIN_WAIT_S = 0.3 * HOUR_S, 3.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class ArrivalModel:
-    """What is believed of each source, by place.
+    """The arrival model: what is believed of each source's rate of new links and their lifetimes, by place.
 
-    ``links`` and ``hours`` are what came and the exposure in which it came, kind by kind. ``looked_s`` is the last look
-    that succeeded, ``down_s`` when looks began to fail (NaN where the last one did not). ``filled`` is how full a
-    source of this host would have been at that look without any look before it: with it, an integral over any time
+    ``links`` and ``hours`` are what came and the exposure in which it came, kind by kind. ``looked_s`` is the last poll
+    that succeeded, ``down_s`` when polls began to fail (NaN where the last one did not). ``filled`` is how full a
+    source of this host would have been at that poll without any poll before it: with it, an integral over any time
     costs one subtraction. ``weekly_fill[row, hour]`` is the same at the beginning of each hour of the week.
     """
 
@@ -158,7 +164,7 @@ class ArrivalModel:
 
     @classmethod
     def empty(cls) -> "ArrivalModel":
-        """No source is known."""
+        """Return an arrival model that knows no source."""
         nobody, nothing = np.zeros(0), np.zeros((0, LIFETIME_KINDS))
         even = Rhythm.uniform()
         return cls(
@@ -169,7 +175,7 @@ class ArrivalModel:
         return len(self.host)
 
     def grow_copy(self, batch: Sources) -> "ArrivalModel":
-        """A copy that has an element for each place of a batch, and may be written to."""
+        """Return a writable copy of the arrival model with an element for each place of a batch."""
         more = max(int(batch.place.max(initial=-1)) + 1 - len(self), 0)
         host = np.concatenate([self.host, np.zeros(more, np.int64)])
         host[batch.place] = batch.host
@@ -184,11 +190,11 @@ class ArrivalModel:
         )
 
     def ensure_places(self, batch: Sources) -> "ArrivalModel":
-        """The same where all places are known, else a copy that has them."""
+        """Return this arrival model if it knows all places of a batch, else a copy that has them."""
         return self if int(batch.place.max(initial=-1)) < len(self) else self.grow_copy(batch)
 
     def compute_fill(self, host: Ints, at_s: Floats | float) -> Floats:
-        """How full a source of each host would be at a time, had nobody ever looked, at one link an hour."""
+        """Compute how full a source of each host would be at a time, if never polled, at one link an hour."""
         row = self.rhythm.find_rows(host)
         hour, part_h = split_hour(at_s)
         left = np.exp(-np.asarray(part_h)[..., None] / LIFETIMES_H)
@@ -198,16 +204,16 @@ class ArrivalModel:
         return full
 
     def find_accrual_start_s(self, place: Ints, now: float) -> Floats:
-        """From when on links have gathered: the last look, or long ago."""
+        """Return since when links have gathered on each source: the last poll, or long ago."""
         return np.maximum(self.looked_s[place], now - NEVER_POLLED_S)
 
     def estimate_rates(self, place: Ints, now: float) -> RatePosterior:
-        """What is believed of the rate of each kind now: it may have become another source since the last look."""
+        """Estimate each source's arrival rate by kind of lifetime, now that it may have drifted since its poll."""
         usual = self._compute_prior(place)
         return mix_rates(self._compute_posterior(place, usual), usual, self._compute_drift_chance(place, now))
 
     def estimate_own_rates(self, place: Ints) -> RatePosterior:
-        """What looks say of the rate of each kind, leaning on what is usual."""
+        """Estimate each source's arrival rate by kind of lifetime from its own polls, shrunk to its host's."""
         return self._compute_posterior(place, self._compute_prior(place))
 
     def _compute_posterior(self, place: Ints, usual: RatePosterior) -> RatePosterior:
@@ -217,7 +223,7 @@ class ArrivalModel:
         return compute_drift_chance(now - self.looked_s[place])
 
     def _compute_prior(self, place: Ints) -> RatePosterior:
-        """What would be believed of sources without a look: they lean on the host, and that on everybody."""
+        """Compute the prior arrival rates of sources without a poll: shrunk to the host's, and that to all hosts'."""
         every = (self.links.sum(axis=0) + PRIOR_RATES) / (self.hours.sum(axis=0) + 1.0)
         hosts = int(self.host.max(initial=-1)) + 1
         came, in_h = (_sum_by_host(self.host, each, hosts) for each in (self.links, self.hours))
@@ -225,7 +231,7 @@ class ArrivalModel:
         return RatePosterior(np.full(usual.shape, PRIOR_LINKS), PRIOR_LINKS / usual)
 
     def learn_yields(self, batch: Sources, rows: Ints, gathered: Floats, now: float) -> "ArrivalModel":
-        """After looks at these rows, none of them their first, where so much had ``gathered``."""
+        """Learn arrival rates from polls of these sources, none their first, with the ``gathered`` exposure."""
         place, yields, awaited = batch.place[rows], get_latest_yields(batch)[rows], self.tracked.grow_copy(len(self))
         usual = self._compute_prior(place)
         own, drifted = self._compute_posterior(place, usual), self._compute_drift_chance(place, now)
@@ -252,7 +258,7 @@ class ArrivalModel:
         return replace(self, links=links, hours=hours, rhythm=rhythm, weekly_fill=swell, tracked=awaited)
 
     def record_polls(self, place: Ints, ok: Ints, now: float) -> "ArrivalModel":
-        """After tries at these places, of which those in ``ok`` were answered."""
+        """Record polls of these sources in the arrival model: those in ``ok`` were answered, the others failed."""
         looked_s, down_s, filled = self.looked_s.copy(), self.down_s.copy(), self.filled.copy()
         down_s[place] = np.where(np.isnan(down_s[place]), now, down_s[place])
         down_s[ok] = np.nan
@@ -262,7 +268,7 @@ class ArrivalModel:
 
 
 def estimate_answer_chance(down_s: Floats, tried_s: Floats, now: float) -> Floats:
-    """The chance that a look is answered: what was down for long stays down for long (Pareto with exponent 1).
+    """Estimate the chance that a poll is answered: what was down for long stays down (Pareto, exponent 1).
 
     >>> estimate_answer_chance(np.array([np.nan, 0.0]), np.array([0.0, 7_200.0]), 9_000.0).round(2).tolist()
     [1.0, 0.08]
@@ -275,7 +281,7 @@ def estimate_answer_chance(down_s: Floats, tried_s: Floats, now: float) -> Float
 
 
 def compute_weekly_fill(pace: Floats) -> Floats:
-    """How full sources are at the beginning of each hour of the week, when the week has gone on for ever."""
+    """Compute how full sources are at the start of each hour of the week, in a steady state."""
     hour = np.exp(-1.0 / LIFETIMES_H)
     full = np.zeros((len(pace), LIFETIME_KINDS))
     swell = np.zeros((len(pace), HOURS_PER_WEEK, LIFETIME_KINDS))

@@ -1,6 +1,6 @@
-"""What is believed of sources as a text, to be kept between two runs.
+"""Encode beliefs about discovery sources (the accrual state) as text, to be stored between two runs.
 
-Who showed which link is left out: it would be most of it, and the next looks tell it again.
+Which source showed which link is left out: it would be most of the text, and the next polls say it again.
 """
 
 import json
@@ -21,7 +21,10 @@ _COLUMN_TYPES = frozenset({"<f8", "<i8"})
 
 
 class StoredAccrual(NamedTuple):
-    """A belief, and what its sources are: ids and hosts, last tries, and counts (looks, finds, failures in a row)."""
+    """Stored beliefs about discovery sources.
+
+    With the sources' ids and hosts, last tries, and counts (polls, finds, failures in a row).
+    """
 
     state: AccrualState
     ids: Sequence[int] = ()
@@ -31,12 +34,12 @@ class StoredAccrual(NamedTuple):
 
 
 def create_empty() -> StoredAccrual:
-    """No source is known."""
+    """Return stored beliefs about no discovery source."""
     return StoredAccrual(AccrualState.empty())
 
 
 def pack(kept: StoredAccrual) -> str:
-    """As a text.
+    """Encode beliefs about discovery sources as text.
 
     >>> unpack(pack(create_empty())).ids, unpack("nonsense").ids, unpack(None).ids
     ((), (), ())
@@ -53,7 +56,7 @@ def pack(kept: StoredAccrual) -> str:
 
 
 def unpack(text: str | None) -> StoredAccrual:
-    """What was packed; nothing where there is nothing, or nothing that makes sense."""
+    """Decode beliefs about discovery sources from text; empty where there is none, or it makes no sense."""
     try:
         return _build_stored({name: _decode_column(*told) for name, told in json.loads(text or "").items()})
     except (ValueError, KeyError, TypeError, AttributeError):

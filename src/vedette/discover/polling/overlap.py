@@ -1,4 +1,7 @@
-"""What has gathered on sources since they were last looked at, and is not known from others: links of one an hour."""
+"""Learn the overlap of discovery sources, and compute which links gathered that no other source has shown.
+
+Amounts are those of a source with one new link an hour.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,7 +36,7 @@ MAX_SHARE = 0.98
 
 
 class _NewLinks(NamedTuple):
-    """Links that are new to the source of a row: the row, and the slot of the link."""
+    """Links that are new to a polled source: the source's row, and the slot of the link in the ring."""
 
     row: Ints
     slot: Ints
@@ -41,10 +44,12 @@ class _NewLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """``other[place]`` are relatives, -1 where there is none, with what they ``shared`` of what was ``tried``.
+    """The overlap of discovery sources: which relatives show the same links.
 
-    Links stand in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shown_by`` who
-    showed it, ``shown_count`` how many that were so far. The ring grows with the number of sources, not of links.
+    ``other[place]`` are relatives, -1 where there is none, with what they ``shared`` of what was ``tried``.
+
+    Links are in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shown_by`` the sources
+    that showed it, ``shown_count`` their number so far. The ring grows with the number of sources, not of links.
     """
 
     other: Ints
@@ -56,17 +61,17 @@ class Overlap:
 
     @classmethod
     def empty(cls) -> "Overlap":
-        """No source is known."""
+        """Return an overlap that knows no source."""
         nobody = np.zeros((0, MAX_RELATED))
         return cls(nobody.astype(np.int64), nobody, nobody, *_create_ring(MIN_LINKS))
 
     def estimate_share(self, place: Ints) -> Floats:
-        """The chance that what appears on each of these sources is shown by each of its relatives."""
+        """Estimate the overlap: the chance that a link of each source is shown by each of its relatives."""
         share: Floats = np.minimum(self.shared[place] / (self.tried[place] + PRIOR_LINKS), MAX_SHARE)
         return share
 
     def grow_copy(self, places: int) -> "Overlap":
-        """A copy that has an element for so many places, and may be written to."""
+        """Return a writable copy of the overlap with a row for each of ``places`` sources."""
         more = max(places - len(self.other), 0)
         other = np.concatenate([self.other, np.full((more, MAX_RELATED), -1, np.int64)])
         shared, tried = (np.concatenate([each, np.zeros((more, MAX_RELATED))]) for each in (self.shared, self.tried))
@@ -76,7 +81,10 @@ class Overlap:
         return Overlap(other, shared, tried, self.link.copy(), self.shown_by.copy(), self.shown_count.copy())
 
     def learn_polls(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
-        """After looks: ``before_s`` is the look before of each row, ``looked_s`` the latest of every place, by now."""
+        """Learn the overlap of sources from polls.
+
+        ``before_s`` is the previous poll of each row, ``looked_s`` the latest of every place, by now.
+        """
         after = self.grow_copy(len(looked_s))
         fresh = _record_links(after, batch)
         known = np.isfinite(before_s)[fresh.row]
@@ -85,7 +93,7 @@ class Overlap:
 
 
 def _record_links(overlap: Overlap, batch: Sources) -> _NewLinks:
-    """Write down who showed what, and say what was new to whom."""
+    """Record which source showed which link, and return the links that are new to each source."""
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
     slot = batch.shown % len(overlap.link)
     newer = batch.shown > overlap.link[slot]
@@ -125,7 +133,7 @@ def _count_shared(overlap: Overlap, place: Ints, fresh: _NewLinks, before_s: Flo
 
 
 def _count_pairs(overlap: Overlap, place: Ints, fresh: _NewLinks, places: int) -> tuple[Ints, Floats]:
-    """Each row and each other source that showed what was new to it, as one number; and how many links."""
+    """Count the links that each polled source shares with each other source; a pair is one number."""
     who = overlap.shown_by[fresh.slot].astype(np.int64)
     row = np.broadcast_to(fresh.row[:, None], who.shape)
     others = (who >= 0) & (who != place[row])
@@ -136,7 +144,7 @@ def _count_pairs(overlap: Overlap, place: Ints, fresh: _NewLinks, places: int) -
 def _replace_weakest(
     overlap: Overlap, place: Ints, pair: Ints, times: Floats, many: Floats, before_s: Floats, looked_s: Floats
 ) -> None:
-    """Sources that share more with a row than its least relative does take that one's room."""
+    """Replace the weakest relative of a source by another source that shares more links with it."""
     row, who = np.divmod(pair, len(looked_s))
     seen = _compute_seen_share(before_s[row], looked_s[who], looked_s[place[row]])
     could = seen * many[row]
@@ -154,7 +162,7 @@ def _replace_weakest(
 
 
 def _compute_seen_share(before_s: Floats, other_s: Floats, now_s: Floats) -> Floats:
-    """The part of what is new since ``before_s`` that had appeared when the other was looked at."""
+    """Compute which part of the links new since ``before_s`` was there when the other source was polled."""
     whole_s = np.maximum(now_s - before_s, 1.0)
     left = np.exp(-np.clip(now_s - other_s, 0.0, whole_s) / SEEN_DECAY_S)
     end = np.exp(-whole_s / SEEN_DECAY_S)
@@ -163,7 +171,7 @@ def _compute_seen_share(before_s: Floats, other_s: Floats, now_s: Floats) -> Flo
 
 
 def _count_earlier_equals(kind: Ints) -> Ints:
-    """For each element, how many equal ones stand before it.
+    """Count, for each element, the equal ones before it, such as the same link shown by several sources.
 
     >>> _count_earlier_equals(np.array([5, 3, 5, 5, 3])).tolist()
     [0, 0, 1, 2, 1]
@@ -180,7 +188,7 @@ def _create_ring(slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
 
 
 def _grow_ring(old: Overlap, slots: int) -> tuple[Ints, npt.NDArray[np.int32], Ints]:
-    """A larger ring with the same links."""
+    """Return a larger ring of links shown by sources, with the same links."""
     link, shower, showers = _create_ring(slots)
     kept = np.flatnonzero(old.link >= 0)
     at = old.link[kept] % slots
@@ -193,27 +201,29 @@ OVERLAP_DISCOUNT = 0.6
 
 
 class AccrualState(NamedTuple):
-    """All that the policy remembers: how links come and go, and who shows the same."""
+    """All that the accrual policy remembers: the arrival model of links, and the overlap of sources."""
 
     arrivals: ArrivalModel
     overlap: Overlap
 
     @classmethod
     def empty(cls) -> "AccrualState":
-        """Nothing was looked at."""
+        """Return the accrual state before any source was polled."""
         return cls(ArrivalModel.empty(), Overlap.empty())
 
     def ensure_places(self, batch: Sources) -> "AccrualState":
-        """The same, with an element for each place of a batch."""
+        """Return the accrual state with an element for each place of a batch of sources."""
         arrivals = self.arrivals.ensure_places(batch)
         known = len(self.overlap.other) >= len(arrivals)
         return AccrualState(arrivals, self.overlap if known else self.overlap.grow_copy(len(arrivals)))
 
 
 def compute_accrued(belief: AccrualState, place: Ints, now: float) -> Floats:
-    """A_c of each source (see ``arrivals``), a column for each kind of life; more time since a look never lowers it.
+    """Compute what gathered on each source and no other showed: A_c of ``arrivals``, a column per lifetime.
 
-    Time since the look is cut where relatives were looked at. What appeared before such a look counts only with the
+    More time since a poll never lowers it.
+
+    Time since the poll is cut where relatives were polled. What appeared before such a poll counts only with the
     part that the relative does not show.
     """
     arrivals, overlap = belief

@@ -1,7 +1,7 @@
-"""What a look at a source is worth, by the model of ``arrivals``: now, at a price, and for people.
+"""What a poll of a discovery source is worth, by the arrival model: now, at a price, and as shown to people.
 
-Two numbers must not be confused. ``estimate_yield`` is what a look would bring now, in new pages. ``compute_index`` is
-what would be lost by leaving it for later, in pages as well: it is what looks compete with and what a price is held
+Two numbers must not be confused. ``estimate_yield`` is what a poll would bring now, in new pages. ``compute_index`` is
+what would be lost by leaving it for later, in pages as well: it is what polls compete with and what a price is held
 against.
 """
 
@@ -25,7 +25,7 @@ NEARLY_FULL = 1e-3
 
 
 class RateInterval(NamedTuple):
-    """New links an hour at each source, with an interval that holds 95 % of what is believed."""
+    """New links an hour at each discovery source, with a 95 % credible interval."""
 
     mean: Floats
     low: Floats
@@ -33,7 +33,7 @@ class RateInterval(NamedTuple):
 
 
 def compute_urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
-    """W of ``Accrual`` for what has gathered of each kind of life, at one link an hour.
+    """Compute the urgency of a poll (W of ``Accrual``) from what gathered by kind of lifetime, at a link an hour.
 
     Nothing is lost where nothing is; of an hour's links, those that are soon gone are lost first:
 
@@ -50,7 +50,7 @@ def compute_urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
 
 
 def estimate_yield(state: AccrualState, options: Sources, now: float) -> Floats:
-    """The new pages that a look at each source is expected to bring now, each source taken on its own."""
+    """Estimate how many new pages a poll of each source would bring now, each source taken on its own."""
     state = state.ensure_places(options)
     expected: Floats = (
         state.arrivals.estimate_rates(options.place, now).mean * compute_accrued(state, options.place, now)
@@ -59,7 +59,7 @@ def estimate_yield(state: AccrualState, options: Sources, now: float) -> Floats:
 
 
 def compute_index(state: AccrualState, options: Sources, now: float, optimism: float = 0.0) -> Floats:
-    """The pages that are lost, or late, if each source is not looked at now; with some optimism about unknown ones."""
+    """Compute the poll index: pages lost or late if a source is not polled now, with optimism about unknown ones."""
     state = state.ensure_places(options)
     lost = compute_urgency(compute_accrued(state, options.place, now))
     return compute_ucb(state.arrivals.estimate_rates(options.place, now), lost, optimism) * _estimate_answers(
@@ -68,7 +68,7 @@ def compute_index(state: AccrualState, options: Sources, now: float, optimism: f
 
 
 def compute_ucb(rates: RatePosterior, amount: Floats, optimism: float) -> Floats:
-    """The mean of what rates make of an amount, and ``optimism`` standard deviations of belief."""
+    """Compute the upper confidence bound of new links from a poll: the mean, and ``optimism`` deviations."""
     mean = (rates.mean * amount).sum(axis=-1)
     hope: Floats = mean + optimism * np.sqrt((rates.variance * amount**2).sum(axis=-1))
     return hope
@@ -81,7 +81,9 @@ def compute_due(
     price: Floats | float,
     rng: np.random.Generator,  # noqa: ARG001 - the shape that all due times have
 ) -> Floats:
-    """When the index of each source reaches the price, if nobody looks anywhere until then: in 5 minutes to 30 days.
+    """Compute when each source's poll is due: its index reaches the price, in 5 minutes to 30 days.
+
+    Assumes that no source is polled until then.
 
     There may be a price for each: who costs twice as much has to bring twice as much, who is watched brings more.
     """
@@ -101,7 +103,7 @@ def compute_due(
 
 
 def estimate_rates(state: AccrualState, options: Sources) -> RateInterval:
-    """New links an hour at each source, for people."""
+    """Estimate the new links an hour at each discovery source, with intervals, to show to people."""
     believed = state.ensure_places(options).arrivals.estimate_own_rates(options.place)
     mean = believed.mean.sum(axis=1)
     # A Gamma of the same mean and variance, and the cube root that makes a Gamma nearly normal (Wilson and Hilferty).
@@ -112,7 +114,7 @@ def estimate_rates(state: AccrualState, options: Sources) -> RateInterval:
 
 
 def get_weekly_pace(state: AccrualState, host: int) -> Floats:
-    """How many times the mean each hour of the week brings at a host, Monday midnight (UTC) first."""
+    """Return the weekly pace of new links at a host: each hour's multiple of the mean, from Monday midnight UTC."""
     rhythm = state.arrivals.rhythm
     week: Floats = rhythm.pace[rhythm.find_rows(np.array([host]))[0]].copy()
     return week

@@ -1,13 +1,13 @@
-"""What is believed of rates, and how sources drift: each may have become another since it was last looked at.
+"""Rate posteriors of discovery sources, and drift: a source may have changed its nature since its last poll.
 
 Sites are rebuilt: a page that showed nothing new for months is the busiest of its site the next day, and nobody who
 stays away from it hears of that. So a source becomes another one, about which nothing is known but its host, with a
-constant chance per time (``DRIFT_S``). What is believed between looks is the mixture,
+constant chance per time (``DRIFT_S``). What is believed between polls is the mixture,
 
     p = 1 - e^(-dt / DRIFT_S),     mean = own + p max(usual - own, 0)
 
-(of a change for the worse the next look tells by itself). A look says which of the two it was, by how well each would
-have foretold what it brought: a change point with two hypotheses, as in Adams and MacKay, 2007. Evidence of a source
+(a change for the worse shows in the next poll by itself). A poll says which of the two it was, by how well each would
+have predicted what it brought: a change point with two hypotheses, as in Adams and MacKay, 2007. Evidence of a source
 that became another is forgotten.
 """
 
@@ -27,24 +27,27 @@ BURST_SHAPE, UNKNOWN_SHAPE = 3.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class RatePosterior:
-    """Gamma posteriors of rates, a row each and a column for each kind of life: mean = shape / rate."""
+    """Gamma posteriors of sources' rates of new links, a row per source, a column per kind of lifetime.
+
+    mean = shape / rate.
+    """
 
     shape: Floats
     rate: Floats
 
     @property
     def mean(self) -> Floats:
-        """Links an hour."""
+        """The posterior mean of the rate, in links an hour."""
         return self.shape / self.rate
 
     @property
     def variance(self) -> Floats:
-        """Of what is believed, not of what comes."""
+        """The posterior variance of the rate, not that of the number of links."""
         return self.shape / self.rate**2
 
 
 def compute_drift_chance(unseen_s: Floats) -> Floats:
-    """The chance that a source became another in this time.
+    """Compute the chance that a source's rate drifted in the time since its last poll.
 
     >>> compute_drift_chance(np.array([0.0, DRIFT_S])).round(2).tolist()
     [0.0, 0.63]
@@ -54,7 +57,7 @@ def compute_drift_chance(unseen_s: Floats) -> Floats:
 
 
 def mix_rates(own: RatePosterior, usual: RatePosterior, chance: Floats) -> RatePosterior:
-    """What is believed of sources that became another with this chance: Gammas, never with a smaller mean.
+    """Mix rate posteriors of sources that drifted with this chance: Gammas, never with a smaller mean.
 
     >>> own, usual = RatePosterior(np.array([[2.0]]), np.array([[20.0]])), RatePosterior(np.array([[1.0]]),
     ...     np.array([[1.0]]))
@@ -69,7 +72,9 @@ def mix_rates(own: RatePosterior, usual: RatePosterior, chance: Floats) -> RateP
 
 
 def estimate_change(yields: Floats, own: Floats, usual: Floats, chance: Floats) -> Floats:
-    """What looks alone say of whether sources became another, which brought so much where so much was expected.
+    """Estimate from poll yields alone whether the rate of each source changed (a change point test).
+
+    ``yields`` came where ``own`` or ``usual`` were expected.
 
     1 is certain, and 0 that nothing speaks for it. Time alone says nothing here: evidence fades by another rule. Thirty
     links where half a one was expected are hardly of the same source; none at all are:
@@ -85,7 +90,7 @@ def estimate_change(yields: Floats, own: Floats, usual: Floats, chance: Floats) 
 
 
 def _compute_log_likelihood(count: Floats, mean: Floats, shape: float) -> Floats:
-    """The logarithm of the chance of a count, of a Poisson whose rate is Gamma; without what is the same for all."""
+    """Compute the log likelihood of a poll's count under a Poisson with Gamma rate, up to a constant."""
     mean = np.maximum(mean, 1e-9)
     ways = np.array([lgamma(each + shape) for each in count.tolist()]) - lgamma(shape)
     log: Floats = ways + shape * np.log(shape / (shape + mean)) + count * np.log(mean / (shape + mean))

@@ -1,4 +1,4 @@
-"""The rhythm of the week in which links appear, host by host: what hours bring, against what was expected of them."""
+"""The weekly rhythm of each host: how many new links each hour of the week brings, against what was expected."""
 
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ MAX_HOURS = 48
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """Row 0 speaks of everybody, row h + 1 of host h.
+    """The weekly rhythm in which links appear: row 0 is that of all hosts, row h + 1 that of host h.
 
     ``day`` and ``week`` hold, for each hour of the day and each day of the week, the links that came and those that
     would have come at an even pace. ``pace[row, hour of the week]`` follows from them, once a day; its mean is 1.
@@ -34,19 +34,19 @@ class Rhythm:
 
     @classmethod
     def uniform(cls) -> "Rhythm":
-        """No hour is known to differ from another."""
+        """Return the uniform weekly rhythm, in which no hour differs from another."""
         return cls(np.zeros((1, HOURS_PER_DAY, 2)), np.zeros((1, DAYS_PER_WEEK, 2)), np.ones((1, HOURS_PER_WEEK)))
 
     def find_rows(self, host: Ints) -> Ints:
-        """The row that speaks of each host: everybody's, where nothing is known of it."""
+        """Return the row of each host in the rhythm: that of all hosts for an unknown one."""
         return np.where(host + 1 < len(self.pace), host + 1, 0)
 
     def learn_polls(
         self, host: Ints, since_s: Floats, now: float, links: Floats, expected: Floats, weight: Floats
     ) -> "Rhythm":
-        """Looks at sources of these hosts brought ``links`` where ``expected`` were; a new rhythm each day.
+        """Learn the weekly rhythm of hosts from polls that brought ``links`` where ``expected`` were expected.
 
-        ``weight[i, j]`` is how much of what came j hours before the look is still there at look i.
+        ``weight[i, j]`` is how much of what came j hours before the poll is still there at poll i.
         """
         age_h = np.arange(weight.shape[1], dtype=np.float64)
         hour = hour_of_week(now - HOUR_S * (age_h + 0.5))
@@ -63,7 +63,7 @@ class Rhythm:
         return _refresh_pace(grown, now)
 
     def _grow_copy(self, host: Ints) -> "Rhythm":
-        """A copy that may be written to."""
+        """Return a writable copy of the rhythm with a row for each of these hosts."""
         rows = max(len(self.pace), min(int(host.max(initial=-1)) + 2, MAX_HOSTS))
         more = rows - len(self.pace)
         day = np.concatenate([self.day, np.zeros((more, HOURS_PER_DAY, 2))])
@@ -73,7 +73,7 @@ class Rhythm:
 
 
 def _refresh_pace(rhythm: Rhythm, now: float) -> Rhythm:
-    """The pace that follows from the tallies, once a day."""
+    """Recompute the weekly pace of each host from the rhythm's tallies, once a day."""
     if now < rhythm.computed_s + DAY_S:
         return rhythm
     pace = (_shrink_ratios(rhythm.week)[:, :, None] * _shrink_ratios(rhythm.day)[:, None, :]).reshape(
@@ -84,7 +84,7 @@ def _refresh_pace(rhythm: Rhythm, now: float) -> Rhythm:
 
 
 def _shrink_ratios(tally: Floats) -> Floats:
-    """How many came for each expected; those with little evidence lean on everybody, and everybody on evenness."""
+    """Compute the rhythm's ratios of links to expected links, shrunk to all hosts', and those to evenness."""
     every = (tally[0, :, 0] + PRIOR_LINKS) / (tally[0, :, 1] + PRIOR_LINKS)
     ratio: Floats = (tally[..., 0] + PRIOR_LINKS * every) / (tally[..., 1] + PRIOR_LINKS)
     ratio /= ratio.mean(axis=1, keepdims=True)
@@ -92,7 +92,7 @@ def _shrink_ratios(tally: Floats) -> Floats:
 
 
 def split_hour(at_s: Floats | float) -> tuple[Ints, Floats]:
-    """The hour of the week, and how much of it has gone by, in hours.
+    """Split a time into the hour of the week and the part of that hour that has gone by.
 
     >>> [one.tolist() for one in split_hour(np.array([4 * 86_400.0 + 5_400.0]))]
     [[1], [0.5]]

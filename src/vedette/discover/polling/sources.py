@@ -1,4 +1,4 @@
-"""What is known of sources, the pages that are looked at for what they link to: the batch that discovery judges."""
+"""Discovery sources, the pages that are polled for their links: the batch that polling policies judge."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,21 +19,21 @@ _FIRST_MONDAY_S = 4 * 24 * _HOUR_S  # 1970 began on a Thursday
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """One row per source. To choose, a policy is handed all that may be looked at; to learn, those just looked at.
+    """A batch of discovery sources, one row each: all that may be polled, or those just polled to learn from.
 
     A policy may remember something of each source, as an array with one element per source; ``place`` says which
     element is this source's. Places count from 0, and a state grows when a larger one comes up. ``host`` is the number
     of its host.
 
     ``last_poll_s`` is when it was last tried, -infinity for never; ``failures`` how often in a row that failed since,
-    so a look has just failed where it is above 0. All that follows speaks of looks that succeeded: ``polls`` is their
+    so a poll has just failed where it is above 0. All that follows speaks of polls that succeeded: ``polls`` is their
     number, ``found`` the sum of their yields, ``links`` how many links the latest showed. ``poll_s`` and ``yields``
-    have the latest ``RECENT_POLLS`` of them, newest first, NaN and 0 where there were fewer. The *yield* of a look is
-    how many targets it showed that no look before this step had shown: two sources that show the same new target in one
+    have the latest ``RECENT_POLLS`` of them, newest first, NaN and 0 where there were fewer. The *yield* of a poll is
+    how many targets it showed that no poll before this step had shown: two sources that show the same new target in one
     step both get credit (Thompson23, section 2.1).
 
-    Where the rows were just looked at, ``shown[shown_start[i]:shown_start[i + 1]]`` are the targets of row ``i``,
-    numbered in the order in which looks first brought them, and ``shown_new`` says which were new. In a batch to choose
+    Where the rows were just polled, ``shown[shown_start[i]:shown_start[i + 1]]`` are the targets of row ``i``,
+    numbered in the order in which polls first brought them, and ``shown_new`` says which were new. In a batch to choose
     from they are empty.
     """
 
@@ -55,7 +55,9 @@ class Sources:
 
 
 def hour_of_week(at_s: float | Floats) -> Ints:
-    """The hour of the week, from 0 (Monday, midnight UTC) to 167; for one time or many, none of them NaN.
+    """Return the hour of the week of polls of sources, from 0 (Monday, midnight UTC) to 167.
+
+    For one time or many, none of them NaN.
 
     >>> int(hour_of_week(0.0)), int(hour_of_week(4 * 86_400 - 1)), int(hour_of_week(4 * 86_400))
     (72, 167, 0)
@@ -65,10 +67,10 @@ def hour_of_week(at_s: float | Floats) -> Ints:
 
 
 class PollResults(NamedTuple):
-    """What looks at sources ``place`` brought, a row each.
+    """What polls of the discovery sources ``place`` brought, a row each.
 
     ``ok`` says which answered; ``target[start[i]:start[i + 1]]`` are the targets that row ``i`` showed, by any
-    numbers that are the same for the same target; ``new`` says which of them no look before this step had shown.
+    numbers that are the same for the same target; ``new`` says which of them no poll before this step had shown.
     """
 
     place: Ints
@@ -79,13 +81,13 @@ class PollResults(NamedTuple):
 
     @property
     def yields(self) -> Ints:
-        """How many new targets each row showed; what several rows show counts for each."""
+        """The poll yield of each row: its number of new targets; what several rows show counts for each."""
         counted = np.concatenate([[0], np.cumsum(self.new)])
         return np.diff(counted[self.start])
 
 
 class PollHistory:
-    """Knows of each source what ``Sources`` says of it. Handed-out batches are copies and stay as they are.
+    """The poll history of each discovery source, as ``Sources`` has it. Batches handed out are copies.
 
     >>> book = PollHistory(np.array([0, 0, 1]))
     >>> one, none = np.array([True]), np.zeros(0, np.int64)
@@ -110,13 +112,13 @@ class PollHistory:
         self._number: dict[int, int] = {}
 
     def list_options(self) -> Sources:
-        """All sources, to choose from."""
+        """Return all discovery sources, for a policy to choose polls from."""
         every = np.arange(len(self._host))
         nothing = np.zeros(0, np.int64)
         return self._build_batch(every, np.zeros(len(every) + 1, np.int64), nothing, nothing.astype(bool))
 
     def record(self, brought: PollResults, now_s: float) -> Sources:
-        """Write down what looks brought, and hand back the rows of these sources, to learn from."""
+        """Record what polls brought, and return the rows of the polled sources, to learn from."""
         place, ok = brought.place, brought.ok
         self._last_poll_s[place] = now_s
         self._failures[place] = np.where(ok, 0, self._failures[place] + 1)
@@ -130,7 +132,7 @@ class PollHistory:
         return self._build_batch(place, brought.start, self._number_targets(brought.target), brought.new)
 
     def _number_targets(self, targets: Ints) -> Ints:
-        """Numbers of our own: those of a recording would tell how much there is that nobody has found."""
+        """Number poll targets in the order found; a recording's numbers would reveal how many are still unfound."""
         number = self._number
         return np.array([number.setdefault(target, len(number)) for target in targets.tolist()], np.int64)
 
@@ -152,7 +154,7 @@ class PollHistory:
 
 
 def grow_rows(rows: Floats, place: Ints) -> Floats:
-    """A copy that has an element for each of these places; what is new is 0.
+    """Return a copy of per-source values that has an element for each of these places; new ones are 0.
 
     >>> grow_rows(np.array([3.0]), np.array([2])).tolist()
     [3.0, 0.0, 0.0]
@@ -164,5 +166,5 @@ def grow_rows(rows: Floats, place: Ints) -> Floats:
 
 
 def get_latest_yields(batch: Sources) -> Floats:
-    """What the look that was just made brought, row by row; a failed look brought nothing."""
+    """Return the yield of each source's latest poll, row by row; 0 for a failed poll."""
     return np.where(batch.failures > 0, 0.0, batch.yields[:, 0])

@@ -1,4 +1,4 @@
-"""How far a source of signals is believed: signals are promises of others, and some of them lie.
+"""Trust in push signals: how far each source of WebSub or IndexNow signals is believed, since some of them lie.
 
 A *signal* says that a page is new or has changed. Whether it was right is known after the next fetch. For each source
 (a topic that is pushed, a host that pings) it is counted how many came true, with counts that fade, so that a source
@@ -16,7 +16,7 @@ _NO_TRUST, _FULL_TRUST = 0.1, 0.4
 
 
 class SignalTrust(NamedTuple):
-    """Of the signals of a source, how many came true and how many did not.
+    """Trust in a source of push signals: how many of its signals came true and how many did not.
 
     >>> NEW_SOURCE.mean
     0.5
@@ -29,12 +29,12 @@ class SignalTrust(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """How probably the next signal comes true."""
+        """The chance that the source's next push signal comes true."""
         return (self.came_true + _PRIOR) / (self.came_true + self.did_not + 2 * _PRIOR)
 
     @property
     def wait_cut(self) -> float:
-        """Which part of its wait a page is spared: nothing where the source lies, all of it where it is good.
+        """The part of its wait that a push signal spares a page: 0 if the source lies, 1 if it is good.
 
         >>> NEW_SOURCE.wait_cut, SignalTrust(0, 60).wait_cut
         (1.0, 0.0)
@@ -42,7 +42,7 @@ class SignalTrust(NamedTuple):
         return min(max((self.mean - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
     def update(self, *, came_true: bool) -> "SignalTrust":
-        """What is believed once a signal was judged."""
+        """Return the trust in a source after one of its push signals was checked by a fetch."""
         return SignalTrust(self.came_true * _FADE + came_true, self.did_not * _FADE + (not came_true))
 
 
@@ -50,9 +50,9 @@ NEW_SOURCE = SignalTrust()
 
 
 def move_due_s(credit: SignalTrust, now_s: float, due_s: float, longest_s: float) -> float | None:
-    """When a signalled page is fetched that would be due otherwise; None where the signal moves nothing.
+    """Compute the earlier due time of a page that a push signal named; None where the signal moves nothing.
 
-    ``longest_s`` stands for the wait of a page that has no time of its own.
+    ``longest_s`` is used for the wait of a page that has no time of its own.
 
     >>> move_due_s(NEW_SOURCE, 100.0, 500.0, 60.0)
     100.0

@@ -1,7 +1,7 @@
-"""Pings as IndexNow has them: a site says which of its URLs are new, changed or gone, and shows a key.
+"""Parse IndexNow pings: a site says which of its URLs are new, changed or gone, and shows a key.
 
-The key proves itself: it stands in a text file on the host, by default ``/KEY.txt``. A key file elsewhere speaks for
-what lies below its own folder only. What is asked of a ping here needs no network; the key is looked up by others.
+The key proves itself: it is in a text file on the host, by default ``/KEY.txt``. A key file elsewhere vouches only for
+what lies below its own folder. Nothing here needs the network; the key is fetched by others.
 """
 
 import json
@@ -18,7 +18,7 @@ _KEY = re.compile(r"[A-Za-z0-9-]{8,128}", re.ASCII)
 
 
 class Ping(NamedTuple):
-    """URLs of one origin, and where the key is that vouches for them."""
+    """An IndexNow ping: URLs of one origin, and where the key file is that vouches for them."""
 
     key: str
     key_url: str
@@ -26,14 +26,14 @@ class Ping(NamedTuple):
 
 
 class PingRejection(NamedTuple):
-    """Why a ping is not taken: the status that the protocol has for it, and words."""
+    """Why an IndexNow ping is rejected: the status that the protocol has for it, and a text."""
 
     status: int
     message: str
 
 
 def parse_ping(query: Mapping[str, str]) -> Ping | PingRejection:
-    """The ping in a query string: one URL.
+    """Parse the IndexNow ping in a query string: one URL.
 
     >>> parse_ping({"url": "https://example.org/a", "key": "0123456789abcdef"}).key_url
     'https://example.org/0123456789abcdef.txt'
@@ -45,7 +45,7 @@ def parse_ping(query: Mapping[str, str]) -> Ping | PingRejection:
 
 
 def parse_ping_body(body: bytes) -> Ping | PingRejection:
-    """The pings in a JSON body: a host, a key and a list of URLs.
+    """Parse the IndexNow ping in a JSON body: a host, a key and a list of URLs.
 
     >>> parse_ping_body(b'{"host": "example.org", "key": "short", "urlList": ["https://example.org/a"]}').status
     400
@@ -79,13 +79,13 @@ def _check_key(key: str, place: str, origin: Origin, urls: tuple[str, ...]) -> P
 
 
 def _resolve_urls(listed: Sequence[str]) -> tuple[str, ...]:
-    """Each once, in order; what is no URL is left out."""
+    """Resolve the URLs of an IndexNow ping, each once, in order; what is no URL is left out."""
     found = dict.fromkeys(resolve(url, None) for url in listed if len(url) <= MAX_URL_LENGTH)
     return tuple(url for url in found if url is not None)
 
 
 def _normalize_host(host: str) -> str:
-    """A host as URLs write it; a port that stands behind it says nothing here."""
+    """Normalize the host of an IndexNow ping as URLs write it, without its port."""
     url = resolve(f"http://{host}/", None) if 0 < len(host) <= 300 else None
     return origin_of(url).host if url else ""
 

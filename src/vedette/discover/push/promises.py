@@ -1,8 +1,7 @@
-"""What the operator promised a source: to be fetched at least every so often, whatever the price.
+"""Promised sources: what the operator promised to fetch at least every so often, whatever the price.
 
-A promise stands in a site's settings as seconds and address, ``900 https://example.org/news``; an address without a
-host is the site's own. Politeness comes first: what a host's pauses do not leave room for is refused with what is
-possible.
+A promise is in a site's settings as seconds and address, ``900 https://example.org/news``; an address without a host is
+the site's own. Politeness comes first: what a host's pauses do not leave room for is refused with what is possible.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,14 +20,14 @@ _LEAD_SHARE, _LEAD_DELAYS = 0.1, 3.0
 
 
 class Promise(NamedTuple):
-    """A source, in its site's spelling, and the longest time between two fetches of it."""
+    """A promised source, in its site's spelling, and the longest time between two fetches of it."""
 
     url: str
     interval_s: float
 
 
 def list_promises(site: Site) -> Iterator[Promise]:
-    """What a site was promised; what lies outside of it is passed over.
+    """Yield the promises in a site's settings; sources outside of the site are skipped.
 
     >>> list(list_promises(Site("https://example.org/", promise=("900 /news",))))
     [Promise(url='https://example.org/news', interval_s=900.0)]
@@ -41,7 +40,7 @@ def list_promises(site: Site) -> Iterator[Promise]:
 
 
 def find_out_of_scope(site: Site) -> str:
-    """The first address that was promised something and is not the site's; empty where there is none.
+    """Return the first promised address that is not in the site's scope; empty where there is none.
 
     >>> find_out_of_scope(Site("https://example.org/", promise=("900 https://example.com/",)))
     'https://example.com/'
@@ -54,9 +53,9 @@ def find_out_of_scope(site: Site) -> str:
 
 
 def find_feasible_s(promises: Sequence[Promise], delay_s: float, closed_s: float = 0.0) -> float | None:
-    """The shortest interval that could be promised to all of these, where theirs cannot be kept; None where they can.
+    """Return the shortest interval that can be promised to all these sources; None if the promises can be kept.
 
-    ``delay_s`` is the pause of their host, ``get_longest_closed_s`` the longest time on end in which it may not be
+    ``delay_s`` is the pause of their host, ``closed_s`` the longest time on end in which it may not be
     asked. A request takes a moment too; it is not known before, and the half that is left to other pages has room for
     it.
 
@@ -75,13 +74,13 @@ def find_feasible_s(promises: Sequence[Promise], delay_s: float, closed_s: float
 
 
 def compute_due_s(promise: Promise, fetched_s: float, delay_s: float) -> float:
-    """When a promised source is asked for that was last fetched then."""
+    """Compute when a promised source is due, by its last fetch."""
     ahead_s = max(promise.interval_s * _LEAD_SHARE, delay_s * _LEAD_DELAYS)
     return fetched_s + promise.interval_s - min(ahead_s, promise.interval_s / 2)
 
 
 def describe_promise(site: Site, url: str) -> str:
-    """What explains the fetches of a promised source; empty where nothing was promised.
+    """Describe the promise that explains the fetches of a source; empty where nothing was promised.
 
     >>> describe_promise(Site("https://example.org/", promise=("900 /news",)), "https://example.org/news")
     'promised: fetched at least every 900 s, before anything is weighed'
@@ -91,7 +90,7 @@ def describe_promise(site: Site, url: str) -> str:
 
 
 def group_by_host(promises: Sequence[Promise]) -> dict[str, list[Promise]]:
-    """Promises by their host."""
+    """Group promises by the host of their source."""
     found: dict[str, list[Promise]] = {}
     for each in promises:
         found.setdefault(origin_of(each.url).host, []).append(each)

@@ -1,4 +1,4 @@
-"""Which hub a feed is pushed from: by its Link headers, else by the links in it (WebSub, section 4).
+"""Find the WebSub hub that pushes a feed: by its Link headers, else by the links in it (WebSub, section 4).
 
 A hub tells its subscribers when a *topic* has changed: the address that the feed gives as its own. A topic elsewhere
 than where the feed was found is not believed, since anybody could have us subscribe to somebody else's.
@@ -20,14 +20,14 @@ _RELATION = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORE
 
 
 class HubOffer(NamedTuple):
-    """A feed that can be had by push: who pushes it, and under which name."""
+    """The WebSub hub that offers to push a feed, and the topic under which it does."""
 
     hub: str
     topic: str
 
 
 def find_offer(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> HubOffer | None:
-    """What a feed that was fetched from ``url`` offers; None where it names no hub.
+    """Find the WebSub hub that a feed fetched from ``url`` offers; None where it names no hub.
 
     >>> find_offer("https://example.org/feed", Feed(hub="https://hub.example.net/"))
     HubOffer(hub='https://hub.example.net/', topic='https://example.org/feed')
@@ -44,7 +44,7 @@ def find_offer(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> HubOff
 
 
 def find_link(headers: Iterable[str], relation: str, base: str) -> str | None:
-    """The first address of a relation in Link headers (RFC 8288), absolute; None where there is none.
+    """Return the first absolute address of a relation in Link headers (RFC 8288), for WebSub; None for none.
 
     >>> find_link(['</a>; rel="next", <b>; rel="self hub"'], "hub", "https://example.org/x/")
     'https://example.org/x/b'
@@ -54,7 +54,7 @@ def find_link(headers: Iterable[str], relation: str, base: str) -> str | None:
 
 
 def _parse_links(header: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Addresses with their relations; only the first ``rel`` of a link counts."""
+    """Yield the addresses in a Link header with their relations; only the first ``rel`` of a link counts."""
     for number, link in enumerate(_LINK.finditer(header[:MAX_HEADER_LENGTH])):
         if number == MAX_LINKS:
             return

@@ -1,1 +1,1 @@
-"""Urls."""
+"""URLs of a site: normalization, scope, and learned rules about duplicate URLs."""

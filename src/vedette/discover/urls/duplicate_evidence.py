@@ -1,9 +1,9 @@
-"""How copies are learned: pairs of URLs that were found to be the same page, or not, speak for or against rules.
+"""Learn which URLs are duplicates: pairs of URLs with the same page, or not, are evidence on copy rules.
 
 A pair speaks of a rule only when its URLs differ in exactly that respect (``observe_pair``); where parameters differ,
 a few of them together may be shown to make no difference, but only one alone to make one. Most pairs come from a
 group of near copies: a new URL and the leader of its group. They only ever agree; those that disagree come from
-``copy_witnesses`` and from the checks of rules that are in force.
+``ReferenceUrls`` and from the checks of rules that are in force.
 
 *Believed* is a rule when at least ``MIN_PAIRS`` distinct pairs agree, on at least ``MIN_PATHS`` distinct paths,
 and the share of those that disagree is below ``MAX_DISAGREEMENT``. A rule for a whole host also needs that no folder
@@ -14,7 +14,7 @@ binomial test); then it starts from nothing, but what disagreed is remembered. C
 
 Who may say that a host is another's mirror? Between hosts of one registrable domain, equal pages are enough, and https
 is preferred to http. Between strangers only the host that would no longer be fetched may say so, by redirect or
-canonical link (``said``): else whoever copies a site could take its place.
+canonical link (``said``): else anyone who copies a site could take its place.
 """
 
 import json
@@ -50,7 +50,7 @@ _RECENT_PAIRS = 16
 
 
 class Observation(NamedTuple):
-    """A pair that speaks for or against a rule; ``path`` and ``pair`` are hashes that tell it from others.
+    """A pair of URLs as evidence for or against a copy rule; ``path`` and ``pair`` are hashes that identify it.
 
     Where the rule is about the whole query, the names of the parameters stand in for the path.
     """
@@ -62,7 +62,7 @@ class Observation(NamedTuple):
 
 
 def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False) -> tuple[Observation, ...]:
-    """What a pair speaks of; nothing where it differs in more than one respect.
+    """Return the evidence that a pair of URLs gives on copy rules; none if they differ in more than one respect.
 
     ``said`` is for a ``url`` that itself led to the leader, by redirect or as its canonical.
 
@@ -77,7 +77,10 @@ def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False
 
 
 def observe_check(learned: CopyRules, url: str, *, same: bool) -> tuple[Observation, ...]:
-    """What the fetch of a covered URL says of all rules that cover it: whether it is the page that they lead to."""
+    """Return the evidence that the fetch of a covered URL gives on all copy rules that cover it.
+
+    It agrees where the URL is the page that they lead to.
+    """
     target, covering = learned.find_covering(url)
     parts = split_url(url)
     if parts is None:
@@ -106,7 +109,7 @@ def _hash(text: str) -> int:
 
 
 def _find_difference(one: UrlParts, other: UrlParts, *, same: bool, said: bool) -> tuple[RuleSubject, ...]:
-    """The one respect in which two URLs differ."""
+    """Find the one respect in which two URLs differ, as the subject of a copy rule."""
     if one[:2] != other[:2]:
         return _diff_origins(one, other, trusted=said or not same) if one[2:] == other[2:] else ()
     if one.path != other.path:
@@ -125,7 +128,7 @@ def _diff_origins(one: UrlParts, other: UrlParts, *, trusted: bool) -> tuple[Rul
 
 @lru_cache(maxsize=4096)
 def find_domain(host: str) -> str:
-    """The registrable domain of a host that may have a port."""
+    """Return the registrable domain of a host that may have a port, for evidence on duplicate hosts."""
     name, colon, port = host.rpartition(":")
     return registrable_domain(name if colon and port.isdigit() else host)
 
@@ -168,7 +171,7 @@ def _group_parameters(parts: UrlParts) -> dict[str, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The pairs that spoke of a rule: how many agreed and disagreed, some paths, and the latest pairs."""
+    """The evidence on a copy rule: how many pairs agreed and disagreed, some paths, and the latest pairs."""
 
     agreed: int = 0
     disagreed: int = 0
@@ -178,16 +181,16 @@ class Tally:
 
     @property
     def pairs(self) -> int:
-        """All that spoke."""
+        """The number of URL pairs that are evidence on the copy rule."""
         return self.agreed + self.disagreed
 
     @property
     def disputed(self) -> bool:
-        """Whether too many disagree for a rule to be believed anew."""
+        """Whether too many URL pairs disagree for the copy rule to be accepted again."""
         return self.disagreed > 0 and self.disagreed >= MAX_DISAGREEMENT * self.pairs
 
     def add(self, seen: Observation) -> "Tally":
-        """The tally after one more pair; a pair that spoke lately and says the same is not heard again."""
+        """Return the tally after one more URL pair; a recent pair that says the same is not counted again."""
         mark = seen.pair << 1 | seen.agrees
         if mark in self.recent:
             return self
@@ -214,7 +217,7 @@ def _drop_if_refuted(tally: Tally) -> Tally:
 
 
 def _is_refuted(tally: Tally) -> bool:
-    """P(at least so many contrary among so many pairs) < CHANCE, were their share MOST_CONTRARY."""
+    """Test whether the evidence refutes a copy rule: P(at least this many disagree) < CHANCE at MAX_DISAGREEMENT."""
     pairs, share = tally.pairs, MAX_DISAGREEMENT
     fewer = sum(comb(pairs, k) * share**k * (1 - share) ** (pairs - k) for k in range(tally.disagreed))
     return tally.disagreed > 0 and 1.0 - fewer < SIGNIFICANCE
@@ -225,12 +228,12 @@ _Tallies = Mapping[RuleSubject, Tally]
 
 @dataclass(frozen=True, slots=True)
 class CopyEvidence:
-    """Everything that was learned of copies, by host: at most ``MAX_TALLIES`` tallies each."""
+    """All evidence on duplicate URLs, by host: at most ``MAX_TALLIES`` tallies each."""
 
     hosts: Mapping[str, _Tallies] = field(default_factory=dict)
 
     def observe(self, seen: Iterable[Observation]) -> "CopyEvidence":
-        """The state after these pairs; this one stays as it was."""
+        """Return the evidence on duplicate URLs after these pairs; this one is not changed."""
         hosts, touched = dict(self.hosts), dict[str, dict[RuleSubject, Tally]]()
         for observation in seen:
             subject = _orient(observation.subject, hosts)
@@ -243,7 +246,7 @@ class CopyEvidence:
         return CopyEvidence(hosts)
 
     def build_rules(self) -> CopyRules:
-        """The rules that are believed now, in a fixed order; of two that contradict each other the stronger."""
+        """Build the copy rules that the evidence supports, in a fixed order; of two that conflict the stronger."""
         believed = [
             CopyRule(subject, tally.agreed, tally.pairs)
             for tallies in self.hosts.values()
@@ -254,7 +257,7 @@ class CopyEvidence:
         return CopyRules(tuple(sorted(_drop_conflicts(believed), key=lambda rule: rule.subject)))
 
     def to_json(self) -> str:
-        """As text, one list per tally."""
+        """Encode the evidence on duplicate URLs as JSON text, one list per tally."""
         rows = [
             [*subject, tally.agreed, tally.disagreed, tally.paths, tally.recent, tally.accepted]
             for tallies in self.hosts.values()
@@ -264,7 +267,7 @@ class CopyEvidence:
 
     @classmethod
     def from_json(cls, text: str) -> "CopyEvidence":
-        """What ``to_json`` wrote."""
+        """Decode the evidence on duplicate URLs that ``to_json`` wrote."""
         hosts: dict[str, dict[RuleSubject, Tally]] = {}
         for kind, host, where, what, agreed, contrary, paths, recent, believed in json.loads(text):
             tally = Tally(agreed, contrary, tuple(paths), tuple(recent), believed)
@@ -273,12 +276,15 @@ class CopyEvidence:
 
 
 def _find_weakest(tallies: _Tallies) -> RuleSubject:
-    """Which to forget where there are too many: of those with the least evidence the oldest."""
+    """Find the tally to forget where a host has too many: of those with the least evidence the oldest."""
     return min(tallies, key=lambda subject: (tallies[subject].accepted, tallies[subject].pairs))
 
 
 def _orient(subject: RuleSubject, hosts: Mapping[str, _Tallies]) -> RuleSubject:
-    """The subject, or its opposite where that has more evidence: that two are copies speaks for both directions."""
+    """Return the subject of a copy rule, or its reverse where that has more evidence.
+
+    That two URLs are copies is evidence for both directions.
+    """
     opposite = _reverse(subject)
     if opposite is None:
         return subject
@@ -297,7 +303,7 @@ def _reverse(subject: RuleSubject) -> RuleSubject | None:
 
 
 def _is_vetoed(subject: RuleSubject, tallies: _Tallies) -> bool:
-    """Whether a folder contradicts a rule for the whole host, or a parameter one for all queries."""
+    """Check whether evidence from a folder vetoes a copy rule for the host, or a parameter one for all queries."""
     if subject.kind not in {"parameter", "query"}:
         return False
     disputed = [it for it, tally in tallies.items() if tally.disputed]
@@ -307,7 +313,7 @@ def _is_vetoed(subject: RuleSubject, tallies: _Tallies) -> bool:
 
 
 def _drop_conflicts(rules: Iterable[CopyRule]) -> list[CopyRule]:
-    """The rules without those that repeat or contradict an earlier one or close a circle of hosts."""
+    """Drop copy rules that repeat or contradict an earlier one, or close a circle of hosts."""
     kept: dict[tuple[str, ...], CopyRule] = {}
     leads: dict[str, str] = {}
     for rule in rules:
@@ -345,7 +351,7 @@ MAX_GAP_S = 86_400.0
 
 
 class FetchedUrl(NamedTuple):
-    """A URL that brought a page; ``content_group`` names its group of copies."""
+    """A URL that brought a page, to compare with its duplicates; ``content_group`` names its group of copies."""
 
     url: str
     content_group: int
@@ -357,14 +363,17 @@ _Slots = Mapping[int, tuple[FetchedUrl, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReferenceUrls:
-    """The remembered URLs, by registrable domain and slot."""
+    """Fetched URLs that are remembered to compare new ones with, by registrable domain and slot."""
 
     domains: Mapping[str, _Slots] = field(default_factory=dict)
 
     def compare(
         self, fetched: Iterable[FetchedUrl], lessons: CopyEvidence
     ) -> tuple[tuple[Observation, ...], "ReferenceUrls"]:
-        """What these fetches say together with the remembered ones; domains without lessons are left out."""
+        """Compare fetched URLs with the remembered ones for evidence on copy rules; also return those to remember.
+
+        Domains without lessons are left out.
+        """
         suspected = frozenset(find_domain(host) for host in lessons.hosts)
         domains, touched = dict(self.domains), dict[str, dict[int, tuple[FetchedUrl, ...]]]()
         seen: list[Observation] = []

@@ -1,8 +1,8 @@
-"""Learned copies: which spellings of a site's URLs lead to the same page, so that only one of them is fetched.
+"""Copy rules: learned rules on which spellings of a site's URLs are duplicates, so that only one is fetched.
 
 A rule covers URLs of one host and rewrites one respect of them:
 
-- ``origin``: one scheme and host stands for another (mirrors, www and the bare name, http and https);
+- ``origin``: one scheme and host replaces another (mirrors, www and the bare name, http and https);
 - ``parameter``: a parameter is dropped, below one folder or everywhere (``*``);
 - ``query``: the whole query is dropped;
 - ``index``: the name of an index file is dropped;
@@ -10,8 +10,8 @@ A rule covers URLs of one host and rewrites one respect of them:
 
 The origin comes first, then the rules of the host that it leads to, until none covers the URL any more; so applying
 twice changes nothing. One in ``CHECK_EVERY`` of the covered URLs, chosen by its hash, is left as it is: it is fetched
-after all, and what comes back says whether the rules still hold (``copy_lessons``). Rules are plain data, made in the
-keeper and applied wherever links are read. A URL without a rule costs one look-up of its host.
+after all, and what comes back says whether the rules still hold (``duplicate_evidence``). Rules are plain data, made in
+the coordinator and applied wherever links are read. A URL without a rule costs one look-up of its host.
 """
 
 import json
@@ -35,7 +35,7 @@ INDEX_FILES = frozenset(
 
 
 class RuleSubject(NamedTuple):
-    """What a rule is about.
+    """The subject of a copy rule: the one respect in which it rewrites URLs of a host.
 
     ``host`` has its port where one is written. ``where`` is the scheme for an origin, and else a folder or ``*``;
     ``what`` is the origin that it leads to, a parameter, an index file, ``drop`` or ``add`` of a slash, or nothing.
@@ -49,7 +49,7 @@ class RuleSubject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CopyRule:
-    """A subject that is believed, and how many of the pairs that speak of it agreed."""
+    """A copy rule that is accepted, and how many of the URL pairs that are evidence on it agreed."""
 
     subject: RuleSubject
     agreed: int
@@ -60,7 +60,7 @@ class CopyRule:
 
 
 class UrlParts(NamedTuple):
-    """A URL in the pieces that rules speak of; ``query`` is without its mark, None where there is no mark."""
+    """A URL in the parts that copy rules rewrite; ``query`` is without its mark, None where there is no mark."""
 
     scheme: str
     host: str
@@ -73,7 +73,7 @@ class UrlParts(NamedTuple):
 
 
 def split_url(url: str) -> UrlParts | None:
-    """The pieces of an absolute http(s) URL as ``resolve`` writes it; None for anything else, or a very long one.
+    """Split an absolute http(s) URL as ``resolve`` writes it into its parts; None for others or a very long one.
 
     >>> split_url("http://a.example:81/x/?y=1")
     UrlParts(scheme='http', host='a.example:81', path='/x/', query='y=1')
@@ -91,7 +91,7 @@ def split_url(url: str) -> UrlParts | None:
 
 
 def extract_folder(path: str) -> str:
-    """The first folder of a path: the pattern by which pages of one make are told from others.
+    """Return the first folder of a URL path, by which copy rules tell a site's kinds of pages apart.
 
     >>> extract_folder("/shop/hats/7"), extract_folder("/about")
     ('/shop/', '/')
@@ -102,7 +102,7 @@ def extract_folder(path: str) -> str:
 
 @dataclass(frozen=True)  # without slots: the table by host is made once and remembered
 class CopyRules:
-    """All rules that are believed. Rules that lead in a circle between hosts must not be given together."""
+    """All accepted copy rules. They must not lead in a circle between hosts."""
 
     rules: tuple[CopyRule, ...] = ()
 
@@ -116,7 +116,7 @@ class CopyRules:
         return by_host
 
     def apply(self, url: str) -> tuple[str, CopyRule | None]:
-        """The URL to fetch in place of this one, and the first rule that covers it.
+        """Apply the copy rules to a URL: return the URL to fetch instead, and the first rule that covers it.
 
         A covered URL that comes back as it was is to be fetched as a check of the rules that cover it.
         """
@@ -130,7 +130,7 @@ class CopyRules:
         return (url if checked else target), covering[0]
 
     def find_covering(self, url: str) -> tuple[str, tuple[CopyRule, ...]]:
-        """Where all rules together lead, checks aside, and those that cover the URL, in order."""
+        """Find the copy rules that cover a URL, in order, and the URL that they lead to, checks aside."""
         before = split_url(url)
         if before is None:
             return url, ()
@@ -151,12 +151,12 @@ class CopyRules:
         return parts
 
     def to_json(self) -> str:
-        """As text, one list per rule."""
+        """Encode the copy rules as JSON text, one list per rule."""
         return json.dumps([[*rule.subject, rule.agreed, rule.pair_count] for rule in self.rules])
 
     @classmethod
     def from_json(cls, text: str) -> "CopyRules":
-        """What ``to_json`` wrote."""
+        """Decode the copy rules that ``to_json`` wrote."""
         return cls(tuple(CopyRule(RuleSubject(*row[:4]), *row[4:]) for row in json.loads(text)))
 
 
@@ -220,7 +220,7 @@ def _apply_slash(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -
 
 
 def _is_file(path: str) -> bool:
-    """Whether a path ends in a slash already, or in a name with an ending, which never gets one."""
+    """Check whether a path ends in a slash, or in a file name with an ending, to which no slash is added."""
     last = path.rpartition("/")[2]
     return not last or "." in last
 

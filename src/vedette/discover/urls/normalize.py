@@ -1,4 +1,4 @@
-"""One page, one name: how a link becomes a URL, and how equal URLs of a site become one.
+"""Resolve links into absolute URLs and normalize them, so that each page of a site has one URL.
 
 ``resolve`` follows the WHATWG URL standard and nothing else, so a link leads where a browser would go. ``normalize``
 then applies the site's own rules, in the order of ``_RULES``:
@@ -44,7 +44,7 @@ _PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 
 
 def resolve(link: str, base: str | None) -> str | None:
-    """The absolute http(s) URL that a link on page ``base`` leads to, without its fragment; None where there is none.
+    """Resolve a link on page ``base`` into an absolute http(s) URL without its fragment; None where there is none.
 
     Never raises, takes time linear in its input, and has no limit of length. Links of a plain form are put together
     from strings, several times faster than by the parser and with the same result.
@@ -66,7 +66,7 @@ def resolve(link: str, base: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def _build_prefixes(base: str | None) -> _Prefixes:
-    """What to put before a plain link of each form; no entry where the parser must decide."""
+    """Build the prefixes that resolve plain links of each form; no entry where the URL parser must decide."""
     if base is None:
         return {"absolute": ""}
     href = _parse(base, None)
@@ -79,7 +79,7 @@ def _build_prefixes(base: str | None) -> _Prefixes:
 
 
 def _parse(link: str, base: str | None) -> str | None:
-    """The parser's serialisation; None for failure."""
+    """Resolve a link by the WHATWG URL parser; None for failure."""
     try:
         return normalize_url(link) if base is None else join_url(base, link)
     except ValueError:
@@ -89,7 +89,7 @@ def _parse(link: str, base: str | None) -> str | None:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text as the standard reads it: surrogate pairs joined, each lone surrogate U+FFFD."""
+    """Replace surrogates in a link as the URL standard does: join pairs, and make each lone one U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -105,7 +105,7 @@ def _find_path(url: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RewriteStep:
-    """A rule that changed a URL."""
+    """One URL normalization rule that changed a URL."""
 
     rule: str
     before: str
@@ -113,7 +113,7 @@ class RewriteStep:
 
 
 def normalize(url: str, site: Site) -> str:
-    """The one name under which the site's page is known, for a URL as ``resolve`` writes it.
+    """Normalize a URL, as ``resolve`` writes it, by the site's rules: the one URL under which its page is known.
 
     >>> normalize("https://example.org/a?b=2&utm_source=x&a=1&b=1", Site("https://example.org/"))
     'https://example.org/a?a=1&b=2&b=1'
@@ -125,7 +125,7 @@ def normalize(url: str, site: Site) -> str:
 
 
 def explain_normalize(url: str, site: Site) -> tuple[RewriteStep, ...]:
-    """The rules that change this URL, in order; the last ``after`` is what ``normalize`` returns."""
+    """List the normalization rules that change this URL, in order; the last ``after`` is ``normalize``'s result."""
     steps = []
     for rule, apply in _RULES:
         after = apply(url, site)
@@ -136,7 +136,7 @@ def explain_normalize(url: str, site: Site) -> tuple[RewriteStep, ...]:
 
 
 def matches_wildcard(pattern: str, text: str) -> bool:
-    """Whether the whole text fits a pattern in which ``*`` stands for anything, nothing too.
+    """Check whether a whole text, such as a URL parameter, matches a pattern in which ``*`` is any text.
 
     Taking the leftmost place for each part is enough, so nothing is tried twice.
 
@@ -203,14 +203,14 @@ def _get_name(piece: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """Patterns of parameter names, sorted by what a look-up costs: whole names, beginnings, and all others."""
+    """Patterns of URL parameters to drop, sorted by the cost of a lookup: whole names, prefixes, and others."""
 
     exact: frozenset[str]
     prefixes: tuple[str, ...]
     others: tuple[str, ...]
 
     def has_match(self, parameter: str) -> bool:
-        """Whether one names this parameter, read as a server reads it: decoded, upper and lower case alike."""
+        """Check whether a pattern matches this URL parameter, decoded and in any case, as a server reads it."""
         plain = (unquote_plus(parameter) if "%" in parameter or "+" in parameter else parameter).lower()
         if plain in self.exact or plain.startswith(self.prefixes):
             return True

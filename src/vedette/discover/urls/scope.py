@@ -1,4 +1,4 @@
-"""What belongs to a site: the operator names it once, and every URL that is seen is held against it.
+"""The scope of a site: which URLs belong to it, by the start URL and patterns that the operator gave.
 
 A URL belongs when it is not too long, when its place does (scope: ``prefix``, ``host`` or ``domain``), when no exclude
 pattern fits its path and query, and, where there are include patterns, when one of them fits. The start URL needs no
@@ -30,7 +30,7 @@ _ADDRESS = re.compile(r"\[.*\]|[0-9]+(?:\.[0-9]+){3}")
 
 
 class SiteSettings(TypedDict, total=False):
-    """What may be said of a site besides where it starts."""
+    """The settings of a site, such as scope and URL patterns, besides its start URL."""
 
     scope: ScopeKind
     include: tuple[str, ...]
@@ -43,7 +43,7 @@ class SiteSettings(TypedDict, total=False):
 
 
 def check_scope(url: str, site: Site) -> Refusal | None:
-    """None where the URL belongs to the site, else why not.
+    """Check whether a URL is in the scope of a site: None where it is, else the refusal that says why not.
 
     >>> docs = Site("https://example.org/docs/", scope="prefix", exclude=("/docs/*.zip$",))
     >>> check_scope("https://example.org/docs/a", docs) is None
@@ -66,12 +66,12 @@ def check_scope(url: str, site: Site) -> Refusal | None:
 
 
 def find_site(url: str, sites: Sequence[Site]) -> Site | None:
-    """The first site that takes the URL."""
+    """Return the first site whose scope contains the URL."""
     return next((site for site in sites if check_scope(url, site) is None), None)
 
 
 class SiteIndex:
-    """Many sites, of which only those that share a URL's registrable domain are held against it.
+    """An index of sites by registrable domain, to find the site whose scope contains a URL.
 
     No scope reaches beyond its registrable domain, so nothing is missed, and the first of several still wins.
 
@@ -86,11 +86,11 @@ class SiteIndex:
             self._by_domain.setdefault(_get_domain(_get_host(_split_url(site.start)[1])), []).append(site)
 
     def find_site(self, url: str) -> Site | None:
-        """The first site that takes the URL."""
+        """Return the first site whose scope contains the URL."""
         return find_site(url, self._by_domain.get(_get_domain(_get_host(_split_url(url)[1])), ()))
 
     def find_by_host(self, host: str) -> tuple[Site, ...]:
-        """The sites that may take URLs of a host, as ``facts.Origin`` names it."""
+        """Return the sites whose scope may contain URLs of a host, as ``model.Origin`` writes it."""
         return tuple(
             site
             for site in self._by_domain.get(_get_domain(host), ())
@@ -99,13 +99,13 @@ class SiteIndex:
 
 
 def find_refusal(url: str, sites: Sequence[Site]) -> Refusal | None:
-    """None where a site takes the URL, else the refusal that says most: of a site that the URL came nearest to."""
+    """Return why no site's scope contains the URL, by the site that it came nearest to; None where one does."""
     found = [check_scope(url, site) for site in sites] or [Refusal.OUT_OF_SCOPE]
     return None if None in found else next(reason for reason in _REFUSAL_ORDER if reason in found)
 
 
 def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
-    """The site that a person typed: an http(s) URL, or a host with or without port and path.
+    """Parse the site that a person typed: an http(s) URL, or a host with or without port and path.
 
     Without a scheme, https is assumed for a name and http for an IP address and for localhost; a port decides alone:
     https for 443, http for any other. Anything else raises ``SiteError`` with one line that says what to type.
@@ -157,7 +157,7 @@ def _is_localhost(host: str) -> bool:
 
 
 def _is_fetchable(start: str) -> bool:
-    """Whether the host can be a name of the DNS or is an address, and the URL is short enough to be in scope."""
+    """Check whether a site's start URL has a DNS name or an address as host, and is short enough to be in scope."""
     host = _get_host(_split_url(start)[1])
     named = _ADDRESS.fullmatch(host) or (len(host) <= 254 and _NAME.fullmatch(host))
     return bool(named) and len(start) <= MAX_URL_BYTES
@@ -169,7 +169,7 @@ def _build_site_error(text: str) -> SiteError:
 
 
 def _quote_text(text: str) -> str:
-    """The text in quotes, on one line and not too long for it."""
+    """Quote what a person typed as a site, on one line and shortened, for an error message."""
     line = f"{text[:100]!r}"[1:-1]
     return f'"{line}…"' if len(text) > 100 else f'"{line}"'
 
@@ -181,7 +181,7 @@ def _split_url(url: str) -> tuple[str, str, str]:
 
 
 def _get_host(authority: str) -> str:
-    """The authority without credentials and port; an IPv6 address keeps its brackets."""
+    """Return the host of a URL's authority, without credentials and port; an IPv6 address keeps its brackets."""
     name = authority.rpartition("@")[2]
     host, colon, _ = name.rpartition(":")
     return host if colon and not name.endswith("]") else name
@@ -199,7 +199,7 @@ def _is_same_host(_scheme: str, authority: str, _target: str, start: str) -> boo
 
 
 def _is_same_domain(_scheme: str, authority: str, _target: str, start: str) -> bool:
-    """Both under one registrable domain; where the start has none, only its own host.
+    """Check whether a URL is in ``domain`` scope: under the start's registrable domain, else on the same host.
 
     A host that ends like the domain need not belong to it, since parts of it may be public suffixes themselves.
     """
@@ -226,6 +226,6 @@ def _matches_any(patterns: tuple[str, ...], target: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _expand_pattern(pattern: str) -> str:
-    """The pattern for the whole target, spelt as the parser spells paths: what is not ASCII is percent-encoded."""
+    """Expand an include or exclude pattern to the whole URL target, percent-encoded as the parser spells paths."""
     spelt = quote(pattern, safe=_ASCII, errors="replace")
     return spelt.removesuffix("$") if spelt.endswith("$") else f"{spelt}*"

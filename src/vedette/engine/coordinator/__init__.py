@@ -1,1 +1,1 @@
-"""Coordinator."""
+"""Coordinator: decide what is fetched, when and by which fetcher; hosts, robots.txt, duplicates, traps."""

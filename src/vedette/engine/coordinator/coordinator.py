@@ -1,4 +1,4 @@
-"""The coordinator: the only one that decides what is fetched, when and by which fetcher, and the only one that writes.
+"""The coordinator: decide what is fetched, when and by which fetcher; the only writer of the crawl state.
 
 Its work is three pipelines, each a method whose lines are the steps, in order:
 
@@ -7,7 +7,7 @@ Its work is three pipelines, each a method whose lines are the steps, in order:
     assign_work      time passed    hosts whose time has come get a turn each: leases go out
     wake_due_pages   time passed    the price moves, known pages whose time has come wait again
 
-Beside them there are events: an address was looked up, a fetcher was lost, an operator changed the rules.
+Beside them there are events: an address was looked up, a fetcher was lost, the operator changed the rules.
 """
 
 from collections import Counter
@@ -48,7 +48,10 @@ from vedette.model import Origin, Refusal, origin_of
 
 
 class Coordinator:
-    """All that is decided. Ports are handed in; what they are given is durable once the driver commits."""
+    """Make all crawl decisions: admit links, assign work, apply fetch reports, wake due pages.
+
+    Ports are passed in; what they are given is durable once the driver commits.
+    """
 
     def __init__(
         self,
@@ -75,25 +78,25 @@ class Coordinator:
 
     @property
     def rules(self) -> CrawlRules:
-        """What the operator decided."""
+        """The operator's crawl rules that the coordinator applies."""
         return self.host_table.rules
 
     @property
     def hosts(self) -> dict[str, HostState]:
-        """The hosts in play, by name."""
+        """The hosts in play in the coordinator, by name."""
         return self.host_table.by_name
 
     @property
     def robots(self) -> dict[Origin, RobotsState]:
-        """What is known of robots.txt files."""
+        """The coordinator's cached robots.txt states, by origin."""
         return self.host_table.robots.states
 
     # links found
 
     def admit_links(self, groups: Sequence[LinkGroup], now_s: float) -> Admitted:
-        """Let URLs of sites, each in its site's spelling, wait to be fetched; most of them are known.
+        """Admit found links, normalized by their sites, into the frontier; most of them are known already.
 
-        All that a report named comes at once, in groups of what has its origin in common, since each batch has a cost.
+        All links of a report are admitted at once, in groups with a common origin, since each batch has a cost.
         """
         unseen = self._drop_known(groups)
         if not unseen:
@@ -111,7 +114,7 @@ class Coordinator:
         return Admitted(len(new_ids), named)
 
     def _drop_known(self, groups: Sequence[LinkGroup]) -> list[FoundUrl]:
-        """Those that are unknown. What a page links to is counted once, not each time that it is fetched."""
+        """Drop links to known URLs before admission; count each page's links once, not at every fetch."""
         everything = [(url, one) for urls, one in groups for url in urls]
         counted = [place for place, (_, one) in enumerate(everything) if not one.is_refetch]
         others = [place for place, (_, one) in enumerate(everything) if one.is_refetch]
@@ -122,14 +125,17 @@ class Coordinator:
         return [everything[place][1]._replace(url=everything[place][0]) for place in unknown]
 
     def _is_trap(self, url: str) -> bool:
-        """Whether a URL would not be fetched: a list without end brings nothing, however much it names."""
+        """Check whether the coordinator's trap filter would keep a URL from being fetched.
+
+        An endless list brings nothing, however many URLs it names.
+        """
         site = self.host_table.sites.find_site(url)
         return site is not None and self.trap_filter.judge(url, site) is not None
 
     def _prioritize_news(
         self, unseen: Sequence[FoundUrl], host_ids: Sequence[int], new_ids: Sequence[int], now_s: float
     ) -> None:
-        """What is new on the web comes before what is known, or has been waiting for long."""
+        """Move URLs that are new on the web to the front of their host's queue when links are admitted."""
         found = dict(zip(self.urls.find_ids([one.url for one in unseen]).tolist(), unseen, strict=True))
         self._url_states.hops.update({id_: found[id_].hops for id_ in new_ids if found[id_].hops})
         hosts = {one.url: host for one, host in zip(unseen, host_ids, strict=True)}
@@ -144,11 +150,11 @@ class Coordinator:
     def add_urls(
         self, urls: Sequence[str], depth: int, now_s: float, *, hops: int = 0, front: int | None = None
     ) -> int:
-        """Admit URLs that somebody named, each in its site's spelling; return how many were unseen."""
+        """Admit URLs named by an operator or a command into the frontier; return how many were unseen."""
         return self.admit_links([(urls, FoundUrl("", depth, hops, front))], now_s).urls
 
     def request_urls(self, urls: Sequence[str], now_s: float) -> list[int]:
-        """Fetch these URLs, each in its site's spelling, as soon as their host may be asked; return their ids."""
+        """Fetch these URLs as soon as the coordinator may ask their host; return their ids."""
         self.add_urls(urls, 0, now_s, front=0)
         ids: list[int] = self.urls.find_ids(urls).tolist()
         self.urls.requeue(ids, priority=0)
@@ -162,14 +168,17 @@ class Coordinator:
         return ids
 
     def normalize_url(self, url: str) -> str | None:
-        """The URL in the spelling of the site that takes it; None where none does."""
+        """Normalize a URL by the site that takes it and by learned duplicate rules; None where no site does."""
         site = self.host_table.sites.find_site(url)
         return apply_copy_rules(normalize(url, site), site, self.copies.copy_rules) if site else None
 
     # fetch result
 
     def apply_report(self, fetcher: int, report: FetchReport) -> None:
-        """Take in what a fetcher did. Of hosts that it lost meanwhile only the wish for rest is heeded."""
+        """Apply a fetcher's report to the crawl state: close tasks, save pages, admit their links.
+
+        For hosts that the fetcher has lost meanwhile, only requests to back off count.
+        """
         began_s = min((result.started_s for result in report.results), default=0.0)
         ended_s = max((result.ended_s for result in report.results), default=0.0)
         self.store.save_hosts([self.host_table.apply_update(news, fetcher).to_row() for news in report.host_updates])
@@ -193,7 +202,7 @@ class Coordinator:
                 self._novelty.on_host_answered(self.hosts[name], began_s, ended_s)
 
     def _close_task(self, task: FetchTask, fetcher: int) -> bool:
-        """Whether the fetcher had this task, which is no longer out then; late words of a lost one do not count."""
+        """Close a fetcher's task and return whether that fetcher still had it; late reports do not count."""
         host = self.hosts[task.host]
         if host.worker != fetcher:
             return False
@@ -204,7 +213,7 @@ class Coordinator:
         return had
 
     def _take_back(self, tasks: Sequence[FetchTask], fetcher: int) -> None:
-        """What was given back unasked waits again."""
+        """Requeue tasks that a fetcher gave back unsent."""
         for task in tasks:
             if task.robots_of is not None:
                 self.hosts[task.host].robots_tasks.append(task)
@@ -214,7 +223,7 @@ class Coordinator:
                 self.host_table.refund_budget(task.url)
 
     def _apply_robots(self, task: FetchTask, event: RobotsResponse | RobotsFailure) -> RobotsState:
-        """The file is known, or that it cannot be had."""
+        """Save an origin's new robots.txt state in the coordinator, or that the file is unavailable."""
         assert task.robots_of is not None
         owner, state = self.host_table.apply_robots(task.robots_of, event)
         self.store.save_robots(task.robots_of, state)
@@ -223,7 +232,7 @@ class Coordinator:
         return state
 
     def _end_tasks(self, results: Sequence[FetchResult], fetcher: int) -> tuple[list[FetchSuccess], list[LinkGroup]]:
-        """The answers that count, and the sitemaps of robots.txt files; the rest is tried again, or has failed."""
+        """Sort the results of a fetch report: return good answers and robots.txt sitemaps, retry or fail the rest."""
         answers: list[FetchSuccess] = []
         sitemaps: list[LinkGroup] = []
         for result in results:
@@ -244,7 +253,7 @@ class Coordinator:
         return self._follow_redirects(answers, fetcher), sitemaps
 
     def _follow_redirects(self, answers: Sequence[FetchSuccess], fetcher: int) -> list[FetchSuccess]:
-        """All but those that were redirected once too often, which have failed."""
+        """Return the answers of a report without those redirected too often, which are marked as failed."""
         followed, most = [], self.rules.max_redirects
         for result in answers:
             task = result.task
@@ -259,7 +268,7 @@ class Coordinator:
         return followed
 
     def _on_robots(self, result: FetchResult) -> LinkGroup:
-        """An answer on the way to a robots.txt; the sitemaps that it names, which belong to sites like any link."""
+        """Handle an answer to a robots.txt request; return the sitemaps that it names, for admission."""
         event = to_event(result)
         if isinstance(event, str):
             self.host_table.follow_robots_redirect(result.task, event)
@@ -268,7 +277,7 @@ class Coordinator:
         return [url for url in found if url is not None], FoundUrl("", 0, front=0)
 
     def _save_answers(self, answers: Sequence[FetchSuccess], rows: Mapping[int, PageRow], fetcher: int) -> None:
-        """Pages become rows, each with the time at which it is due again; what they say of others is passed on."""
+        """Save answered pages with their next due times; pass on their signals, links and duplicates."""
         if not answers:
             return
         ids = [result.task.id for result in answers]
@@ -292,7 +301,7 @@ class Coordinator:
             self.trap_filter.on_result(result.task.id, build_yield(result, groups, named, self.store))
 
     def _release_held(self, host: HostState) -> None:
-        """What was held back and may be worth a fetch by now, or in the operator's eyes, waits again."""
+        """Requeue URLs that the trap filter held back and that may now be worth a fetch."""
         if not host.held_back:
             return
         overruled = any("trap" in site.overrule for site in self.host_table.sites.find_by_host(host.name))
@@ -311,7 +320,9 @@ class Coordinator:
     # time passed
 
     def assign_work(self, now_s: float, until_s: float, room: dict[int, int]) -> tuple[list[Assignment], list[str]]:
-        """Work for fetchers with room, and hosts to be looked up; leases end at the wall time ``until_s``.
+        """Assign fetch tasks to fetchers with room, and list hosts whose DNS is to be looked up.
+
+        Leases end at the wall time ``until_s``.
 
         Each host has one turn, however much there is to judge, so that a call takes no longer than it must.
         """
@@ -334,11 +345,11 @@ class Coordinator:
         return orders, lookups
 
     def next_s(self) -> float | None:
-        """When ``assign_work`` may bring something that it does not bring now; None if only an event can help."""
+        """Return when the coordinator's ``assign_work`` may next have work; None if only an event can help."""
         return None if self._is_full() else self.host_table.next_s()
 
     def _push_host_settings(self, now_s: float, room: dict[int, int]) -> list[Assignment]:
-        """Longer pauses for hosts that a fetcher is asking."""
+        """Build assignments that send changed host settings (longer delays) to fetchers."""
         return [
             Assignment(host.worker, WorkBatch((self.host_table.build_settings(host, now_s),)))
             for host in self.host_table.pop_changed()
@@ -379,7 +390,10 @@ class Coordinator:
         return most is not None and self.tally.pages + self.pages_out >= most
 
     def _fail_unreachable(self, host: HostState, now_s: float) -> None:
-        """No address may be asked: what waits has failed. Whoever names the host again has it looked up again."""
+        """Fail the waiting URLs of a host without an allowed address.
+
+        If the host is named again, it is looked up again.
+        """
         failure = str(host.unreachable)
         files, host.robots_tasks = host.robots_tasks, []
         for task in files:
@@ -390,7 +404,7 @@ class Coordinator:
             host.unreachable, host.address_until_s = None, 0.0
 
     def wake_due_pages(self, now_s: float, most: int = 1000) -> int:
-        """Time goes by: known pages whose time has come, at the price of the moment, wait again; how many."""
+        """Requeue known pages that are due for a refresh at the current price; return how many."""
         self.spending.save_periodically(now_s)
         if not self.rules.recrawl:
             return 0
@@ -406,7 +420,10 @@ class Coordinator:
         return len(woken)
 
     def on_gains(self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = ()) -> None:
-        """What fetches turned out to have brought to search; ``first_fetches`` is what first ones did."""
+        """Pass measured search gains of fetches on to refresh, spending and first-fetch models.
+
+        ``firsts`` are the gains of first fetches.
+        """
         self.refresher.on_gains(gains, now_s)
         self.spending.add_gains((*gains, *firsts))
         self.first_fetches.on_change_gains(gains, now_s)
@@ -415,12 +432,15 @@ class Coordinator:
     # the operator
 
     def get_request_host(self, id_: int) -> str | None:
-        """The host of a URL that somebody waits for; None where nobody does any more."""
+        """Return the host of a URL that was requested by name; None where nobody waits for it any more."""
         host = self._url_states.requested.get(id_)
         return host.name if host else None
 
     def apply_rules(self, rules: CrawlRules, names: Sequence[str], now_s: float) -> tuple[str, ...]:
-        """Other rules from now on, and hosts that may have work; the hosts whose tasks are to be called back."""
+        """Apply changed crawl rules in the coordinator; return the hosts whose tasks must be recalled.
+
+        ``names`` are hosts that may have work.
+        """
         for name, id_ in zip(names, self.urls.intern_hosts(list(names)), strict=True):
             self.host_table.get_or_add(name, id_)
         self.host_table.apply_rules(rules)
@@ -441,13 +461,13 @@ class Coordinator:
     # how it stands
 
     def get_ending(self, now_s: float, patience_s: float) -> str | None:
-        """``done`` when nothing is left, ``stuck`` when only hosts in trouble are, for longer than that; else None."""
+        """Return how the crawl ended: ``done`` (nothing left), ``stuck`` (only troubled hosts); None if it goes on."""
         if self.pages_out:
             return None
         return "done" if self._is_full() else status.find_ending(self.host_table, now_s, patience_s)
 
     def save(self, now_s: float) -> None:
-        """Write down what is otherwise written now and then."""
+        """Save the coordinator's poll beliefs and spending, which are otherwise saved periodically."""
         self.refresher.poller.save(now_s)
         self.spending.save(now_s)
 
@@ -462,7 +482,7 @@ class Coordinator:
         held: Sequence[tuple[str, str, int]] = (),
         clean: bool,
     ) -> None:
-        """Hosts with work, what is known of robots.txt and what is held back, after a start.
+        """Restore hosts, robots.txt states and held-back URLs when the coordinator starts.
 
         After a crash every host rests first.
         """
@@ -476,12 +496,15 @@ class Coordinator:
             self.host_table.enqueue(self.host_table.get(name))
 
     def _trust_starts(self) -> None:
-        """The operator named these hosts, whatever became of their accounts in a crash."""
+        """Register the start URLs of sites with the trap filter as trusted.
+
+        The operator named these hosts, whatever a crash did to their accounts.
+        """
         for site in self.rules.sites:
             self.trap_filter.traps.add_url(site.start, None, is_named=False)
 
     def on_fetcher_lost(self, worker: int, now_s: float) -> None:
-        """A worker died: what it held waits again, and its hosts, which it may just have asked, rest first."""
+        """Requeue the tasks of a fetcher that died; its hosts, which it may just have asked, rest first."""
         for host in self.host_table.take_orphans(worker, now_s):
             held, host.in_flight = host.in_flight, {}
             self.trap_filter.on_dropped(held)

@@ -1,8 +1,9 @@
-"""Which pages say the same as others: found as they come, folded into groups, and learned from.
+"""Duplicate detection in the coordinator: group near-duplicate pages as they come, and learn URL rules.
 
-The banding index names candidates, their sketches decide. A page that is alike joins the group of the page that it is
-like; one URL of each group stands for it (``parse.canonical``). Every pair of copies is a lesson about how a site
-spells its URLs (``discover.copy_lessons``); what was learned keeps later spellings from being fetched at all.
+The banding index names candidates, their sketches decide. A near-duplicate joins the group of the page that it
+resembles; one URL of each group is its canonical (``parse.similarity``). Every pair of copies is evidence about how a
+site spells its URLs (``discover.urls.duplicate_evidence``); what was learned keeps later spellings from being fetched
+at all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +38,7 @@ MAX_MEMBERS = 64
 
 
 class PageContent(NamedTuple):
-    """A page that was just fetched, with its content; a known one had some before."""
+    """A page that was just fetched, with its content, for duplicate detection; a known one had some before."""
 
     id: int
     url: str
@@ -47,7 +48,7 @@ class PageContent(NamedTuple):
 
 
 class DuplicateDetector:
-    """All groups of a crawl, over the book in which they are kept, and what was learned from them."""
+    """Detect duplicate pages, keep duplicate groups and their canonicals, and learn duplicate URL rules."""
 
     def __init__(self, bands: BandIndex, book: CrawlStore, urls: UrlFrontier, lessons: str = "") -> None:
         self._bands = bands
@@ -60,7 +61,7 @@ class DuplicateDetector:
         self._suspected = {find_domain(host) for host in self.lessons.hosts}
 
     def save(self, results: Sequence[FetchSuccess]) -> dict[int, int]:
-        """Write down what pages say, each in its group; the groups by id."""
+        """Save the content of fetched pages, each in its duplicate group; return the groups by page id."""
         pages = [
             PageContent(one.task.id, one.task.url, one.content, one.ended_s, one.task.copy is not None)
             for one in results
@@ -80,7 +81,7 @@ class DuplicateDetector:
         return groups
 
     def _update_canonicals(self, joined: Sequence[int], left: Mapping[int, int]) -> None:
-        """Choose who stands for groups that pages joined, and for those that pages left."""
+        """Choose the canonical page of duplicate groups that pages joined or left."""
         left_behind = [self._store.rename_group(id_) if group == id_ else group for id_, group in left.items()]
         for group in dict.fromkeys((*joined, *left_behind)):
             members = self._store.get_group_members(group, MAX_MEMBERS + 1)
@@ -90,16 +91,16 @@ class DuplicateDetector:
                 self._choose_canonical(group, members)
 
     def on_redirect(self, url: str, target: str) -> None:
-        """A redirect said that one URL is another."""
+        """Record a redirect as evidence that one URL duplicates another."""
         self._observe(observe_pair(url, target, said=True))
 
     # who is like whom
 
     def _find_duplicates(self, pages: Sequence[PageContent], before: Mapping[int, ContentRow]) -> dict[int, ContentRow]:
-        """The page that each is like, where there is one; it came before, perhaps in the same batch.
+        """Find the earlier page that each fetched page is a near-duplicate of, where there is one.
 
-        A band stays with the page that had it first, whatever that page says by now: then those count that say the
-        same still, which are the rest of its group.
+        A band stays with the page that had it first, whatever that page says by now: then those pages count that still
+        say the same, which are the rest of its group.
         """
         if not pages:
             return {}
@@ -123,7 +124,7 @@ class DuplicateDetector:
         return found
 
     def _list_candidates(self, matched: Sequence[int], before: ContentRow | None) -> list[int]:
-        """Who may say the same: who shares a band, who inherited the group of one who did, and its own group so far."""
+        """List candidate duplicates: pages sharing a MinHash band, their groups, and the page's own group."""
         shared = _rank_candidates(matched)
         return [*shared, *self._store.get_renamed_groups(shared), *([before.group] if before else [])]
 
@@ -153,7 +154,7 @@ class DuplicateDetector:
         self._observe(seen)
 
     def _collect_testimony(self, pages: Sequence[PageContent], groups: Mapping[int, int]) -> tuple[Observation, ...]:
-        """What pages of domains on which copies were seen say together with some that came before."""
+        """Collect duplicate evidence from pages of domains on which copies were seen before."""
         suspects = [page for page in pages if find_domain(origin_of(page.url).host) in self._suspected]
         if not suspects:
             return ()
@@ -162,7 +163,7 @@ class DuplicateDetector:
         return said
 
     def _check_rules(self, page: PageContent, groups: Mapping[int, int]) -> tuple[Observation, ...]:
-        """What a page that was fetched although rules cover it says of them."""
+        """Test learned duplicate URL rules against a page that was fetched although they cover it."""
         if self.copy_rules.apply(page.url)[1] is None:
             return ()
         target, covering = self.copy_rules.find_covering(page.url)
@@ -187,7 +188,10 @@ class DuplicateDetector:
 
 
 def _hosts_of(subject: RuleSubject) -> tuple[str, ...]:
-    """The hosts of which a lesson may speak: what is a copy of what is settled by the evidence for either."""
+    """Return the hosts that a piece of duplicate evidence concerns.
+
+    What is a copy of what is settled by the evidence for either.
+    """
     return (subject.host, subject.what.partition("://")[2]) if subject.kind == "origin" else (subject.host,)
 
 
@@ -198,7 +202,7 @@ def _has_belief(lessons: CopyEvidence, name: str) -> bool:
 def _find_leavers(
     pages: Sequence[PageContent], before: Mapping[int, ContentRow], groups: Mapping[int, int]
 ) -> dict[int, int]:
-    """The pages that no longer say what their group says, and those groups."""
+    """Find the pages whose text no longer matches their duplicate group, and those groups."""
     sketches = {page.id: page.content.baseline.sketch for page in pages}
     return {
         id_: row.group
@@ -208,7 +212,7 @@ def _find_leavers(
 
 
 def _rank_candidates(row: Sequence[int]) -> list[int]:
-    """The candidates of a page, those with most bands in common first."""
+    """Rank the candidate duplicates of a page by how many MinHash bands they share."""
     counts: dict[int, int] = {}
     for id_ in row:
         if id_:
@@ -217,7 +221,7 @@ def _rank_candidates(row: Sequence[int]) -> list[int]:
 
 
 def _pick_best(rows: Sequence[ContentRow], sketch: bytes) -> ContentRow | None:
-    """The one that is most alike, if it is alike enough."""
+    """Pick the most similar candidate duplicate, if it is similar enough."""
     best = max(rows, key=lambda row: (_compare_sketches(row, sketch), -row.id), default=None)
     return best if best is not None and _compare_sketches(best, sketch) >= MIN_SIMILARITY else None
 

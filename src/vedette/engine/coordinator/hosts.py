@@ -1,6 +1,6 @@
-"""The hosts in play: their pauses, their addresses, and when the coordinator comes back to each.
+"""Host table of the coordinator: crawl delays, addresses, DNS lookups, and when each host is served next.
 
-Politeness towards a host lives here while nobody asks it, so that it survives the death of any worker.
+Politeness state of a host is kept here while no fetcher has it, so that it survives the death of any fetcher.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,21 +25,21 @@ from vedette.model import Failure, Origin, origin_of
 
 
 class HostCalendar:
-    """Hosts to come back to, each at most once."""
+    """Calendar of when the coordinator comes back to each host; each host is in it at most once."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, HostState]] = []
         self._number = 0
 
     def put(self, host: HostState, at_s: float) -> None:
-        """Come back to this host then, unless it is to be come back to earlier."""
+        """Schedule a host in the calendar, unless it is scheduled for an earlier time."""
         if host.queued_s is None or at_s < host.queued_s:
             host.queued_s = at_s
             self._number += 1
             heappush(self._heap, (at_s, self._number, host))
 
     def take(self, until_s: float) -> HostState | None:
-        """The first host whose time comes until then; it is no longer in the calendar."""
+        """Take the first host that is due by a time out of the calendar."""
         self._drop_stale()
         if not self._heap or self._heap[0][0] > until_s:
             return None
@@ -48,7 +48,7 @@ class HostCalendar:
         return host
 
     def next_s(self) -> float | None:
-        """The time of the first host."""
+        """Return the time of the first host in the calendar."""
         self._drop_stale()
         return self._heap[0][0] if self._heap else None
 
@@ -68,24 +68,24 @@ MAX_RETRY_S = 300.0
 
 
 class DnsLookups:
-    """The names whose lookup failed for the moment."""
+    """Host names whose DNS lookup failed temporarily, to be looked up again."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, str]] = []
 
     def pop_due(self, now_s: float) -> list[str]:
-        """The names to be looked up again."""
+        """Pop the host names that are due for another DNS lookup."""
         due = []
         while self._heap and self._heap[0][0] <= now_s:
             due.append(heappop(self._heap)[1])
         return due
 
     def next_s(self) -> float | None:
-        """When the first of them is due."""
+        """Return when the first DNS lookup is due again."""
         return self._heap[0][0] if self._heap else None
 
     def on_answer(self, host: HostState, allowed: Sequence[str], failure: Failure | None, now_s: float) -> None:
-        """A resolver spoke; of what it said, these addresses may be asked."""
+        """Apply a DNS answer to a host, with those of its addresses that may be asked."""
         if failure is Failure.RESOLVER:
             self._schedule_retry(host, now_s)
             return
@@ -103,7 +103,7 @@ class DnsLookups:
 
 
 def find_detour(host: HostState, rules: CrawlRules) -> str | None:
-    """The address that stands in for a host; None where a port of it, as far as is known, has none of these."""
+    """Find the ``connect_to`` detour address of a host; None where a known port of it has none."""
     ports = tuple(host.origins) or (Origin("https", host.name, 443), Origin("http", host.name, 80))
     routes = [find_endpoint(port, rules.detours) for port in ports]
     return routes[0].address if routes[0] and all(routes) else None
@@ -116,7 +116,7 @@ MAX_REST_S = 86_400.0
 
 
 class HostTable:
-    """Every host that was ever named, and the calendar of those with something to ask for."""
+    """All hosts ever named, and the calendar of those with work: delays, addresses, fetchers, queues."""
 
     def __init__(self, rules: CrawlRules, urls: UrlFrontier, workers: int) -> None:
         self.by_name: dict[str, HostState] = {}
@@ -132,7 +132,7 @@ class HostTable:
         self.apply_rules(rules)
 
     def apply_rules(self, rules: CrawlRules) -> None:
-        """Other rules from now on: what waits for any host is looked at again."""
+        """Apply changed crawl rules to the host table; every host is checked again."""
         self.rules = rules
         self.sites, self.paused = SiteIndex(rules.sites), SiteIndex(rules.paused)
         # Both are asked for with every page, and follow from the rules alone.
@@ -144,31 +144,34 @@ class HostTable:
             self.requeue(host)
 
     def _update_budget(self, rules: CrawlRules) -> None:
-        """What was spent under earlier rules stays spent."""
+        """Update the fetch budget of the host table; what was spent under earlier rules stays spent."""
         self.budget = (self.budget or FetchBudget()) if rules.budget_per_s else None
         if self.budget is not None:
             self.budget.apply_rules(rules)
 
     def get(self, name: str) -> HostState:
-        """The host of this name."""
+        """Return the state of a host by its name."""
         host = self.by_name.get(name)
         return host or self.get_or_add(name, self._urls.intern_hosts([name])[0])
 
     def get_or_add(self, name: str, id_: int) -> HostState:
-        """The host of this name, whose id is known."""
+        """Return the state of a host, adding it to the host table under its known id."""
         host = self.by_name.get(name)
         if host is None:
             host = self.by_name[name] = HostState(name, id_)
         return host
 
     def add_origin(self, host: HostState, origin: Origin) -> None:
-        """A URL of this origin waits for the host."""
+        """Note that a URL of this origin waits for its host."""
         host.origins[origin] = None
         host.paused_until_s = 0.0
         self.enqueue(host)
 
     def apply_update(self, update: HostUpdate, worker: int) -> HostState:
-        """What a fetcher says of a host; one that lost the host meanwhile is only heeded where it asks for rest."""
+        """Apply a fetcher's host update: next allowed time and failure streak.
+
+        A fetcher that has lost the host meanwhile can only ask for a longer rest.
+        """
         host = self.by_name[update.name]
         host.ready_s = max(host.ready_s, update.ready_s)
         if host.worker == worker:
@@ -180,7 +183,7 @@ class HostTable:
     # can dead-lock.
 
     def apply_robots(self, origin: Origin, event: RobotsResponse | RobotsFailure) -> tuple[HostState, RobotsState]:
-        """The end of the way: the file of an origin is known, or that it cannot be had. Its host, and the state."""
+        """Apply the outcome of an origin's robots.txt fetch; return its host and the new state."""
         owner = self.by_name[origin.host]
         state = self.robots.observe(origin, event, self.rules.robots_max_age_s, self.delay_s(owner))
         owner.robots_pending.pop(origin, None)
@@ -192,7 +195,7 @@ class HostTable:
         return owner, state
 
     def follow_robots_redirect(self, task: FetchTask, target: str) -> None:
-        """One redirect further, in the line of the host that it leads to."""
+        """Queue the next hop of a redirected robots.txt at the host that it leads to."""
         assert task.robots_of is not None
         there, owner = self.get(origin_of(target).host), self.by_name[task.robots_of.host]
         there.robots_tasks.append(task._replace(host=there.name, url=target, hops=task.hops + 1, validators=("", "")))
@@ -200,48 +203,48 @@ class HostTable:
         self.enqueue(there)
 
     def pop_changed(self) -> list[HostState]:
-        """The hosts whose pauses may have changed since this was last asked."""
+        """Pop the hosts whose crawl delays may have changed since the last call."""
         changed, self._changed = self._changed, {}
         return list(changed.values())
 
     # when
 
     def enqueue(self, host: HostState) -> None:
-        """Into the calendar, if there is anything to ask for."""
+        """Put a host in the calendar, if there is anything to ask it for."""
         if not host.resolving and self._has_work(host):
             self.calendar.put(host, self.due_s(host))
 
     def requeue(self, host: HostState) -> None:
-        """Into the calendar by its present time, wherever it stood."""
+        """Put a host in the calendar by its current time, replacing its earlier entry."""
         host.queued_s = None
         self.enqueue(host)
 
     def pop_due(self, now_s: float) -> HostState | None:
-        """The next host whose time has come: who waited for the fetch budget and has it comes first."""
+        """Pop the next host that is due; hosts that waited for the fetch budget and have it come first."""
         released = self.budget.pop_ready(now_s) if self.budget is not None else None
         return released or self.calendar.take(now_s)
 
     def refund_budget(self, url: str) -> None:
-        """A page that was given out came back unasked: the budget has it again."""
+        """Refund the fetch budget for a page that a fetcher gave back unsent."""
         site = self.sites.find_site(url) if self.budget is not None else None
         if self.budget is not None and site is not None:
             self.budget.refund(site.start)
 
     def due_s(self, host: HostState) -> float:
-        """When it is time to look at a host: tasks leave a little ahead of its time, pauses are not cut short."""
+        """Return when to serve a host: tasks leave a little ahead of its time, pauses are not cut short."""
         if host.unreachable:
             return 0.0
         ahead_s = host.ready_s - self.rules.ahead_s
         return ahead_s if host.robots_tasks else max(ahead_s, host.paused_until_s)
 
     def next_s(self) -> float | None:
-        """When there may be something to give out, or to look up, that there is not now."""
+        """Return when a host or a DNS lookup is next due in the host table."""
         budget_s = self.budget.next_s() if self.budget is not None else None
         times = (self.calendar.next_s(), self.lookups.next_s(), budget_s)
         return min((time_s for time_s in times if time_s is not None), default=None)
 
     def soonest_s(self, host: HostState) -> float:
-        """When a host may be asked, as far as is known; infinity where that depends on another host."""
+        """Return when a host may be asked at the earliest; infinity where that depends on another host."""
         if host.robots_pending and not host.robots_tasks:
             return inf
         budget_s = self.budget.next_s() if self.budget is not None and host.budget_wait else None
@@ -250,15 +253,15 @@ class HostTable:
         )
 
     def list_unfinished(self) -> list[HostState]:
-        """The hosts that somebody still wants something of, now or later."""
+        """List the hosts that still have work, now or later."""
         return [host for host in self.by_name.values() if host.busy or host.robots_tasks or self._is_wanted(host)]
 
     def count_waiting(self, host: HostState) -> int:
-        """How many URLs of a host wait."""
+        """Count the waiting URLs of a host in the coordinator's host table."""
         return self._urls.count_waiting(host.id)
 
     def has_waiting(self, host: HostState) -> bool:
-        """Whether any URL of a host waits."""
+        """Check whether any URL of a host waits."""
         return self._urls.count_waiting(host.id) > 0
 
     def _is_wanted(self, host: HostState) -> bool:
@@ -277,15 +280,16 @@ class HostTable:
 
     @staticmethod
     def count_requested(host: HostState) -> int:
-        """How many URLs that somebody waits for are not out yet."""
+        """Count the URLs of a host that were requested by name and are not assigned yet."""
         return sum(id_ not in host.in_flight for id_ in host.requested)
 
     # how
 
     def batch_size(self, host: HostState) -> int:
-        """How many tasks a worker gets at once: as many as keep it busy for a while, and one where it is strained.
+        """Return how many tasks for a host a fetcher gets at once: one where the host has a failure streak.
 
-        What a worker holds for a host that rests was paid for, and would leave later together with what others hold.
+        Otherwise as many as keep it busy for a while. What a fetcher holds for a host that rests was paid for, and
+        would leave later together with what others hold.
         """
         if host.failure_streak:
             return 1
@@ -293,19 +297,19 @@ class HostTable:
         return max(2, min(int(self.rules.lease_span_s / gap_s), self.rules.max_leases, 2 + host.success_streak))
 
     def delay_s(self, host: HostState) -> float:
-        """The longest delay that a site with this host asks for; else the operator's."""
+        """Return the crawl delay of a host: the longest that its sites ask for, else the operator's."""
         if host.name not in self._delays:
             own = [site.delay_s for site in self.sites.find_by_host(host.name) if site.delay_s is not None]
             self._delays[host.name] = max(own, default=self.rules.delay_s)
         return self._delays[host.name]
 
     def opens_at_s(self, host: HostState, now_s: float) -> float:
-        """The first time from now on that lies within the crawl hours of every site with this host."""
+        """Return the next time that lies within the crawl hours of every site of this host."""
         hours = [parse_hours(site.hours) for site in self.sites.find_by_host(host.name) if site.hours]
         return max((find_next_open_s(spans, now_s) for spans in hours), default=now_s)
 
     def build_settings(self, host: HostState, now_s: float) -> HostSettings:
-        """How a worker is to treat a host."""
+        """Build the host settings that are sent to a fetcher: address, delays, earliest time."""
         address = host.address or ""
         quiet_s = max(self._all_quiet_until_s, self._quiet_until_s.get(address, 0.0))
         ready_s = max(host.ready_s, now_s, quiet_s)
@@ -315,7 +319,7 @@ class HostTable:
         return HostSettings(host.name, address, self.delay_s(host), crawl_delay_s, ready_s, host.failure_streak, rate)
 
     def assign_fetcher(self, host: HostState) -> int:
-        """All hosts of an address go to one worker, so that its pauses can be kept there."""
+        """Choose the fetcher of a host; all hosts of one address go to one fetcher, which keeps its pauses."""
         if host.worker is None or not host.busy:
             assert host.address is not None, f"{host.name} has no address"
             host.worker = xxhash.xxh64_intdigest(host.address.encode()) % self._workers
@@ -324,7 +328,7 @@ class HostTable:
     # where
 
     def resolve_address(self, host: HostState, now_s: float) -> bool:
-        """Whether the address of a host is known, or was just told by a detour; otherwise it is to be looked up."""
+        """Return whether a host's address is known, or given by a detour; otherwise DNS must be asked."""
         astray = self.is_misrouted(host)
         if host.address is not None and (host.busy or (now_s < host.address_until_s and not astray)):
             return not astray
@@ -337,7 +341,7 @@ class HostTable:
         return host.address is not None
 
     def is_misrouted(self, host: HostState) -> bool:
-        """Whether a detour stands in for a host, and not for all of its ports."""
+        """Check whether a detour covers some ports of a host but not all of them."""
         return host.detoured and self._find_detour(host) is None
 
     def _find_detour(self, host: HostState) -> str | None:
@@ -347,7 +351,7 @@ class HostTable:
         return self._detours[place]
 
     def on_dns(self, name: str, addresses: Sequence[str], failure: Failure | None, now_s: float) -> None:
-        """A resolver spoke."""
+        """Apply a DNS answer to the host table."""
         host = self.by_name[name]
         private = any(site.allow_private for site in self.sites.find_by_host(name))
         allowed = [address for address in addresses if self.rules.can_fetch_address(address, private=private)]
@@ -357,21 +361,21 @@ class HostTable:
     # rest
 
     def rest_cautiously(self, host: HostState, now_s: float) -> None:
-        """Somebody may have asked a host a moment ago, and nobody read the answer: it has its full rest first."""
+        """Give a host its full rest, since a lost fetcher may have asked it a moment ago."""
         self.rest(host, now_s, CAUTIOUS_REST_S)
 
     def rest(self, host: HostState, now_s: float, least_s: float = 0.0) -> None:
-        """Somebody had an answer of a host just now: it rests as long as after any other, or longer."""
+        """Let a host rest after an answer by the usual crawl delay, or longer."""
         pauses_s = (self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0, self.rules.address_delay_s)
         host.ready_s = max(host.ready_s, now_s + max(*pauses_s, least_s))
 
     def restore_host(self, row: HostRow, ready_s: float) -> None:
-        """What an earlier run knew of a host's pauses."""
+        """Restore the pauses of a host from the state of an earlier run."""
         host = self.get(row.name)
         host.ready_s, host.failure_streak, host.rest_trouble = ready_s, row.failure_streak, row.trouble
 
     def restore(self, names: Sequence[str], robots: Iterable[Origin], now_s: float, *, clean: bool) -> None:
-        """What an earlier run left; whatever address it asked last is left in peace for a moment, too."""
+        """Restore the host table from an earlier run; the address that was asked last rests for a moment, too."""
         for name, id_ in zip(names, self._urls.intern_hosts(list(names)), strict=True):
             self.get_or_add(name, id_)
         for origin in robots:
@@ -385,7 +389,7 @@ class HostTable:
             self.enqueue(host)
 
     def take_orphans(self, worker: int, now_s: float) -> Iterator[HostState]:
-        """The hosts of a dead worker, which are nobody's then: those that it may have asked rest, as do addresses."""
+        """Take the hosts from a dead fetcher; those that it may have asked rest first, as do addresses."""
         self._quiet_until_s = {place: until_s for place, until_s in self._quiet_until_s.items() if until_s > now_s}
         for host in [host for host in self.by_name.values() if host.worker == worker]:
             self._quiet_until_s[host.address or ""] = now_s + self.rules.address_delay_s

@@ -1,6 +1,6 @@
-"""Which of the URLs that were just found are news: new on the web, as far as can be told, and not only new here.
+"""Novelty detection in the coordinator: which URLs just found are new on the web, not only new to this crawl.
 
-A page that was looked at before and names something now that nobody knew is the best sign there is. It counts
+A page that was fetched before and now links to an unknown URL is the best sign there is. It counts
 
 - when the first crawl of the host is over, since until then everything is unknown;
 - when the earlier look went by the same rules of scope, since wider rules show old links for the first time;
@@ -28,7 +28,7 @@ REDIRECT = "redirect"
 
 
 class NoveltyDetector:
-    """The first crawls of hosts, and what was found after them."""
+    """Detect URLs that are new on the web, by the first crawl of each host and what was found after it."""
 
     def __init__(self, hosts: HostTable, urls: UrlFrontier, book: CrawlStore) -> None:
         self._hosts = hosts
@@ -39,11 +39,11 @@ class NoveltyDetector:
         self._prints: dict[str, int] = {}
 
     def can_be_new(self, hosts: Sequence[int], now_s: float) -> bool:
-        """Whether what is found on these hosts may be news; in a first crawl it never is, and nothing need be done."""
+        """Check whether URLs found on these hosts can be new on the web; never during a first crawl."""
         return any(self._is_over(self._crawls.get(host), now_s) for host in dict.fromkeys(hosts))
 
     def detect(self, found: Mapping[int, FoundUrl], hosts: Mapping[str, int], now_s: float) -> list[int]:
-        """Which of these, that were unknown until now, are news; ``hosts`` are the ids of their hosts, by URL."""
+        """Return which of these unseen URLs are new on the web; ``hosts`` maps URLs to host ids."""
         ways = [
             (id_, one.via)
             for id_, one in found.items()
@@ -68,7 +68,7 @@ class NoveltyDetector:
         return [find.id for find in finds]
 
     def on_host_answered(self, host: HostState, began_s: float, ended_s: float) -> None:
-        """A host answered, between these times. When nothing waits for it any more, its first crawl is over.
+        """Update a host's first crawl after answers between these times; it ends when nothing waits.
 
         What was on its way when rules changed went by the old ones.
         """
@@ -97,7 +97,7 @@ class NoveltyDetector:
         return bool(host.busy or host.robots_tasks or host.robots_pending or self._urls.count_waiting(host.id))
 
     def _get_scope_hash(self, name: str) -> int:
-        """A number for what belongs to the sites on a host; another one when that changes."""
+        """Hash the scope rules of the sites on a host, to notice for novelty detection that they changed."""
         if self._ruled is not self._hosts.rules:
             self._ruled, self._prints = self._hosts.rules, {}
         if name not in self._prints:

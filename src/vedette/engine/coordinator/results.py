@@ -1,4 +1,4 @@
-"""What the results of a report say: whether to try again, where links lead, what changed, what a fetch was worth."""
+"""Interpret fetch results in the coordinator: retries, links, change signals, unlisted hosts, yield, polls."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,14 +26,14 @@ LinkGroup = tuple[Sequence[str], FoundUrl]
 
 
 def find_retry(result: FetchResult, max_attempts: int) -> tuple[str, int]:
-    """Why a result does not count, and how often such a page is tried at most."""
+    """Return why a fetch result does not count, and how many attempts such a page gets."""
     if isinstance(result, FetchSuccess):
         return f"status {result.status}", max_attempts
     return str(result.failure), 1 if result.failure in PERMANENT_FAILURES else max_attempts
 
 
 def collect_links(result: FetchSuccess, normalize_url: Callable[[str], str | None]) -> list[LinkGroup]:
-    """Links lead one deeper; a redirect is where the page itself went, if a site takes that."""
+    """Collect the links of a fetch result for admission: one level deeper; a redirect keeps its depth."""
     task = result.task
     found: list[LinkGroup] = []
     before_s = task.copy.fetched_s if task.copy else None
@@ -52,7 +52,7 @@ def collect_links(result: FetchSuccess, normalize_url: Callable[[str], str | Non
 def find_relinked(
     results: Sequence[FetchSuccess], rows: Mapping[int, PageRow], urls: UrlFrontier, store: CrawlStore
 ) -> list[int]:
-    """What is gone and stands in a list of links, or on a page, on which it did not stand before."""
+    """Find gone pages that a list or page in these results links to for the first time."""
     linking = [result for result in results if result.changed and result.links]
     named = list(dict.fromkeys(url for result in linking for url in result.links))
     known = store.get_gone_pages(urls.find_ids(named).tolist()) if named else []
@@ -66,7 +66,7 @@ def find_relinked(
 
 
 def collect_signals(results: Sequence[FetchSuccess], urls: UrlFrontier) -> list[ChangeSignal]:
-    """What sitemaps and feeds say of when known pages changed."""
+    """Collect change signals for known pages from the dates in fetched sitemaps and feeds."""
     said: list[ChangeSignal] = []
     for result in results:
         kind = _SIGNAL_KINDS.get(result.kind)
@@ -79,7 +79,7 @@ def collect_signals(results: Sequence[FetchSuccess], urls: UrlFrontier) -> list[
 def collect_unlisted(
     results: Sequence[FetchSuccess], rows: Mapping[int, PageRow], paused: SiteIndex
 ) -> list[UnlistedLink]:
-    """Links to hosts of no site. A page counts once, at its first fetch; fetchers do not know the paused sites."""
+    """Collect links to unlisted hosts from first fetches; fetchers do not know the paused sites."""
     return [
         UnlistedLink(host, result.task.url, result.ended_s)
         for result in results
@@ -92,7 +92,10 @@ def collect_unlisted(
 def build_yield(
     result: FetchSuccess, groups: Mapping[int, int], canonical: str | None, store: CrawlStore
 ) -> FetchYield:
-    """What a fetch was worth, for pages like it; ``canonical`` is the URL of a site that the page calls its own."""
+    """Build the yield of a first fetch for the trap filter, for pages like it.
+
+    ``canonical`` is the URL of a site that the page calls its own.
+    """
     content, id_ = result.content, result.task.id
     if content is None:
         return FetchYield(LIST_WORDS if result.kind in LISTS else 0, result.status)
@@ -102,7 +105,7 @@ def build_yield(
 
 
 class PollTracker:
-    """Learns from polls: what each showed that nobody knew, and when to poll again.
+    """Learn from discovery polls in fetch reports: what each poll found, and when to poll again.
 
     A poll is an ordinary fetch. What it brought is known when its links were admitted, so due times are set again then.
     Where the operator set no budget there is nothing to be thrifty with, and lists come round at their fixed pace.
@@ -112,7 +115,7 @@ class PollTracker:
         self._hosts, self._urls, self._store, self._refresher = hosts, urls, store, refresher
 
     def on_report(self, results: Sequence[FetchResult], new: Counter[str], now_s: float) -> None:
-        """All links of these results were admitted; ``new`` is how many unseen URLs each page named."""
+        """Learn from the polls of a report whose links were admitted; ``new`` counts unseen URLs by page."""
         self._store.save_births(list(self._collect_births([each for each in results if new[each.task.url]], now_s)))
         pages = [result for result in results if result.task.robots_of is None]
         rows = self._store.get_pages([result.task.id for result in pages])
@@ -136,7 +139,7 @@ class PollTracker:
         )
 
     def _collect_births(self, results: Sequence[FetchResult], now_s: float) -> Iterator[ChangeSignal]:
-        """What lists that named something new say of when it was made; old dates are of what is only new here."""
+        """Collect the publication dates that polled lists give for new URLs; old dates do not count."""
         for result in results:
             if isinstance(result, FetchSuccess) and result.dates and result.kind in {"feed", "sitemap"}:
                 ids = self._urls.find_ids(result.links).tolist()

@@ -1,4 +1,4 @@
-"""All that the coordinator holds in memory: the operator's rules, hosts in play, running numbers."""
+"""In-memory state of the coordinator: the operator's crawl rules, host states, found URLs, counters."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from vedette.model import Failure, Origin, Site
 
 @dataclass(frozen=True, slots=True)
 class CrawlRules:
-    """What the operator decided.
+    """Crawl rules: everything that the operator decided, for the coordinator.
 
-    ``lease_span_s`` is how much work (world seconds of pauses) a worker is given ahead; ``ahead_s`` how long before a
-    host's time its tasks are given out. ``only_requested`` fetches nothing but what somebody wishes for. Of
+    ``lease_span_s`` is how much work (world seconds of pauses) a fetcher is given ahead; ``ahead_s`` how long before a
+    host's time its tasks are given out. ``only_requested`` fetches nothing but what was requested by name. Of
     ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
     most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
     """
@@ -47,12 +47,12 @@ class CrawlRules:
     seed: int = 1
 
     def can_fetch_address(self, address: str, *, private: bool = False) -> bool:
-        """Whether this address may be asked: public ones need a contact, private ones leave (or their site's)."""
+        """Check whether the crawl rules allow an address: public ones need a contact, private ones permission."""
         return self.allow_public if is_public(address) else self.allow_private or private
 
 
 class SortState(NamedTuple):
-    """When unseen URLs were put in line by worth, at which price, and how many first fetches had been measured."""
+    """State of a host's last sort of unseen URLs by worth: when, at which price, measured first fetches."""
 
     at_s: float
     price: float
@@ -61,19 +61,18 @@ class SortState(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class HostState:
-    """A host in play: where it is, who asks it, what is out, when it may be asked, and why it waits.
+    """State of a host in play: address, fetcher, tasks in flight, next allowed time, and why it waits.
 
-    ``ready_s`` is politeness; ``paused_until_s`` is when it is worth while to look at what waits for it again, since
-    all of that belongs to paused sites or to files that cannot be had. ``in_flight`` are pages by id,
-    ``robots_in_flight`` robots.txt files on their way, of its own or of hosts that redirect here; ``robots_tasks`` are
-    those that have not left. ``robots_pending`` are its own origins whose file is being asked for, wherever.
-    ``success_streak`` counts pages answered in a row: a host gets more tasks ahead as it proves good, so that hosts
-    which hang hold few. ``requested`` are URLs that somebody waits for: they come first, until they have ended.
-    ``new_urls`` are URLs that are new on the web and wait to be fetched: they come next. ``held_back`` counts URLs that
-    are held back, by what they wait for. ``impact_version`` is the making of ``foresight`` by which its URLs stand in
-    line, ``sort_state`` says what was known when they last were put in line by worth.
-    ``detoured`` says that its address is the operator's word. ``budget_wait`` says for which part of the fetch budget
-    it stands in line; empty where it does not.
+    ``ready_s`` is politeness; ``paused_until_s`` is when its waiting URLs are worth checking again, since all of them
+    belong to paused sites or need unavailable robots.txt files. ``in_flight`` are pages by id, ``robots_in_flight``
+    robots.txt files in flight, its own or of hosts that redirect here; ``robots_tasks`` are those not sent yet.
+    ``robots_pending`` are its own origins whose file is being fetched, wherever. ``success_streak`` counts pages
+    answered in a row: a host gets more tasks ahead as it proves good, so that hosts which hang hold few. ``requested``
+    are URLs requested by name: they come first, until they have ended. ``new_urls`` are URLs that are new on the web
+    and wait to be fetched: they come next. ``held_back`` counts URLs that are held back, by pattern. ``impact_version``
+    is the impact pass by which its URLs are ordered, ``sort_state`` says what was known when they were last sorted by
+    worth. ``detoured`` says that its address was set by the operator. ``budget_wait`` says which part of the fetch
+    budget it waits for; empty where it does not.
     """
 
     name: str
@@ -108,23 +107,23 @@ class HostState:
 
     @property
     def busy(self) -> bool:
-        """Whether a worker has a task to it."""
+        """Whether a fetcher holds a task for this host."""
         return bool(self.in_flight or self.robots_in_flight)
 
     @property
     def trouble(self) -> str:
-        """Why it is not simply asked for one thing after another; empty where it is."""
+        """Why a host is in trouble and not simply fetched from; empty where it is not."""
         return str(self.unreachable or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
 
     def to_row(self) -> HostRow:
-        """What a later run must know to leave the host in peace."""
+        """Build the stored host row, from which a later run restores the host's pauses."""
         return HostRow(self.name, self.ready_s, self.failure_streak, self.rest_trouble)
 
 
 class FoundUrl(NamedTuple):
-    """A URL that somebody named: links from a start, redirects on the way, and its front queue where that is told.
+    """A URL found in a link or named by the operator: depth, redirect hops, and its front queue if given.
 
-    ``source`` is the page on which it stood, none where the operator named it; ``from_list`` where that is a list.
+    ``source`` is the page that linked to it, empty where the operator named it; ``from_list`` where that is a list.
     ``via`` says what may make it news, ``is_refetch`` that its source was fetched before.
     """
 
@@ -139,7 +138,7 @@ class FoundUrl(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """How many URLs were unseen until now, and how many of those each page named."""
+    """Result of admitting links: how many URLs were unseen, and how many of those each page named."""
 
     urls: int
     by_source: Counter[str]
@@ -147,7 +146,7 @@ class Admitted(NamedTuple):
 
 @dataclass(slots=True)
 class CrawlCounts:
-    """Running numbers for people."""
+    """Running counters of a crawl, for the status display."""
 
     pages: int = 0
     new_pages: int = 0
@@ -161,7 +160,7 @@ class CrawlCounts:
     refusals: Counter[str] = field(default_factory=Counter)
 
     def add_answers(self, results: Sequence[FetchSuccess]) -> None:
-        """Pages were answered."""
+        """Count answered pages in the crawl counters."""
         for result in results:
             good = result.status < 300 or result.status == 304
             self.statuses[result.status] += 1
@@ -173,7 +172,7 @@ class CrawlCounts:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Orders for one worker."""
+    """A batch of work assigned to one fetcher."""
 
     worker: int
     batch: WorkBatch

@@ -1,4 +1,4 @@
-"""How a crawl stands, in words: whether it is over, and why hosts are not being asked."""
+"""Crawl status: whether a crawl is over, and why hosts are not being fetched from, in words."""
 
 from collections import Counter
 from heapq import nsmallest
@@ -10,7 +10,7 @@ from vedette.engine.coordinator.state import HostState
 
 
 class HostStatus(NamedTuple):
-    """A host with something to do: how many URLs wait, why it is not asked for more, and what is on its way.
+    """Status of a host with work: how many URLs wait, why it is not asked, what is in flight.
 
     ``ready_s`` is when it may be asked, None where that depends on others; ``trouble`` is empty where there is none.
     """
@@ -24,7 +24,7 @@ class HostStatus(NamedTuple):
 
 
 def find_ending(hosts: HostTable, now_s: float, patience_s: float) -> str | None:
-    """With no page out: ``done`` when nothing is left, ``stuck`` when only hosts in trouble are; else None."""
+    """Return ``done`` when no URL is left, ``stuck`` when only hosts in trouble are; else None."""
     left = hosts.list_unfinished()
     if not left:
         return "done"
@@ -34,13 +34,13 @@ def find_ending(hosts: HostTable, now_s: float, patience_s: float) -> str | None
 
 
 def count_waits(hosts: HostTable, now_s: float) -> dict[str, int]:
-    """Why hosts are not being asked, and how many for each reason."""
+    """Count hosts by the reason why they are not being fetched from."""
     waiting = (host for host in hosts.by_name.values() if host.busy or host.robots_tasks or hosts.has_waiting(host))
     return dict(sorted(Counter(explain_wait(host, now_s) for host in waiting).items()))
 
 
 def list_hosts(hosts: HostTable, now_s: float, most: int) -> tuple[list[HostStatus], int]:
-    """The hosts with something to do, those in trouble first and then the longest queues; and how many there are."""
+    """List the status of hosts with work, troubled ones first, then the longest queues; and their number."""
     busy = [
         (not host.trouble, -waiting, host.name)
         for host in hosts.by_name.values()
@@ -63,13 +63,13 @@ def _build_status(hosts: HostTable, host: HostState, now_s: float) -> HostStatus
 
 
 def explain_host(hosts: HostTable, name: str, now_s: float) -> tuple[str, float]:
-    """Why a host is not being asked for more, and when it may be asked."""
+    """Explain why a host is not being fetched from, and when it may be."""
     host = hosts.by_name.get(name)
     return (explain_wait(host, now_s), hosts.soonest_s(host)) if host else ("nothing to ask it for", now_s)
 
 
 def explain_wait(host: HostState, now_s: float) -> str:
-    """Why a host is not being asked for more."""
+    """Explain in words why a host waits in the crawl status."""
     if host.trouble:
         return host.trouble
     if host.paused_until_s == inf:

@@ -1,8 +1,8 @@
-"""What is not worth a first fetch: places without end, and other spellings of known pages.
+"""Trap filter of the coordinator: hold back first fetches of crawler traps and of duplicate URL spellings.
 
-A URL that is *held* may come to be asked for later, when its host has brought more or pages like it have proved better;
-until then it counts as refused, for a reason that can be read. An operator who knows a site better overrules either
-judgement by name.
+A URL that is *held* may be fetched later, when its host has brought more or pages like it have proved better; until
+then it counts as refused, for a reason that can be read. An operator who knows a site better overrules either judgment
+by name.
 """
 
 from collections.abc import Iterable
@@ -24,14 +24,14 @@ CHECK_SUFFIX = "check"
 
 
 class Hold(NamedTuple):
-    """Not now; ``place`` is what it waits for, together with others like it."""
+    """Verdict of the trap filter: hold a URL back for now; ``place`` is the pattern that it waits for."""
 
     why: str
     place: str
 
 
 class Spared(NamedTuple):
-    """Never; in its place another URL is asked for, where there is one."""
+    """Verdict of the trap filter: never fetch this URL; fetch another in its place, where there is one."""
 
     refusal: Refusal
     why: str
@@ -39,13 +39,13 @@ class Spared(NamedTuple):
 
 
 class LearnedRules(Protocol):
-    """Where the rules about copies are, as far as they were learned."""
+    """Port to the learned duplicate URL rules, for the trap filter."""
 
     copy_rules: CopyRules
 
 
 class TrapFilter:
-    """The accounts of traps, and the spellings that were learned."""
+    """Decide which unseen URLs are traps or duplicate spellings, by trap accounts and duplicate rules."""
 
     def __init__(self, copies: LearnedRules) -> None:
         self.traps = TrapDetector()
@@ -54,7 +54,7 @@ class TrapFilter:
         self._out: dict[int, FetchAccount] = {}
 
     def judge(self, url: str, site: Site) -> Hold | Spared | None:
-        """Why a URL that was never fetched is not to be fetched now; None where it may."""
+        """Return why an unseen URL should not be fetched now, as a trap or duplicate; None where it may."""
         rule = None
         if "copy" not in site.overrule:
             target, rule = self._copies.copy_rules.apply(url)
@@ -69,38 +69,41 @@ class TrapFilter:
         return Spared(Refusal.TRAP, f"{Refusal.TRAP}: {verdict.reason}") if isinstance(verdict, Refuse) else None
 
     def is_saturated(self, authorities: Iterable[str]) -> bool:
-        """Whether these are hosts that were never tried, of a domain that has too many poor ones already."""
+        """Check whether untried hosts belong to a domain that already has too many poor ones (host trap)."""
         hosts = {name: self.traps.hosts.get(name) for name in authorities}
         tried = any(host is not None and host.is_tried for host in hosts.values())
         return not tried and any(isinstance(self.traps.judge_pattern(name, "/"), Deferral) for name in hosts)
 
     def count_releasable(self, place: str) -> int:
-        """How many of those that wait there may be judged anew: they proved better, or are but other spellings."""
+        """Count how many held-back URLs of a pattern may be judged again.
+
+        They proved better, or are only other spellings.
+        """
         name, pattern, *check = place.split(" ")
         if not check and self._is_covered(name, pattern):
             return COVERED_BATCH
         return RELEASE_BATCH if self.traps.judge_pattern(name, pattern) is PERMIT else 0
 
     def _is_covered(self, name: str, pattern: str) -> bool:
-        """Whether rules about copies lead from URLs of a pattern, which is spelled like one of them, to others."""
+        """Check whether duplicate rules map URLs of a held-back pattern to other URLs."""
         learned = self._copies.copy_rules
         return bool(learned.rules) and any(
             learned.find_covering(f"{scheme}://{name}{pattern}")[1] for scheme in SCHEMES
         )
 
     def on_request(self, id_: int, url: str) -> None:
-        """A first request is under way."""
+        """Record in the trap accounts that a first fetch was started."""
         self._out[id_] = self.traps.on_request(url)
 
     def on_result(self, id_: int, brought: FetchYield) -> None:
-        """What a first request brought; later ones do not count."""
+        """Record what a first fetch yielded in the trap accounts; later fetches do not count."""
         account = self._out.pop(id_, None)
         if account is not None:
             self.traps.on_result(account, brought)
             self.changed_hosts[account.host.name] = None
 
     def on_dropped(self, ids: Iterable[int]) -> None:
-        """Nothing came of these requests."""
+        """Record in the trap accounts that first fetches were dropped without a result."""
         for id_ in ids:
             account = self._out.pop(id_, None)
             if account is not None:

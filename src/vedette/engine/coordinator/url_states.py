@@ -1,4 +1,4 @@
-"""The state of URLs that were leased: refused, failed, to be tried again, given back, or waited for by somebody."""
+"""URL states in the coordinator: how leased URLs end: refused, failed, retried, given back, or finished."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,10 @@ from vedette.model import Refusal
 
 
 class UrlStates:
-    """The ends of tasks. ``hops`` are redirects that led to a URL, ``requested`` the hosts of what is waited for."""
+    """End tasks of leased URLs and set their states.
+
+    ``hops`` are redirects that led to a URL, ``requested`` the hosts of URLs that were requested by name.
+    """
 
     def __init__(self, urls: UrlFrontier, book: CrawlStore, schedule: Schedule, tally: CrawlCounts) -> None:
         self._urls = urls
@@ -23,7 +26,7 @@ class UrlStates:
         self.requested: dict[int, HostState] = {}
 
     def refuse(self, id_: int, refusal: Refusal, why: str, worker: int, now_s: float) -> None:
-        """A leased URL will not be asked for."""
+        """Mark a leased URL as refused, with the reason."""
         self._urls.acknowledge([id_], UrlState.REFUSED, worker)
         self.finish(id_)
         self._store.add_note(id_, why, now_s)
@@ -31,7 +34,7 @@ class UrlStates:
         self._tally.refusals[refusal] += 1
 
     def fail(self, id_: int, url: str, why: str, worker: int, now_s: float) -> None:
-        """A URL was asked for in vain."""
+        """Mark a URL as failed after it was fetched without success."""
         self._urls.acknowledge([id_], UrlState.FAILED, worker)
         self.finish(id_)
         self._store.add_note(id_, why, now_s)
@@ -41,7 +44,7 @@ class UrlStates:
         self._tally.failures[why] += 1
 
     def retry(self, task: FetchTask, why: str, worker: int, now_s: float, most_attempts: int) -> None:
-        """No answer that counts came: it waits again, unless it was tried often enough."""
+        """Requeue a URL whose fetch failed, unless it was tried often enough."""
         self._attempts[task.id] += 1
         if self._attempts[task.id] < most_attempts:
             self.release([task.id], worker)
@@ -49,14 +52,14 @@ class UrlStates:
             self.fail(task.id, task.url, why, worker, now_s)
 
     def release(self, ids: Iterable[int], worker: int) -> None:
-        """What was not asked for waits again; what somebody waits for does so at the front."""
+        """Requeue leased URLs that were not fetched; those requested by name go to the front."""
         back: list[int] = self._urls.release_leases(ids, worker).tolist()
         wished = [id_ for id_ in back if id_ in self.requested]
         if wished:
             self._urls.move_to_front(wished)
 
     def finish(self, id_: int) -> None:
-        """Whatever became of a URL, nobody waits for it any more."""
+        """Clear the request for a URL whose fetch has ended, however it ended."""
         self._attempts.pop(id_, None)
         self.hops.pop(id_, None)
         host = self.requested.pop(id_, None)

@@ -1,7 +1,7 @@
-"""The fetcher: asks hosts for what the coordinator ordered, each in its own time, and reads the answers.
+"""The fetcher: send the requests that the coordinator assigned, each host at its own pace, and read the answers.
 
 It holds only what was leased to it. A host that must rest for long gives its tasks back, so that nothing waits in a
-worker that could wait in the coordinator.
+fetcher that could wait in the coordinator.
 """
 
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from vedette.model import FetchOutcome, FetchRequest, FetchResponse
 
 @dataclass(slots=True)
 class AssignedHost:
-    """A host that this worker has orders for; ``rests_until_s`` is until when it gave everything back."""
+    """A host assigned to this fetcher; ``rests_until_s`` is until when it gave all its tasks back."""
 
     settings: HostSettings
     failure_streak: FailureStreak
@@ -30,7 +30,7 @@ class AssignedHost:
 
 @dataclass(slots=True)
 class Fetcher:
-    """All that a worker knows.
+    """All decisions of a fetcher: assigned hosts, tasks in hand, and which request may leave now.
 
     ``hold_s`` is how long (world time) a host may rest with tasks in hand. With a ``latency_factor`` a host rests at
     least that many times as long as its answer took; ``speed`` is how many world seconds pass in one of ours.
@@ -49,7 +49,7 @@ class Fetcher:
     host_updates: dict[str, HostUpdate] = field(default_factory=dict)
 
     def accept_batch(self, orders: WorkBatch) -> None:
-        """Hosts come first, then the tasks to them."""
+        """Accept a work batch from the coordinator: host settings first, then their tasks."""
         if orders.sites is not None or orders.copy_rules is not None:
             self.copy_rules = self.copy_rules if orders.copy_rules is None else orders.copy_rules
             self.links = LinkResolver(
@@ -73,17 +73,17 @@ class Fetcher:
                 self.frontier.add(task.host, task, task.worth)
 
     def recall(self, recall: Recall) -> None:
-        """Whatever has not left of these hosts goes back."""
+        """Give back every unsent task of these hosts to the coordinator."""
         for name in recall.hosts:
             if name in self.hosts:
                 self.returned += self.frontier.clear(name)
 
     def next_s(self) -> float | None:
-        """When ``take_request`` may bring something that it does not bring now."""
+        """Return when the fetcher's ``take_request`` may next have a request."""
         return self.frontier.peek_next_s()
 
     def take_request(self, now_s: float) -> FetchRequest | None:
-        """A request that may leave now."""
+        """Take a request that the fetcher may send now."""
         while (taken := self.frontier.take(now_s)) is not None:
             task = taken.item
             if task.valid_until_s > now_s:
@@ -95,7 +95,7 @@ class Fetcher:
         return None
 
     def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
-        """A request ended: its host rests, and what came is read."""
+        """Handle the outcome of a request: the host rests, and the answer is read into a result."""
         asked = self.hosts[host]
         task, asked.in_flight = asked.in_flight, None
         assert task is not None, f"{host} had nothing out"
@@ -121,7 +121,7 @@ class Fetcher:
         return parse_outcome(task, outcome, self.links)._replace(connection_s=held_s)
 
     def _return_pages(self, host: str) -> None:
-        """A host's own robots.txt came: from now on its word counts, so the coordinator judges its pages anew."""
+        """Give back a host's pages after its robots.txt arrived, so that the coordinator judges them again."""
         for task in self.frontier.clear(host):
             if task.purpose == "robots":
                 self.frontier.add(host, task, task.worth)

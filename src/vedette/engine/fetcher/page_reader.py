@@ -1,4 +1,4 @@
-"""From an answer to a result: what kind of thing came, what it says, where its links lead, whether it changed."""
+"""Page reader of the fetcher: turn an answer into a result: kind, content, links, and whether the page changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ MAX_HEADINGS = 200
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """What is known of an answer before its text is read: what it is held against, and by which rule."""
+    """Context in which the page reader reads an answer: the copy it is compared with, and by which rule."""
 
     answer: FetchResponse
     digest: str
@@ -58,7 +58,7 @@ class PageContext:
 def build_page_content(
     page: Page, text: str, charset: str, context: PageContext, links: tuple[str, ...], anchors: tuple[str, ...]
 ) -> Content:
-    """What a page says; ``links`` are those within the sites."""
+    """Build the content of an HTML page in the page reader; ``links`` are those within the sites."""
     answer = context.answer
     form = normal_form(page.main)
     words = _count_words(form)
@@ -106,7 +106,10 @@ def build_page_content(
 
 
 def build_document_content(title: str, text: str, trouble: str, context: PageContext) -> Content:
-    """What a document without markup says; ``trouble`` is why nothing could be read, where that is so."""
+    """Build the content of a document without markup (such as a PDF).
+
+    ``trouble`` is why nothing could be read, where that is so.
+    """
     form = normal_form(text)
     sketch = build_sketch(shingle_form(form))
     main_print = fingerprint_form(form)
@@ -133,7 +136,7 @@ def build_document_content(title: str, text: str, trouble: str, context: PageCon
 def _add_stored_text(
     content: Content, context: PageContext, title: str, body: str, headings: tuple[str, ...], kind: str
 ) -> Content:
-    """With its text for the index, unless that has it already: the bytes are those of the last time."""
+    """Add the packed text for the index to a page's content, unless its bytes have not changed."""
     old = context.copy.baseline if context.copy else None
     if old is not None and old.body_digest == content.baseline.body_digest:
         return content
@@ -156,7 +159,10 @@ def _add_stored_text(
 
 
 def _compare(seen: NewVersion, text: str, context: PageContext) -> tuple[Change | None, StoredVersion]:
-    """Blocks cost most, so they are made only where bytes changed that may be a rotating box."""
+    """Compare a fetched page with its stored baseline to classify the change.
+
+    Blocks cost most, so they are built only where bytes changed that may be a rotating box.
+    """
     old = context.copy.baseline if context.copy else None
     if old is None:
         return None, build_first_version(seen)
@@ -169,7 +175,7 @@ def _compare(seen: NewVersion, text: str, context: PageContext) -> tuple[Change 
 
 
 def _count_words(form: bytes) -> int:
-    """How many words a text has, by its normal form; what has no spaces at all counts by its length."""
+    """Count the words of a page's text by its normal form; text without spaces counts by its length."""
     spaces = np.count_nonzero(np.frombuffer(form, np.uint8) == ord(" "))
     return max(int(spaces) + 1, len(form) // MAX_WORD) if form else 0
 
@@ -179,7 +185,7 @@ def _list_objections(worth: PageQuality) -> tuple[tuple[str, str], ...]:
 
 
 def _format_directives(directives: Directives) -> str:
-    """What the owner does not want, in the words in which it is usually said."""
+    """Format the robots directives of a page (noindex, nofollow, ...) in their usual words."""
     if directives is UNRESTRICTED or directives == UNRESTRICTED:
         return ""
     wishes = {
@@ -203,7 +209,7 @@ KEPT_HEADERS = frozenset(
 
 
 def parse_outcome(task: FetchTask, outcome: FetchOutcome, links: LinkResolver) -> FetchResult:
-    """What the coordinator is told of a request that ended."""
+    """Parse the outcome of a request into the fetch result that the fetcher reports."""
     if isinstance(outcome, NoResponse):
         return FetchFailure(task, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
     told = FetchSuccess(
@@ -223,7 +229,7 @@ def parse_outcome(task: FetchTask, outcome: FetchOutcome, links: LinkResolver) -
 
 
 def get_redirect(answer: FetchResponse) -> str | None:
-    """Where a redirect leads; None where it is none or leads nowhere."""
+    """Return where a redirect answer leads; None where it is none or leads nowhere."""
     location = answer.header("location")
     return resolve(location, answer.url) if location and answer.status in REDIRECTS else None
 
@@ -231,7 +237,7 @@ def get_redirect(answer: FetchResponse) -> str | None:
 def add_document(
     result: FetchSuccess, answer: FetchResponse, links: LinkResolver, *, title: str, text: str, trouble: str
 ) -> FetchSuccess:
-    """The result with what was read elsewhere; ``trouble`` is why nothing was."""
+    """Add to a fetch result what the PDF reader extracted; ``trouble`` is why it extracted nothing."""
     context = _build_context(result, answer, links, parse_header_directives(answer.headers, PRODUCT))
     content = build_document_content(title, text, trouble, context)
     changed = content.change.changed if content.change else result.changed
@@ -257,7 +263,7 @@ def _parse_body(told: FetchSuccess, answer: FetchResponse, links: LinkResolver) 
 
 
 def _resolve_dated(found: Sequence[DatedLink], base: str, links: LinkResolver) -> dict[str, float | None]:
-    """Where entries lead within the sites, each once, with the latest of their dates."""
+    """Resolve the dated entries of a sitemap or feed within the sites, each once, with the latest date."""
     dated: dict[str, float | None] = {}
     for url, (_, at_s) in zip(links.resolve_each([url for url, _ in found], base), found, strict=True):
         if url is not None:
@@ -267,7 +273,7 @@ def _resolve_dated(found: Sequence[DatedLink], base: str, links: LinkResolver) -
 
 
 def _parse_list(answer: FetchResponse, content_type: str) -> tuple[Kind, str, Sequence[DatedLink], Sequence[str]]:
-    """Kind, title, links to pages with their dates, and links to further sitemaps, of what is no page."""
+    """Parse a sitemap or feed: kind, title, dated links to pages, and links to further sitemaps."""
     if is_pdf(content_type, answer.body):
         return "document", "", (), ()
     if is_sitemap(answer.body, content_type):
@@ -315,7 +321,7 @@ def _build_context(
 
 
 def _collect_links(page: Page, base: str, links: LinkResolver) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Where the page leads within the sites, each once, what it calls the places, and its links that no site takes."""
+    """Collect a page's links within the sites, their anchor texts, and its links that no site takes."""
     wanted = [link for link in page.links if not link.nofollow]
     targets = links.resolve_each([link.href for link in wanted], base)
     named: dict[str, str] = {}

@@ -1,1 +1,1 @@
-"""Scheduling."""
+"""Scheduling: budget, price, first fetches, refreshes, polls, and which URLs of a host are fetched next."""

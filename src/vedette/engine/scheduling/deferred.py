@@ -1,4 +1,4 @@
-"""Who waits for a turn: pages whose time has come, and for which no fetch is saved up."""
+"""Deferred refreshes: queue of pages that are due but that the saved-up refresh budget cannot pay yet."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -10,9 +10,9 @@ ROUNDING = 1e-6
 
 
 class DeferredPages:
-    """A line: who came first is paid first, and whoever cannot be paid keeps the place until there is a fetch for it.
+    """Queue of deferred page refreshes, first come first paid; an unpaid page keeps its place.
 
-    One fetch is saved up, so the second of two has a turn; a third that is due meanwhile stands behind it:
+    One fetch is saved up, so the second of two pages is deferred; a third that is due meanwhile queues behind it:
 
     >>> turns = DeferredPages()
     >>> turns.defer([7, 8], saved=1.0, wait_s=60.0, now_s=0.0)
@@ -20,12 +20,12 @@ class DeferredPages:
     >>> turns.defer([9], saved=0.5, wait_s=60.0, now_s=30.0), turns.defer([8], saved=1.0, wait_s=60.0, now_s=60.0)
     ({9: 120.0}, {})
 
-    Somebody who is due at the same moment does not get before one who has waited:
+    A page that is due at the same moment does not overtake one that has waited:
 
     >>> turns.defer([7, 9], saved=1.0, wait_s=60.0, now_s=120.0)
     {7: 180.0}
 
-    A turn is foreseen by the pace of the moment; where a fetch is saved sooner, it is sooner:
+    A turn is planned at the current rate; where a fetch is saved sooner, it is sooner:
 
     >>> turns.list_early(saved=0.9, now_s=140.0), turns.list_early(saved=1.0, now_s=150.0)
     ([], [7])
@@ -35,20 +35,20 @@ class DeferredPages:
         self._at_s: dict[int, float] = {}
 
     def is_deferred(self, id_: int, due_s: float) -> bool:
-        """Whether this time of a page is its turn."""
+        """Check whether this due time of a page is its turn in the queue of deferred refreshes."""
         return self._at_s.get(id_) == due_s
 
     def list_early(self, saved: float, now_s: float) -> list[int]:
-        """Who is first in line and could be paid before the turn that was foreseen."""
+        """List deferred pages at the head of the queue that can be paid before their planned turn."""
         return [id_ for id_, at_s in islice(self._at_s.items(), int(saved + ROUNDING)) if at_s > now_s]
 
     def remove(self, ids: Iterable[int]) -> None:
-        """These wait for something else now."""
+        """Remove pages from the queue of deferred refreshes."""
         for id_ in ids:
             self._at_s.pop(id_, None)
 
     def defer(self, ids: Sequence[int], saved: float, wait_s: float, now_s: float) -> dict[int, float]:
-        """When those of these have a turn that cannot be paid with what is saved; a fetch is saved every ``wait_s``.
+        """Defer due pages that the saved refreshes cannot pay; return their turns, one every ``wait_s``.
 
         Who had a turn and does not come for it has left the line.
         """

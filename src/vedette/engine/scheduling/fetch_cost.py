@@ -1,7 +1,7 @@
-"""What fetching a page costs, in ordinary fetches: the request, what is sent, and for how long a connection is held.
+"""Fetch cost: what a page costs in ordinary fetches: the request, the bytes, and the time a connection is held.
 
-Seconds are of our own clock, from the moment a request leaves until its answer ended: rests of a host, back-off and the
-other hops of a redirect are no part of it. In fast time they are wall time, as latency is.
+Seconds are of our own clock, from sending a request to the end of its answer: rests of a host, back-off and the other
+hops of a redirect are not part of it. In fast time they are wall time, as latency is.
 """
 
 import json
@@ -19,7 +19,7 @@ WINDOW_FETCHES = 10
 
 
 class HostLatency:
-    """The mean of each host, bounded in number: who was not asked for longest is forgotten first.
+    """Mean connection time of each host, bounded in number: the host asked longest ago is dropped first.
 
     >>> seconds = HostLatency().observe(["a.test", "a.test"], [1.0, 3.0])
     >>> seconds.estimate(["a.test", "b.test"])
@@ -30,7 +30,7 @@ class HostLatency:
         self._means = dict(means or {})
 
     def observe(self, hosts: Sequence[str], seconds: Sequence[float]) -> "HostLatency":
-        """After requests of these hosts that took so long; the same object."""
+        """Update host latencies with the durations of requests; return the same object."""
         for host, took_s in zip(hosts, seconds, strict=True):
             mean_s, seen = self._means.pop(host, (0.0, 0))
             seen = min(seen + 1, WINDOW_FETCHES)
@@ -40,16 +40,16 @@ class HostLatency:
         return self
 
     def estimate(self, hosts: Sequence[str]) -> list[float | None]:
-        """How long a request of each host may take; None where nobody knows."""
+        """Estimate how long a request to each host takes; None where unknown."""
         return [self._means.get(host, (None, 0))[0] for host in hosts]
 
     def to_json(self) -> str:
-        """For the next run."""
+        """Serialize the host latencies for the next run."""
         return json.dumps({host: (round(mean_s, 4), seen) for host, (mean_s, seen) in self._means.items()})
 
     @classmethod
     def from_json(cls, text: str | None) -> "HostLatency":
-        """What an earlier run wrote; nothing where that makes no sense.
+        """Parse host latencies that an earlier run saved; empty where they make no sense.
 
         >>> HostLatency.from_json(HostLatency({"a.test": (0.25, 3)}).to_json()).estimate(["a.test"])
         [0.25]
@@ -76,7 +76,7 @@ COST_HOSTS = 1_000  # fetches, over which the mean is about taken
 
 @dataclass(frozen=True, slots=True)
 class FetchCost:
-    """The mean size of what is fetched, and how long that takes; a page that is so large and so slow costs 1.
+    """Fetch cost model: mean size and duration of fetches; a page of that size and duration costs 1.
 
     >>> cost = FetchCost().observe([50_000, 250_000], [0.0, 1.0])
     >>> cost.estimate([150_000, 0, 10**9], [0.5, 0.5, 0.5]).tolist()
@@ -90,7 +90,7 @@ class FetchCost:
     mean_s: float = 0.0
 
     def observe(self, sizes: Sequence[int], seconds: Sequence[float]) -> "FetchCost":
-        """The means with some more fetches, of which old ones fade."""
+        """Update the fetch cost means with more fetches; old ones fade."""
         if not sizes:
             return self
         seen = self.seen + len(sizes)
@@ -100,7 +100,7 @@ class FetchCost:
         return FetchCost(mean_bytes, min(seen, COST_HOSTS), mean_s)
 
     def estimate(self, sizes: Sequence[int], seconds: Sequence[float | None]) -> Floats:
-        """What pages cost that are so large and take so long, the mean where None; 1 each where nothing was seen."""
+        """Estimate the fetch cost of pages by size and duration, the mean where None; 1 each before any data."""
         if not self.seen:
             return np.ones(len(sizes))
         held_s = _clip_seconds([self.mean_s if each is None else each for each in seconds])
@@ -110,12 +110,12 @@ class FetchCost:
         return cost
 
     def to_json(self) -> str:
-        """For the next run."""
+        """Serialize the fetch cost means for the next run."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str | None) -> "FetchCost":
-        """What an earlier run wrote, also one that knew no seconds; nothing seen where that makes no sense.
+        """Parse fetch cost means that an earlier run saved, with or without durations; empty if invalid.
 
         >>> FetchCost.from_json(FetchCost(5.0, 2, 0.5).to_json()), FetchCost.from_json('{"seen": "x"}').seen
         (FetchCost(mean_bytes=5.0, seen=2, mean_s=0.5), 0)
@@ -131,6 +131,6 @@ class FetchCost:
 
 
 def _clip_seconds(seconds: Sequence[float]) -> Floats:
-    """What counts of them: a clock that was put back takes nothing away."""
+    """Clip connection times for fetch costs; a clock that was set back counts as 0."""
     held: Floats = np.clip(np.nan_to_num(np.array(seconds, float), nan=0.0, posinf=MAX_HELD_S), 0.0, MAX_HELD_S)
     return held

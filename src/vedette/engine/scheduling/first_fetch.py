@@ -1,15 +1,14 @@
-"""First fetches ask at the price of refreshes: is an unseen URL worth one now, and if not, when is it looked at again?
+"""First fetches: is an unseen URL worth a fetch at the price of refreshes, and if not, when is it checked again?
 
     worth = what it is expected to bring, in ordinary changes  x  days for which that is had  /  cost
 
-What is expected is the gain that ``impact`` foresees (``foresight``), or what first fetches like it brought where it
-foresees nothing.
+The expected gain is the estimate of the latest impact pass, or what first fetches like it brought where it has none.
 
-Where the operator set no budget nothing is asked: there is nothing to be thrifty with. What somebody named (the starts
-of sites, what robots.txt names) needs no worth. Of the budget a part is for unseen URLs whatever the price: a first
-crawl is never starved by a price that went astray, and what was once believed to bring nothing is tried again.
+Where the operator set no budget, there is no price and every URL may be fetched. What was named (the starts of sites,
+what robots.txt names) needs no worth. A part of the budget is for unseen URLs whatever the price: a first crawl is
+never starved by a price that went astray, and what was once believed to bring nothing is tried again.
 
-What was learned is written down now and then: a crash loses some minutes of it.
+What was learned is saved now and then: a crash loses some minutes of it.
 """
 
 import json
@@ -33,7 +32,7 @@ MAX_DEPTH = 9
 
 
 def list_groups(url: str, in_links: int) -> tuple[str, str, str]:
-    """Its section, how many folders deep it lies, and about how many pages link to it.
+    """Return the first-fetch groups of a URL: its section, its folder depth, and about how many pages link to it.
 
     >>> list_groups("https://example.org/docs/api/v3/sets.html", 5)
     ('https://example.org/docs/api/', 'depth 3', 'in 4')
@@ -51,7 +50,7 @@ KEEP_EVERY_S = 60.0
 
 
 class HeldUrl(NamedTuple):
-    """A URL, what a first fetch of it was worth, the price at that moment, and when that was."""
+    """An unseen URL held back below the price: its first-fetch worth, the price, and when that was."""
 
     url: str
     worth: float
@@ -60,14 +59,14 @@ class HeldUrl(NamedTuple):
 
 
 class HeldSummary(NamedTuple):
-    """How many were held back in the last hour, and those of them that are worth most."""
+    """Summary of unseen URLs held back below the price in the last hour, and those worth most."""
 
     urls: int = 0
     best: tuple[HeldUrl, ...] = ()
 
 
 class BelowPrice:
-    """The latest of them, bounded in number.
+    """The latest unseen URLs held back because a first fetch is worth less than the price; bounded.
 
     >>> held = BelowPrice()
     >>> held.add("https://a.test/1", 2.0, 5.0, 0.0); held.add("https://a.test/2", 3.0, 5.0, 10.0)
@@ -83,23 +82,23 @@ class BelowPrice:
         return len(self._held)
 
     def add(self, url: str, worth: float, price: float, now_s: float) -> None:
-        """It waits."""
+        """Add an unseen URL whose first fetch is worth less than the price."""
         self._held.pop(url, None)
         self._held[url] = HeldUrl(url, worth, price, now_s)
         while len(self._held) > MAX_HELD:
             del self._held[next(iter(self._held))]
 
     def remove(self, url: str) -> None:
-        """It waits no more."""
+        """Remove a URL that is no longer held back below the price."""
         self._held.pop(url, None)
 
     def summarize(self, now_s: float) -> HeldSummary:
-        """Those of the last hour."""
+        """Summarize the URLs held back below the price in the last hour."""
         lately = [one for one in self._held.values() if abs(now_s - one.at_s) <= MAX_AGE_S]
         return HeldSummary(len(lately), tuple(sorted(lately, key=lambda one: (-one.worth, one.url))[:TOP_SHOWN]))
 
     def save_periodically(self, book: CrawlStore, now_s: float) -> None:
-        """Write it down for whoever looks."""
+        """Save the summary of URLs held back below the price now and then, for the console."""
         if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
             waiting = self.summarize(now_s)
             book.set_value(HELD_KEY, json.dumps({"at_s": now_s, "urls": waiting.urls, "best": waiting.best}))
@@ -107,7 +106,7 @@ class BelowPrice:
 
 
 def load_held_summary(book: CrawlStore, now_s: float) -> HeldSummary:
-    """What was written down last; nothing where that is long ago, or makes no sense."""
+    """Load the saved summary of URLs held back below the price; empty where it is old or invalid."""
     try:
         kept = json.loads(book.get_value(HELD_KEY) or "{}")
         best = tuple(
@@ -130,17 +129,17 @@ INITIAL_COSTS = Returns(usual=1.0, hope=0.0)
 
 
 class PriceSource(Protocol):
-    """What a fetch must be worth now; None where nothing has a price."""
+    """Port to the current price of a fetch, for first fetches; None where nothing has a price."""
 
     @property
     def price(self) -> float | None:
-        """The price."""
+        """The current price of a fetch, which first fetches must be worth."""
 
 
 class FirstFetches:
-    """What is known of first fetches; ``refresher`` says what a fetch must be worth.
+    """Model of first fetches of unseen URLs; ``refresher`` gives the price that a fetch must be worth.
 
-    ``below_count`` counts how often a URL was looked at that was not worth the price.
+    ``below_count`` counts how often a URL was not worth the price.
     """
 
     def __init__(self, rules: CrawlRules, book: CrawlStore, refresher: PriceSource) -> None:
@@ -156,7 +155,7 @@ class FirstFetches:
         self.apply_rules(rules)
 
     def apply_rules(self, rules: CrawlRules) -> None:
-        """Other rules from now on."""
+        """Apply changed crawl rules to first fetches."""
         per_s = BUDGET_FLOOR * rules.budget_per_s
         self._is_priced = per_s > 0
         if self._is_priced:
@@ -165,12 +164,12 @@ class FirstFetches:
             self.below_price = BelowPrice()
 
     def estimate_worth(self, url: str, in_links: int, gain: float = nan) -> float:
-        """What a first fetch of a URL is worth, per unit of cost; ``gain`` is what is foreseen of it."""
+        """Estimate the worth of a URL's first fetch per unit of cost; ``gain`` is its estimated impact."""
         worth = float(self._model.worth_from_gains(np.array([gain]), [list_groups(url, in_links)])[0])
         return worth * GAIN_LASTS_D / float(self._costs.estimate([(site_of(url),)])[0])
 
     def estimate_worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
-        """The same of many of which nothing is foreseen: those of one folder with about as many in-links are alike."""
+        """Estimate the first-fetch worth of many URLs without impact estimates, by folder and in-links."""
         firsts, known = self._folders
         if firsts is not self._model or len(known) > MAX_FOLDERS:
             known = {}
@@ -189,16 +188,16 @@ class FirstFetches:
 
     @property
     def measured(self) -> float:
-        """Of how many first fetches it is known what they brought, where anything at all brings something."""
+        """Number of first fetches whose search gain was measured; 0 where no fetch gains anything."""
         return self._model.returns.total[0] if self._model.unit > 0 else 0.0
 
     @property
     def price(self) -> float | None:
-        """What a first fetch must be worth; None where nothing has a price."""
+        """The price that a first fetch must be worth; None where nothing has a price."""
         return self._refresher.price if self._is_priced else None
 
     def check_price(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
-        """When to look again at a URL that is not worth a fetch now; None where it is, and may be fetched."""
+        """Return when to check an unseen URL below the price again; None where it may be fetched now."""
         price = self.price
         worth = self.estimate_worth(url, in_links, gain) if price is not None else 0.0
         if price is None or worth >= price or self._floor.count_available(now_s):
@@ -212,7 +211,7 @@ class FirstFetches:
         return max(self._floor.ready_s, now_s + RETRY_AFTER_S)
 
     def on_results(self, results: Sequence[FetchResult]) -> None:
-        """What pages cost that were fetched."""
+        """Learn the cost of first fetches from fetch results."""
         some = [result for result in results if isinstance(result, FetchSuccess) and result.task.robots_of is None]
         if some:
             sizes, held_s = [result.body_bytes for result in some], [result.connection_s for result in some]
@@ -221,7 +220,7 @@ class FirstFetches:
             self._costs = self._costs.observe(sites, self._cost.estimate(sizes, held_s))
 
     def on_first_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
-        """What first fetches of pages brought to search: ``gain`` is of the first fetch of each."""
+        """Learn from the measured search gains of first fetches."""
         brought = {one.page: one.gain for one in gains if one.gain is not None}
         looks = self._store.get_known_pages(list(brought)) if brought else []
         if not looks:
@@ -233,7 +232,7 @@ class FirstFetches:
         self._save_periodically(now_s)
 
     def on_change_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
-        """What changes of known pages brought: by that first fetches are held against refreshes."""
+        """Learn from the gains of page changes, the unit in which first fetches are compared."""
         some = [one.gain for one in gains if one.gain is not None]
         if some:
             self._model = self._model.add_changes(np.array(some, np.float64))
@@ -246,7 +245,7 @@ class FirstFetches:
 
 
 def _parse_firsts(text: str | None) -> FirstFetchModel:
-    """What an earlier run wrote; nothing where that makes no sense.
+    """Parse the first-fetch model that an earlier run saved; an empty one where it makes no sense.
 
     >>> _parse_firsts('{"returns": 7}') == _parse_firsts("[") == _parse_firsts(None) == FirstFetchModel()
     True

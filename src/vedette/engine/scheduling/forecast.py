@@ -1,7 +1,7 @@
-"""How well changes are foreseen: what a policy expected of refreshes, and what they found, over about a day.
+"""Refresh forecast: how well a policy's predicted change chances match what refreshes found, over about a day.
 
-Before a page is fetched again its policy says how probably it has changed. Of those with a chance of 30 to 40 %, about
-35 % should turn out to have changed; where they do not, its due times rest on sand.
+Before a page is fetched again its policy predicts how probably it has changed. Of those with a chance of 30 to 40 %,
+about 35 % should turn out to have changed; where they do not, its due times are unreliable.
 """
 
 import json
@@ -22,9 +22,9 @@ _EMPTY_BINS = (0.0,) * BINS
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Refreshes and those that found nothing new; by tenths of the chance: how many, the sum of chances, and changes.
+    """Forecast accuracy of refreshes: counts, wasted ones, and by tenths of chance the predicted and found changes.
 
-    All of them fade. ``refreshes`` counts also those of which no chance was said.
+    All of them fade. ``refreshes`` also counts those without a predicted chance.
 
     >>> said = Forecast().observe(np.array([0.25, 0.95]), np.array([False, True]), 0.0)
     >>> said.refreshes, said.wasted, said.expected_share, said.found_share
@@ -40,21 +40,21 @@ class Forecast:
 
     @property
     def wasted_share(self) -> float | None:
-        """The part of refreshes that found the page as it was."""
+        """Share of refreshes that found the page unchanged."""
         return self.wasted / self.refreshes if self.refreshes > 0 else None
 
     @property
     def expected_share(self) -> float | None:
-        """The mean chance of those of which one was said."""
+        """Mean predicted chance of change of the refreshes in the forecast."""
         return sum(self.expected) / sum(self.count) if sum(self.count) > 0 else None
 
     @property
     def found_share(self) -> float | None:
-        """The part of those that had changed."""
+        """Share of the forecast refreshes whose page had changed."""
         return sum(self.found) / sum(self.count) if sum(self.count) > 0 else None
 
     def observe(self, chance: Floats | None, changed: Bools, now_s: float) -> "Forecast":
-        """With these refreshes; without chances they are only counted."""
+        """Add refreshes to the forecast; those without a predicted chance are only counted."""
         faded = self._decay(now_s)
         more = replace(
             faded,
@@ -77,12 +77,12 @@ class Forecast:
         return Forecast(part * self.refreshes, part * self.wasted, **sums, at_s=now_s)
 
     def to_json(self) -> str:
-        """For the next run."""
+        """Serialize the refresh forecast for the next run."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str | None) -> "Forecast":
-        """What an earlier run wrote; nothing where that makes no sense.
+        """Parse the refresh forecast that an earlier run saved; empty where it makes no sense.
 
         >>> Forecast.from_json(Forecast(refreshes=2.0).to_json()).refreshes, Forecast.from_json("[]").refreshes
         (2.0, 0.0)
@@ -101,7 +101,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """How many pages are still as they were fetched, by what their policy says as a round goes over all of them.
+    """Estimated freshness: share of pages still as fetched, by the policy, over a round through all pages.
 
     ``share`` and ``judged`` are of the last whole round, or of the one that goes on where that is the first.
 
@@ -118,25 +118,25 @@ class Freshness:
     count: int = 0
 
     def observe(self, chance: Floats | None) -> "Freshness":
-        """With these pages; ``chance`` is how probably each has changed since it was fetched, None where unknown."""
+        """Add pages to the freshness round; ``chance`` is how probably each has changed, None if unknown."""
         if chance is None or not len(chance):
             return self
         more = replace(self, changed=self.changed + float(chance.sum()), count=self.count + len(chance))
         return more if self.is_whole else replace(more, share=1.0 - more.changed / more.count, judged=more.count)
 
     def end_round(self) -> "Freshness":
-        """A round has gone over all pages."""
+        """End a freshness round that has gone over all pages."""
         if not self.count:
             return self
         return Freshness(self.policy, 1.0 - self.changed / self.count, self.count, is_whole=True)
 
     def to_json(self) -> str:
-        """For the console, and for the next run."""
+        """Serialize the estimated freshness for the console and the next run."""
         return json.dumps({"policy": self.policy, "share": self.share, "judged": self.judged})
 
     @classmethod
     def from_json(cls, text: str | None, policy: str) -> "Freshness":
-        """What was written last; nothing where that is of another policy, or makes no sense.
+        """Parse the saved freshness estimate; empty where it is of another policy or invalid.
 
         >>> kept = Freshness("nutch", 0.5, 2).to_json()
         >>> Freshness.from_json(kept, "nutch").share, Freshness.from_json("[", "nutch").share

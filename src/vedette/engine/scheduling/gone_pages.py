@@ -1,7 +1,7 @@
-"""URLs behind which there is no page any more, or which have moved: asked for ever more rarely, in case one comes back.
+"""Gone pages: recheck URLs whose page is gone or has moved ever more rarely, in case it comes back.
 
-An ask costs what any fetch costs, so it waits until the chance of a return is worth the price. After a bound nobody
-asks; a link that was not there before, or a date in a sitemap or feed, makes it worth an ask again.
+A recheck costs what any fetch costs, so it waits until the chance of a return is worth the price. After a bound there
+are none; a new link, or a date in a sitemap or feed, makes it worth a recheck again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ ResultPair = tuple[FetchSuccess, PageRow | None]
 
 
 class GonePages:
-    """What was learned of returns, and when to ask."""
+    """Schedule rechecks of gone pages, by what was learned about pages that came back."""
 
     def __init__(self, book: CrawlStore) -> None:
         self._store = book
@@ -34,7 +34,7 @@ class GonePages:
     def schedule(
         self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow], price: float
     ) -> dict[int, float]:
-        """When each of these that is gone is asked for again; infinite for never."""
+        """Schedule the recheck of each gone page; infinity for never."""
         pairs = [(result, earlier.get(result.task.id)) for result in answers]
         pairs = [pair for pair in pairs if not is_source(pair[0].task.url, kind_after(*pair))]
         self._learn(pairs)
@@ -45,7 +45,7 @@ class GonePages:
         }
 
     def on_new_links(self, ids: Sequence[int], now_s: float) -> None:
-        """Something names these URLs that did not before: those that are gone are asked for soon."""
+        """Recheck gone pages soon that something newly links to."""
         looks = self._store.get_gone_pages(ids)
         times = [
             (look.page, max(look.page.fetched_s + self.model.wait_after_link_s(gone_duration_s(look.page)), now_s))
@@ -54,7 +54,7 @@ class GonePages:
         self._store.save_due_times([(page.id, at_s) for page, at_s in times if at_s < page.due_s])
 
     def _learn(self, pairs: Sequence[ResultPair]) -> None:
-        """What became of those that were gone before."""
+        """Learn whether pages that were gone before have come back."""
         asks = [
             (gone_duration_s(before), result.ended_s - before.changed_s, is_good(status_after(result, before)))
             for result, before in pairs
@@ -67,5 +67,5 @@ class GonePages:
 
 
 def _gone_duration_s(result: FetchSuccess, before: PageRow | None) -> float:
-    """How long it has been gone; what was just found gone has not been at all."""
+    """Return how long a page has been gone; 0 where it was just found gone."""
     return 0.0 if before is None or has_changed(result, before) else result.ended_s - before.changed_s

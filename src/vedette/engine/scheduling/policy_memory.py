@@ -1,8 +1,8 @@
-"""What the refresh policy remembers, between the book and its mind: batches with their rows, dated, and kept again.
+"""Policy memory: load and save what the refresh policy remembers of pages and groups, batch by batch.
 
-Rows of pages are read from the book for each batch, those of groups are held here; both are written with what else the
-batch writes. Each row begins with the mark of its policy: what another one left is no memory. A page whose change waits
-to be weighed has the mark turned round.
+Rows of pages are read from the crawl store for each batch, those of groups are held here; both are written with what
+else the batch writes. Each row begins with the signature of its policy: what another one left is no memory. A page
+whose change waits to be measured has the signature inverted.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ ALL_PAGES = ""
 
 
 class GroupSelection(NamedTuple):
-    """The groups of a batch: which they are, the rows of each page's section and site among them, and their numbers."""
+    """The page groups of a batch in the policy memory: their numbers, and each page's section and site rows."""
 
     numbers: Ints
     section: Ints
@@ -42,7 +42,7 @@ class GroupSelection(NamedTuple):
 
 
 class GroupRows:
-    """Rows by the names of groups; those that have changed since they were last written are known.
+    """The refresh policy's memory rows of page groups, by name; tracks those changed since the last save.
 
     >>> groups = GroupRows(width=1)
     >>> picked = groups.select(["https://a.example/x/1", "https://a.example/2"])
@@ -68,7 +68,7 @@ class GroupRows:
         return len(self._names)
 
     def select(self, urls: Sequence[str]) -> GroupSelection:
-        """The groups of these pages, each once."""
+        """Select the memory rows of the groups that these pages belong to, each once."""
         sites = [self._find_row(site_of(url), 0) for url in urls]
         sections = [self._find_row(section_of(url), site) for url, site in zip(urls, sites, strict=True)]
         self._grow(len(self._names) - 1)
@@ -77,12 +77,12 @@ class GroupRows:
         return GroupSelection(numbers, section, site, self._rows[numbers])
 
     def update(self, picked: GroupSelection, rows: Floats) -> None:
-        """The rows of these groups are others from now on."""
+        """Replace the policy memory rows of these page groups."""
         self._rows[picked.numbers] = rows
         self._changed.update(dict.fromkeys(picked.numbers.tolist()))
 
     def pop_changed(self) -> list[tuple[str, Floats]]:
-        """Names and rows of those that are not written yet; they are taken to be from now on."""
+        """Pop names and rows of page groups whose policy memory is not saved yet."""
         found = [(self._names[number], self._rows[number]) for number in sorted(self._changed)]
         self._changed.clear()
         return found
@@ -98,7 +98,7 @@ class GroupRows:
         return self._places[name]
 
     def _grow(self, last: int) -> None:
-        """Room for so many, and for as many again: rows are copied rarely."""
+        """Grow the array of group memory rows, with room to spare so that rows are rarely copied."""
         if last >= len(self._rows):
             more = np.zeros((last + 1, self._rows.shape[1]))
             self._rows = np.concatenate([self._rows, more])
@@ -109,7 +109,9 @@ SAME_FETCH_S = 1.0
 
 
 class RefreshResult(NamedTuple):
-    """An answer for a page, with what was known of it; ``is_known`` where the policy remembers the page.
+    """A fetch result of a page for the policy memory, with the page's earlier state.
+
+    ``is_known`` says that the policy remembers the page.
 
     ``links`` is how often pages have named it by now.
     """
@@ -122,23 +124,23 @@ class RefreshResult(NamedTuple):
 
     @property
     def is_gone(self) -> bool:
-        """Whether there is no page any more."""
+        """Whether a refresh found that the page is gone."""
         return not is_good(status_after(self.result, self.earlier))
 
     @property
     def is_first(self) -> bool:
-        """Whether there is nothing to compare with: it is new, has come back, or nobody remembers it."""
+        """Whether a refresh has nothing to compare with: the page is new, came back, or is not remembered."""
         return self.earlier is None or not self.is_known or not is_good(self.earlier.status)
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether a change was found that counts only if searches notice it."""
+        """Whether a refresh found a change that counts only if searches notice it."""
         content = self.result.content
         return content is not None and content.is_unmeasured and not self.is_first and not self.is_gone
 
     @property
     def new_state(self) -> RefreshState:
-        """What is known after the answer; what it brought is measured later."""
+        """The refresh state of a page after this result; its gain is measured later."""
         content, kept = self.result.content, self.state
         return kept._replace(
             words=content.words if content else kept.words,
@@ -150,20 +152,20 @@ class RefreshResult(NamedTuple):
 
     @property
     def body_bytes(self) -> int:
-        """How large the page is; where nothing was sent, as it was."""
+        """Size of the refreshed page; where nothing was sent, the size before."""
         known = self.earlier is not None and self.result.status == NOT_MODIFIED
         return self.earlier.body_bytes if known and self.earlier is not None else self.result.body_bytes
 
     @property
     def modified_s(self) -> float:
-        """When the page says that it was changed, or its server does; NaN where neither does."""
+        """When the refreshed page, or its server, says that it was modified; NaN where neither does."""
         content = self.result.content
         said_s = content.modified_s if content and content.modified_s is not None else None
         return said_s if said_s is not None else _parse_seconds(self.result.header("last-modified"))
 
 
 def batch_from_results(came: Sequence[RefreshResult], picked: GroupSelection, cost: Floats) -> KnownPages:
-    """The batch of pages that were just fetched."""
+    """Build the refresh policy's batch of pages that were just fetched."""
     batch = KnownPages(
         place=np.arange(len(came)),
         last_fetch_s=np.array([one.result.ended_s for one in came]),
@@ -179,7 +181,7 @@ def batch_from_results(came: Sequence[RefreshResult], picked: GroupSelection, co
 
 
 def batch_from_pages(looks: Sequence[KnownPage], picked: GroupSelection, cost: Floats) -> KnownPages:
-    """The batch of pages at hand, as their latest fetch left them."""
+    """Build the refresh policy's batch of stored pages, as their latest fetch left them."""
     first = np.array([look.state.before_s is None for look in looks], np.bool_)
     batch = KnownPages(
         place=np.arange(len(looks)),
@@ -195,7 +197,7 @@ def batch_from_pages(looks: Sequence[KnownPage], picked: GroupSelection, cost: F
 
 
 def rewind_batch(batch: KnownPages) -> KnownPages:
-    """The batch as it was before these fetches: the ones before them were the latest."""
+    """Rewind a refresh batch to before its fetches, when the earlier ones were the latest."""
     return replace(batch, last_fetch_s=batch.before_s, before_s=np.full(len(batch), np.nan))
 
 
@@ -223,12 +225,12 @@ def _parse_seconds(text: str) -> float:
 
 
 def is_latest(look: KnownPage, gained: FetchGain) -> bool:
-    """Whether the page was not fetched again since."""
+    """Check whether a measured gain is of the page's latest fetch: it was not refreshed since."""
     return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
 
 
 def with_gain(look: KnownPage, gained: FetchGain) -> KnownPage:
-    """A page with what its latest fetch brought."""
+    """Return a known page with the measured gain of its latest fetch, for the refresh policy."""
     kept = look.state
     gain = kept.gain if gained.gain is None else gained.gain
     views = kept.views if gained.views is None else gained.views
@@ -244,7 +246,7 @@ SAVE_EVERY_S = 600.0
 
 
 class PageBatch(NamedTuple):
-    """A batch of pages with what is remembered of them and of their groups."""
+    """A batch of pages with what the refresh policy remembers of them and of their groups."""
 
     batch: KnownPages
     memory: Memory
@@ -252,7 +254,7 @@ class PageBatch(NamedTuple):
 
 
 class PolicyMemory:
-    """The memory of one policy. A ``witness`` is told each batch with what was decided."""
+    """Memory of the refresh policy over the crawl store. A ``witness`` records each batch with its decision."""
 
     def __init__(self, mind: PolicyRunner, book: CrawlStore, seed: int, witness: DecisionRecorder | None) -> None:
         self._runner, self._store, self._seed, self._recorder = mind, book, seed, witness
@@ -266,21 +268,21 @@ class PolicyMemory:
         self._kept_s: float | None = None
 
     def has_memory(self, kept: RefreshState) -> bool:
-        """Whether the policy remembers a page."""
+        """Check whether the refresh policy remembers a page."""
         return len(kept.memory) == self._page_bytes and kept.memory.startswith(
             (self._runner.signature, self._unweighed)
         )
 
     def is_unmeasured(self, kept: RefreshState) -> bool:
-        """Whether the latest fetch of a page found a change from which nothing was learned yet."""
+        """Check whether a page's latest change waits to be measured before the policy learns from it."""
         return self.has_memory(kept) and kept.memory.startswith(self._unweighed)
 
     def is_eligible(self, look: KnownPage) -> bool:
-        """Whether it is for the policy to say when a page is due."""
+        """Check whether the refresh policy decides when this page is due (good, remembered, no source)."""
         return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.has_memory(look.state)
 
     def batch_results(self, came: Sequence[RefreshResult]) -> PageBatch:
-        """Pages that were just fetched; what is usual to send is learned from them."""
+        """Build a batch of just fetched pages with their policy memory; learn the mean fetch cost."""
         self._learn_cost([one for one in came if not one.is_gone])
         picked = self._groups.select([one.result.task.url for one in came])
         seconds = self._seconds.estimate([one.result.task.host for one in came])
@@ -288,14 +290,14 @@ class PolicyMemory:
         return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
 
     def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
-        """Pages at hand."""
+        """Build a batch of stored pages with their policy memory."""
         picked = self._groups.select([look.url for look in looks])
         seconds = self._seconds.estimate([origin_of(look.url).host for look in looks])
         batch = batch_from_pages(looks, picked, self._cost.estimate([look.page.body_bytes for look in looks], seconds))
         return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
-        """What these fetches cost, in ordinary ones."""
+        """Estimate the cost of these fetches in ordinary fetches, by the policy memory's cost model."""
         sizes = [result.body_bytes if isinstance(result, FetchSuccess) else 0 for result in results]
         return self._cost.estimate(sizes, [result.connection_s for result in results])
 
@@ -312,7 +314,7 @@ class PolicyMemory:
             self._kept_s = now_s
 
     def compute_due_times(self, stage: Stage, made: PageBatch, after: Memory, now_s: float, price: float) -> Floats:
-        """When these pages are due at a price, by what is remembered after the batch."""
+        """Compute the due times of a batch at a price, by the policy memory after the batch."""
         due_s = self._runner.due(after, made.batch, now_s, price, rng_for(self._seed, _stream_name(stage, now_s)))
         self.record_decision(stage, made, after, now_s, {"price": price, "due_s": due_s})
         return due_s
@@ -320,7 +322,7 @@ class PolicyMemory:
     def record_decision(
         self, stage: Stage, made: PageBatch, after: Memory, now_s: float, dates: Mapping[str, Any]
     ) -> None:
-        """Tell the witness all that the policy was handed, and what it answered; rows are those of the batch."""
+        """Record for the witness what the refresh policy was given and what it answered."""
         if self._recorder is None:
             return
         columns = {name: getattr(made.batch, name).tolist() for name in KnownPages.__slots__}
@@ -332,7 +334,7 @@ class PolicyMemory:
         self._recorder(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
 
     def save(self, made: PageBatch, after: Memory, kept: Sequence[RefreshState], *, unweighed: bool = False) -> None:
-        """This is remembered from now on; ``unweighed`` where the latest fetches wait to be learned from."""
+        """Save the policy memory of a batch; ``unweighed`` where its fetches wait to be learned from."""
         mark = self._runner.signature
         row_mark = self._unweighed if unweighed else mark
         rows = zip(kept, after.pages, strict=True)
@@ -361,13 +363,16 @@ def _list_rows(memory: Memory) -> dict[str, Any]:
 
 
 def _list_settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each policy is a dataclass of its own
-    """The settings of a policy, with sets in order."""
+    """List the settings of a refresh policy for the decision record, with sets in order."""
     values = asdict(policy).items()
     return {name: sorted(value) if isinstance(value, frozenset) else value for name, value in values}
 
 
 class PolicyVerdict(NamedTuple):
-    """What the policy says of one page, for people; None where it does not say. ``worth`` is per unit of ``cost``."""
+    """The refresh policy's verdict on one page, for explanations; None where it does not say.
+
+    ``worth`` is per unit of ``cost``.
+    """
 
     policy: str
     reason: str
@@ -381,7 +386,7 @@ class PolicyVerdict(NamedTuple):
 
 
 def explain_page(mind: PolicyRunner, made: PageBatch, now_s: float, price: float | None) -> PolicyVerdict:
-    """What it says of the page of a batch of one, at a price."""
+    """Explain the refresh policy's verdict on the one page of a batch, at a price."""
     memory, batch = made.memory, made.batch
     rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
     chance = mind.chance(memory, batch, np.array([now_s]))

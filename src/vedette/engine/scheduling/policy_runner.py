@@ -1,7 +1,7 @@
-"""A refresh policy and what it remembers, whatever kind of memory it has: rows of numbers for pages and for groups.
+"""Policy runner: run a refresh policy over memory rows of pages and groups, whatever kind of state it has.
 
-The coordinator has the rows of pages on disk and those of groups in memory. It hands over those of a batch, with
-places 0, 1, 2 …, so a batch costs what the batch is large. The lab goes through this door, too, so they decide alike.
+The coordinator has the rows of pages on disk and those of groups in memory. It passes those of a batch, with positions
+0, 1, 2 …, so a batch costs what the batch is large. The lab uses the same runner, so both decide alike.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ MIN_INTERVAL_S = HOUR_S
 
 
 class _OptionalMethods(Protocol):
-    """What policies may have besides: lessons from gains, and numbers for people."""
+    """Optional methods of refresh policies: learning from gains, and numbers for explanations."""
 
     def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory: ...
 
@@ -34,7 +34,7 @@ class _OptionalMethods(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PolicyRunner:
-    """A policy that takes and gives ``Memory``.
+    """Run a refresh policy that takes and returns ``Memory`` rows.
 
     >>> from vedette.policy import rng_for
     >>> from vedette.refresh.policies.nutch import Nutch
@@ -58,52 +58,52 @@ class PolicyRunner:
 
     @property
     def is_priced(self) -> bool:
-        """Whether its due times follow the price."""
+        """Whether the due times of the refresh policy depend on the price."""
         return bool(getattr(self.policy, "priced", False))
 
     @property
     def widths(self) -> tuple[int, int]:
-        """How many numbers it remembers of a page, and of a group."""
+        """How many numbers the refresh policy remembers of a page, and of a group."""
         if isinstance(self._start, Memory):
             return self._start.pages.shape[1], self._start.groups.shape[1]
         return (1, 0) if isinstance(self._start, np.ndarray) else (0, 0)
 
     def empty_memory(self, pages: int, groups: int) -> Memory:
-        """A memory of so many rows that remembers nothing."""
+        """Build empty memory rows of a refresh policy, for this many pages and groups."""
         page_width, group_width = self.widths
         return Memory(np.zeros((pages, page_width)), np.zeros((groups, group_width)))
 
     def observe(self, memory: Memory, batch: KnownPages, now_s: float) -> Memory:
-        """What is remembered after these fetches."""
+        """Run the refresh policy's ``observe``: return its memory after these fetches."""
         return self._to_memory(memory, self.policy.observe(self._to_state(memory), batch, now_s))
 
     def learn_gains(self, memory: Memory, batch: KnownPages, now_s: float) -> Memory:
-        """What is remembered once it is known what these fetches brought; not every policy wants to know."""
+        """Return the refresh policy's memory after the gains of fetches were measured, if it uses them."""
         if not hasattr(self.policy, "learn_gains"):
             return memory
         return self._to_memory(memory, cast("_OptionalMethods", self.policy).learn_gains(memory, batch, now_s))
 
     def due(self, memory: Memory, batch: KnownPages, now_s: float, price: float, rng: np.random.Generator) -> Floats:
-        """When each page is due again at a price."""
+        """Run the refresh policy's ``due``: return when each page is due again at a price."""
         due_s = self.policy.due(self._to_state(memory), batch, now_s, price, rng)
         bounded: Floats = np.maximum(due_s, batch.last_fetch_s + MIN_INTERVAL_S)
         return bounded
 
     def value(self, memory: Memory, batch: KnownPages, now_s: float) -> Floats | None:
-        """What a fetch of each page is worth now; None where the policy does not say."""
+        """Return what the refresh policy says a fetch of each page is worth now; None if it does not."""
         return (
             cast("_OptionalMethods", self.policy).value(memory, batch, now_s) if hasattr(self.policy, "value") else None
         )
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates | None:
-        """How often each page changes; None where the policy does not say."""
+        """Return how often each page changes by the refresh policy; None where it does not say."""
         return cast("_OptionalMethods", self.policy).rates(memory, batch) if hasattr(self.policy, "rates") else None
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats | None:
-        """How probably each page differs from its copy at a time; None where the policy does not say.
+        """Return the policy's chance that each page differs from its copy at a time; None if unknown.
 
-        A policy that has a model is asked through it unless it says more; one with mere rates is taken to forget when a
-        page changed.
+        A policy that has a model is asked through it unless it says more; for one with mere rates, changes are
+        memoryless.
         """
         if hasattr(self.policy, "chance"):
             return cast("_OptionalMethods", self.policy).chance(memory, batch, at_s)
@@ -115,17 +115,17 @@ class PolicyRunner:
         return None if rates is None else -np.expm1(-rates.mean * np.maximum(at_s - batch.last_fetch_s, 0.0) / DAY_S)
 
     def reason(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> str:
-        """Why a page gets the time that it gets."""
+        """Return the refresh policy's reason for the due time of a page."""
         return self.policy.reason(self._to_state(memory), batch, row, now_s)
 
     def _to_state(self, memory: Memory) -> Any:  # noqa: ANN401 - see refresh_names
-        """A memory as the policy takes it."""
+        """Convert memory rows to the state that the refresh policy takes."""
         if isinstance(self._start, Memory):
             return memory
         return memory.pages[:, 0] if isinstance(self._start, np.ndarray) else self._start
 
     def _to_memory(self, before: Memory, state: Any) -> Memory:  # noqa: ANN401 - see refresh_names
-        """What a policy gave back, as rows."""
+        """Convert the state that the refresh policy returned to memory rows."""
         if isinstance(state, Memory):
             return state
         return Memory(state[:, None], before.groups) if isinstance(state, np.ndarray) else before

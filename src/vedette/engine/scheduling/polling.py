@@ -1,11 +1,11 @@
-"""The discovery policy at work: which known pages are polled for what they link to, and when.
+"""Polling: run the discovery policy: which known pages are polled for new links, and when.
 
 Sources are found, not given. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
-becomes one when a later fetch of it shows something that nobody knew. What each is expected to bring is for the policy
-to say (``discover.policies.accrual``), and a look is made when what would be lost by waiting reaches the price of
-refreshes: there is one price for both. So looks spread over the day, and over sources, by themselves.
+becomes one when a later fetch of it shows an unknown URL. The policy estimates what each will bring
+(``discover.policies.accrual``), and a poll is made when what would be lost by waiting reaches the price of refreshes:
+there is one price for both. So polls spread over the day, and over sources, by themselves.
 
-What is learned of sources is held in memory and written down now and then: a crash loses some minutes of it.
+What is learned of sources is held in memory and saved now and then: a crash loses some minutes of it.
 """
 
 import json
@@ -46,12 +46,12 @@ LINK_SAMPLE = 64
 
 
 class AlertInterest:
-    """Which sources bring what somebody waits for: new pages at a watched place are worth more than others.
+    """Weight discovery sources by alerts: new pages at a place that an alert watches are worth more.
 
-    A watch names a place: a host, a path on one, or everywhere. What a source will bring lies where the rest of what it
-    links to lies, so its part of watched links, as it was last kept, is the part of its new pages that somebody waits
-    for. A watch for a query alone says nothing of where, and moves no poll; a query within a place counts as the place.
-    What the store says is remembered until the source is polled again, or watches are others.
+    An alert names a place: a host, a path on one, or everywhere. What a source will bring lies where the rest of its
+    links lie, so its share of links at such places is the share of its new pages that an alert waits for. An alert on a
+    query alone names no place, and moves no poll; a query within a place counts as the place. Links are cached until
+    the source is polled again, or the alerts change.
     """
 
     def __init__(self, book: CrawlStore) -> None:
@@ -60,11 +60,11 @@ class AlertInterest:
         self._share: dict[int, float] = {}
 
     def get_weights(self, ids: Sequence[int]) -> Floats:
-        """How many ordinary new pages one of each of these sources counts for."""
+        """Return how many ordinary new pages one new page of each discovery source counts for."""
         return 1.0 + (ALERT_WEIGHT - 1.0) * np.array(self.get_shares(ids), np.float64)
 
     def get_shares(self, ids: Sequence[int]) -> list[float]:
-        """The part of what each of these sources links to that lies where somebody watches."""
+        """Return the share of each source's links that lies at places that alerts watch."""
         places = frozenset(self._store.get_alert_places())
         if places != self._places:
             self._places, self._share = places, {}
@@ -76,12 +76,12 @@ class AlertInterest:
         return [self._share[id_] for id_ in ids]
 
     def invalidate(self, id_: int) -> None:
-        """A source was looked at: what it links to may be other than before."""
+        """Drop the cached alert share of a source that was polled, as its links may have changed."""
         self._share.pop(id_, None)
 
 
 def _compute_share(links: Sequence[str], places: frozenset[str]) -> float:
-    """The part of some links that lies at one of these places.
+    """Compute the share of links that lies at one of these alert places.
 
     >>> _compute_share(["https://a.example/news/1", "https://a.example/shop"], frozenset({"a.example/news"}))
     0.5
@@ -91,14 +91,14 @@ def _compute_share(links: Sequence[str], places: frozenset[str]) -> float:
 
 
 class SourceCount(NamedTuple):
-    """Looks at a source, URLs that they found, and looks in vain; since it is known."""
+    """Poll counts of one discovery source since it is known: polls, URLs found, polls in vain."""
 
     polls: int = 0
     found: int = 0
     wasted: int = 0
 
     def add_poll(self, new: int) -> "SourceCount":
-        """With a look that found so many."""
+        """Add a poll that found this many new URLs to a source's counts."""
         return SourceCount(self.polls + 1, self.found + new, self.wasted + (new == 0))
 
 
@@ -107,7 +107,7 @@ NO_POLLS = SourceCount()
 
 @dataclass(slots=True)
 class PollCounts:
-    """By source for ever; and in all as sums that fade, so that they speak of about the last day.
+    """Poll counts by discovery source, and in all as fading sums over about the last day.
 
     >>> counts = PollCounts()
     >>> counts.add(7, new=2, now_s=0.0), counts.add(7, new=0, now_s=0.0)
@@ -124,15 +124,15 @@ class PollCounts:
 
     @property
     def wasted_share(self) -> float | None:
-        """The part of looks that found nothing."""
+        """Share of discovery polls that found nothing."""
         return self.wasted / self.polls if self.polls > 0 else None
 
     def get(self, id_: int) -> SourceCount:
-        """Of one source."""
+        """Return the poll counts of one discovery source."""
         return self._by_source.get(id_, NO_POLLS)
 
     def add(self, id_: int, *, new: int, now_s: float) -> None:
-        """A look at a source found so many URLs that nobody knew."""
+        """Count a poll of a discovery source that found this many unseen URLs."""
         part = 0.5 ** (max(now_s - self.at_s, 0.0) / HALF_LIFE_S)
         self.polls = part * self.polls + 1.0
         self.found = part * self.found + new
@@ -141,13 +141,13 @@ class PollCounts:
         self._by_source[id_] = self.get(id_).add_poll(new)
 
     def to_json(self) -> str:
-        """For the next run."""
+        """Serialize the poll counts for the next run."""
         sums = [self.polls, self.found, self.wasted, self.at_s]
         return json.dumps({"sums": sums, "sources": {str(id_): row for id_, row in self._by_source.items()}})
 
     @classmethod
     def from_json(cls, text: str | None) -> "PollCounts":
-        """What an earlier run wrote; nothing where that makes no sense.
+        """Parse the poll counts that an earlier run saved; empty where they make no sense.
 
         >>> counts = PollCounts()
         >>> counts.add(7, new=2, now_s=0.0)
@@ -183,9 +183,9 @@ MIN_OVERLAP, MAX_SIMILAR, BUSY = 0.2, 3, 1.5
 
 
 class PollResult(NamedTuple):
-    """A look that has ended: at which page of which host, whether it was answered, and what was shown.
+    """Result of a discovery poll: page, host, whether it was answered, and the links it showed.
 
-    ``links`` are the ids of the URLs that it links to, ``new`` how many of them nobody knew. ``is_list`` says that the
+    ``links`` are the ids of the URLs that it links to, ``new`` how many of them were unknown. ``is_list`` says that the
     page is there for its links, ``is_refetch`` that it had been fetched before; ``cost`` is in ordinary fetches.
     """
 
@@ -200,7 +200,7 @@ class PollResult(NamedTuple):
 
 
 class SourceSummary(NamedTuple):
-    """What is believed of a source, for people: new links an hour with an interval, and what a look would bring."""
+    """Summary of a discovery source for the console: new links an hour with an interval, value of a poll."""
 
     an_hour: float
     low: float
@@ -220,7 +220,7 @@ class SourceSummary(NamedTuple):
 
 
 class SourceYield(NamedTuple):
-    """A source among others: new links an hour with an interval, what a look may bring now, what looks came to."""
+    """Yield of a discovery source in a list: new links an hour with an interval, poll value, poll counts."""
 
     id: int
     an_hour: float
@@ -231,7 +231,7 @@ class SourceYield(NamedTuple):
 
 
 class _DueTime(NamedTuple):
-    """When a source is due, at which price that is, and when it was worked out."""
+    """Cached due time of a discovery source: the price it is for, and when it was computed."""
 
     due_s: float
     price: float
@@ -239,7 +239,7 @@ class _DueTime(NamedTuple):
 
 
 class SourcePoller:
-    """Sources, the belief about them, and when each is worth a look."""
+    """Poll discovery sources: beliefs about their new links, and when each is worth a poll."""
 
     def __init__(self, book: CrawlStore, seed: int = 1) -> None:
         self._store, self._seed = book, seed
@@ -261,11 +261,11 @@ class SourcePoller:
         return len(self._ids)
 
     def is_source(self, id_: int) -> bool:
-        """Whether a page is looked at for what it links to."""
+        """Check whether a page is a discovery source, polled for what it links to."""
         return id_ in self._place
 
     def on_polls(self, looks: Sequence[PollResult], now_s: float) -> list[int]:
-        """Learn from looks; the ids of those that are sources."""
+        """Learn from discovery polls; return the ids of those pages that are sources."""
         some = {look.id: look for look in looks if self._is_candidate(look)}
         if not some:
             return []
@@ -286,7 +286,7 @@ class SourcePoller:
         return list(some)
 
     def get_due_times(self, ids: Sequence[int], price: float | None, now_s: float) -> dict[int, float]:
-        """When those of these pages that are sources are worth a look, at the price of refreshes."""
+        """Return when those of these pages that are discovery sources are worth a poll at the price."""
         known = [id_ for id_ in ids if id_ in self._place]
         if not known or price is None:
             return {}
@@ -297,9 +297,9 @@ class SourcePoller:
         return {id_: self._dated[id_].due_s for id_ in known}
 
     def estimate_poll_rate(self, now_s: float, price: float) -> float:
-        """How many looks a second there would be at a price of refreshes; each source once a day at least.
+        """Estimate polls a second at a price; each discovery source at least once a day.
 
-        Watches are left out: to know what all sources link to takes long, and the price will move by itself.
+        Alerts are left out: to know what all sources link to takes long, and the price will move by itself.
         """
         if not self._ids:
             return 0.0
@@ -309,7 +309,7 @@ class SourcePoller:
         return float((1.0 / np.clip(times - batch.last_poll_s, MIN_WAIT_S, MAX_INTERVAL_S)).sum())
 
     def _is_current(self, id_: int, price: float, now_s: float) -> bool:
-        """Whether what was said of a source a moment ago still holds: to work it out takes a while."""
+        """Check whether a source's cached poll time still holds, as computing it is slow."""
         dated = self._dated.get(id_)
         lasts_s = DUE_VALID_S if dated is not None and now_s < dated.due_s else OVERDUE_RECHECK_S
         if dated is None or not 0 <= now_s - dated.asked_s < lasts_s:
@@ -320,7 +320,7 @@ class SourcePoller:
         return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
 
     def _compute_due_times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
-        """When the pages that are lost by waiting reach the price, those that somebody waits for counting more."""
+        """Compute when the pages lost by not polling a source reach the price; alerted ones count more."""
         batch = self._build_batch(np.array([self._place[id_] for id_ in ids], np.int64))
         limit = price * self._get_costs(batch.place) / self._watched.get_weights(ids)
         is_now = (compute_index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_poll_s >= MIN_WAIT_S)
@@ -329,7 +329,7 @@ class SourcePoller:
         return times
 
     def summarize_source(self, id_: int, now_s: float) -> SourceSummary | None:
-        """What is believed of a page; None where it is no source."""
+        """Summarize the poller's belief about a page; None where it is no discovery source."""
         place = self._place.get(id_)
         if place is None:
             return None
@@ -352,7 +352,7 @@ class SourcePoller:
         )
 
     def list_yields(self, now_s: float) -> list[SourceYield]:
-        """All sources, for people, those that bring most first."""
+        """List the yields of all discovery sources for the console, the best first."""
         if not self._ids:
             return []
         batch = self._build_batch(np.arange(len(self._ids)))
@@ -363,7 +363,7 @@ class SourcePoller:
         return sorted(rows, key=lambda row: (-row.an_hour, row.id))
 
     def save(self, now_s: float) -> None:
-        """Write down what is believed."""
+        """Save the poller's beliefs about discovery sources."""
         counts = [tuple(row) for row in self._counts]
         self._store.set_value(
             SOURCES_KEY, pack(StoredAccrual(self._belief, self._ids, self._hosts, self._tried_s, counts))
@@ -380,7 +380,7 @@ class SourcePoller:
         return len(self._ids) < room and (look.is_list or (look.is_refetch and look.new > 0))
 
     def _get_or_add(self, look: PollResult) -> int:
-        """The place of a source."""
+        """Return the row of a discovery source, adding it where it is new."""
         if look.id not in self._place:
             self._place[look.id] = len(self._ids)
             self._ids.append(look.id)
@@ -390,7 +390,7 @@ class SourcePoller:
         return self._place[look.id]
 
     def _build_batch(self, places: Ints, looks: Sequence[PollResult] = ()) -> Sources:
-        """Sources as the policy is told of them; with what they just showed, where they were just looked at."""
+        """Build the discovery policy's batch of sources, with what a poll just showed if they were polled."""
         looked, found, failures = (
             np.array([self._counts[place][column] for place in places.tolist()], np.int64) for column in range(3)
         )
@@ -419,7 +419,7 @@ class SourcePoller:
         return np.array([self._tried_s[place] for place in places.tolist()], np.float64)
 
     def _find_similar(self, place: int) -> dict[int, float]:
-        """Those that show most of what a source shows, and how much of it."""
+        """Find the discovery sources that show most of the links of this one, and their overlap."""
         overlap = self._belief.overlap
         if place >= len(overlap.other):
             return {}
@@ -435,7 +435,7 @@ class SourcePoller:
 
 
 def _mark_newest(links: Ints, count: int) -> Bools:
-    """Which links are the new ones, of which there are so many: ids are given in the order in which URLs are found.
+    """Mark which links of a poll are the new ones: the highest ids, as ids follow the order of discovery.
 
     >>> _mark_newest(np.array([7, 9, 3]), 1).tolist()
     [False, True, False]
@@ -446,7 +446,7 @@ def _mark_newest(links: Ints, count: int) -> Bools:
 
 
 def _find_busiest_hours(week: Floats) -> tuple[int, ...]:
-    """The three busiest hours of the day, where they bring half as much again as the mean."""
+    """Find a source's three busiest hours of the day, where they bring half as much again as the mean."""
     day = week.reshape(7, 24).mean(axis=0)
     order = np.argsort(-day, kind="stable")[:3]
     return tuple(int(hour) for hour in order if day[hour] > BUSY * day.mean())
@@ -456,9 +456,9 @@ SAME_TIME_S = 60.0
 
 
 def explain_poll_time(page: PageRow, look_s: float, *, is_list: bool, fixed_s: float) -> str:
-    """Why a source is looked at when it is due; empty where that is for another rule, which has its own words.
+    """Explain why a source is polled when it is due; empty where another rule sets the time.
 
-    ``look_s`` is when the discovery policy wants a look, ``fixed_s`` the pace of lists where there is no budget.
+    ``look_s`` is when the discovery policy wants a poll, ``fixed_s`` the interval of lists where there is no budget.
     """
     if page.due_s == inf:
         return "its time has come: it waits for its host"

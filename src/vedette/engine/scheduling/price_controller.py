@@ -1,15 +1,15 @@
-"""What refreshes may cost: how many there should be, how many there are, and the price at which the two meet.
+"""Price controller: how many refreshes there should be, how many there are, and the price at which they meet.
 
     left   = budget - what other fetches take, but a part of the budget at least
     target = left, where the operator set a budget; else every known page once in three days
     never more than every known page once an hour
 
-Refreshes are counted when their time comes, not when they leave: what leaves is cut to the budget by ``allowance``, so
-it never says that a price is too low. A page is counted once until it was fetched, so a slow host counts for no more
-than it can take.
+Refreshes are counted when they come due, not when they leave: what leaves is cut to the budget by ``budget``, so it
+never says that a price is too low. A page is counted once until it was fetched, so a slow host counts for no more than
+it can take.
 
-The price moves every few minutes, once so many fetches were due that chance is not most of what is seen. Beside it
-stands a bucket, for policies that know no price and for those that none can move: what was not had is saved, for a day.
+The price moves every few minutes, once enough fetches were due that chance does not dominate. Beside it there is a
+bucket, for policies that have no price and for those that none can move: unused refreshes are saved, for a day.
 """
 
 import json
@@ -44,11 +44,13 @@ MAX_WAIT_S = DAY_S
 
 @dataclass(frozen=True, slots=True)
 class PriceController:
-    """``price`` is None until there is a page to judge by, and a first guess until it is ``settled``.
+    """State of the price controller; ``price`` is None until there is a page to judge by.
+
+    It is a first guess until it is ``settled``.
 
     ``refreshes`` and ``others`` were counted in the ``span_s`` since the price last moved; ``saved`` are refreshes that
     may still be had. ``age_s`` is for how long there has been a price under this budget. ``seen_s`` is when time was
-    last counted, and begins anew with each run.
+    last counted, and starts over with each run.
 
     >>> purse = PriceController("expected-gain").advance(0.0).with_price(1.0).add_spent(refreshes=200).advance(3600.0)
     >>> purse.target(0.0, 7200), purse.should_move(0.0, 7200), purse.move_price(0.0, 7200).value > 1.0
@@ -68,26 +70,29 @@ class PriceController:
 
     @property
     def value(self) -> float:
-        """The price; nothing costs anything before there is one."""
+        """The refresh price; 0 before there is one."""
         return self.price or 0.0
 
     def advance(self, now_s: float) -> "PriceController":
-        """Time goes by; a clock that was put back takes nothing away. A run begins with one refresh that may be had."""
+        """Advance the price controller's clock; a clock set back takes nothing away.
+
+        A run begins with one refresh saved.
+        """
         if self.seen_s is None:
             return replace(self, seen_s=now_s, saved=max(self.saved, 1.0))
         return replace(self, seen_s=now_s, span_s=self.span_s + max(now_s - self.seen_s, 0.0))
 
     def add_spent(self, refreshes: int = 0, others: int = 0) -> "PriceController":
-        """So many refreshes have come due, and so many other fetches were made."""
+        """Count refreshes that came due and other fetches in the price controller."""
         saved = max(self.saved - refreshes, 0.0)
         return replace(self, refreshes=self.refreshes + refreshes, others=self.others + others, saved=saved)
 
     def with_price(self, price: float, *, settled: bool = False) -> "PriceController":
-        """A price that was worked out by looking at pages."""
+        """Set a price that was computed from a sample of pages."""
         return replace(self, price=price, is_settled=settled)
 
     def target(self, budget_per_s: float, pages: float) -> float:
-        """How many refreshes there should be in a second."""
+        """Return the target number of refreshes a second under the budget."""
         if not budget_per_s > 0:
             return pages / DEFAULT_INTERVAL_S
         others = self.others / self.span_s if self.span_s > 0 else 0.0
@@ -95,13 +100,13 @@ class PriceController:
         return min(left, pages / MIN_INTERVAL_S)
 
     def should_move(self, budget_per_s: float, pages: float) -> bool:
-        """Whether enough was seen to move the price."""
+        """Check whether enough fetches were counted to move the price."""
         if self.span_s < MOVE_EVERY_S:
             return False
         return self.span_s * self.target(budget_per_s, pages) >= MIN_FETCHES or self.span_s >= MAX_WAIT_S
 
     def move_price(self, budget_per_s: float, pages: float) -> "PriceController":
-        """The price after what was spent, and counts that begin anew."""
+        """Move the price by what was spent against the budget, and reset the counts."""
         begun = replace(self, span_s=0.0, refreshes=0, others=0)
         if self.price is None:
             return begun
@@ -112,25 +117,25 @@ class PriceController:
         return replace(begun, price=after.value, stride=after.stride, is_settled=True, age_s=self.age_s + self.span_s)
 
     def _patience_s(self, budget_per_s: float) -> float:
-        """Without a budget nothing is lost while a price settles."""
+        """The time over which the price moves; longer without a budget, where nothing is lost meanwhile."""
         young_s = max(self.age_s / 2, MIN_PATIENCE_S, MIN_MOVES * self.span_s)
         return min(young_s, MAX_PATIENCE_S) if budget_per_s > 0 else MAX_PATIENCE_S
 
     def reset_age(self) -> "PriceController":
-        """Under another budget the price has to settle anew."""
+        """Reset the age of the price, since it has to settle under a new budget."""
         return replace(self, age_s=0.0, stride=0.0)
 
     def save_up(self, passed_s: float, pace: float) -> "PriceController":
-        """What may be had grows with time, by so many a second."""
+        """Save up refreshes that may be had later, at this rate over the time passed."""
         return replace(self, saved=min(self.saved + pace * passed_s, max(pace * DAY_S, 1.0)))
 
     def to_json(self) -> str:
-        """For the next run."""
+        """Serialize the price controller for the next run."""
         return json.dumps({name: value for name, value in asdict(self).items() if name != "seen_s"})
 
     @staticmethod
     def parse_policy(text: str) -> str | None:
-        """The policy for which an earlier run wrote; None where that makes no sense."""
+        """Parse which policy a saved price controller was for; None where it makes no sense."""
         try:
             return str(json.loads(text)["policy"])
         except (TypeError, ValueError, KeyError):
@@ -138,7 +143,7 @@ class PriceController:
 
     @classmethod
     def from_json(cls, text: str | None, policy: str) -> "PriceController":
-        """What an earlier run wrote; a new one where that was for another policy, or makes no sense.
+        """Parse the saved price controller; a new one where it was for another policy or invalid.
 
         >>> kept = PriceController("nutch", price=2.0).to_json()
         >>> PriceController.from_json(kept, "nutch").price, PriceController.from_json("{", "nutch").price
@@ -153,13 +158,13 @@ class PriceController:
 
 
 def load_policy(book: CrawlStore) -> str | None:
-    """The policy that last decided here; None where none has."""
+    """Load the name of the refresh policy that last ran here from the saved price; None if none did."""
     kept = book.get_value(PRICE_KEY)
     return PriceController.parse_policy(kept) if kept else None
 
 
 def load_price(book: CrawlStore) -> float | None:
-    """The price that last held here; None where none did."""
+    """Load the last refresh price from the crawl store; None where there was none."""
     policy = load_policy(book)
     return PriceController.from_json(book.get_value(PRICE_KEY), policy).price if policy is not None else None
 
@@ -171,7 +176,7 @@ DEFAULT_PRICE = 1.0
 
 
 def find_starting_price(waits_s: Callable[[float], Floats], wait_s: float) -> float:
-    """The price at which half of some pages wait so long; ``waits_s`` says how long each does at a price.
+    """Find the starting price at which half of some pages wait this long; ``waits_s`` gives waits at a price.
 
     >>> waits_s = lambda price: np.array([1.0, 2.0, 9.0]) * price
     >>> round(find_starting_price(waits_s, 6.0), 6), find_starting_price(lambda _: np.zeros(3), 6.0)
@@ -190,20 +195,20 @@ def find_starting_price(waits_s: Callable[[float], Floats], wait_s: float) -> fl
 
 
 class FetchDemand(NamedTuple):
-    """Who would spend what at a price: how long some pages wait, for how many each stands, and looks a second."""
+    """Demand for fetches at a price: how long sampled pages wait, their weight, and polls a second."""
 
     waits_s: Callable[[float], Floats]
     share: float
     poll_rate: Callable[[float], float]
 
     def fetch_rate(self, price: float) -> float:
-        """Fetches a second."""
+        """Return the fetches a second that are demanded at a price."""
         waits_s = np.maximum(self.waits_s(price), MIN_INTERVAL_S)
         return self.share * float((1.0 / waits_s).sum()) + self.poll_rate(price)
 
 
 def find_clearing_price(askers: FetchDemand, target: float) -> float | None:
-    """The price at which so many fetches a second are wanted; None where no price makes it so many, or so few.
+    """Find the price at which this many fetches a second are demanded; None where no price does.
 
     >>> askers = FetchDemand(lambda price: np.array([7200.0, 14400.0]) * price, 2.0, lambda price: 1.0 / 3600 / price)
     >>> round(find_clearing_price(askers, 2.5 / 3600) or 0.0, 3), find_clearing_price(askers, 1e20)

@@ -1,4 +1,4 @@
-"""When known pages are fetched again: the refresh policy at work, with its memory and its price.
+"""Refresh scheduler: when known pages are fetched again, by the refresh policy, its memory and the price.
 
     judged    what fetches found is learned, and each page gets the time at which it is worth its price
     signalled something said that pages have changed: they are asked about at once
@@ -7,8 +7,8 @@
     gained    what fetches turned out to have brought to search is learned; a change that searches must notice to count
               is learned from only then, or at the next fetch
 
-A due time is only as good as the price and the groups by which it was worked out. Both move, so due times are thin:
-whoever wakes a page asks again, and a round goes over all pages for ever.
+A due time is only as good as the price and the groups from which it was computed. Both move, so due times are
+provisional: they are checked again when a page is woken, and a round goes over all pages for ever.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,10 @@ NO_LINKS: Mapping[int, int] = {}
 
 
 class RefreshScheduler:
-    """The policy, what it remembers of groups, and the price; what it remembers of pages is in the book."""
+    """Schedule refreshes of known pages: the policy, its group memory and the price.
+
+    What the policy remembers of pages is in the crawl store.
+    """
 
     def __init__(
         self, rules: CrawlRules, book: CrawlStore, seed: int = 1, witness: DecisionRecorder | None = None
@@ -97,27 +100,27 @@ class RefreshScheduler:
 
     @property
     def policy(self) -> str:
-        """The name of the policy."""
+        """The name of the refresh policy that runs."""
         return self._runner.policy.name
 
     @property
     def price(self) -> float | None:
-        """What a fetch must be worth; None where the policy asks no price, or there is none yet."""
+        """The price that a refresh must be worth; None where the policy has none, or none yet."""
         return self._price.price if self._runner.is_priced else None
 
     @property
     def _demand(self) -> float:
-        """How many pages there are to be fetched again, a source counting for as many as it is looked at more often."""
+        """Number of pages to refresh; a discovery source counts for as many as it is polled more often."""
         looks = len(self.poller) * DEFAULT_INTERVAL_S / POLL_INTERVAL_S
         return self._pages + (looks if self.has_budget else 0.0)
 
     @property
     def has_budget(self) -> bool:
-        """Whether lists are looked at by the price, too; without a budget they come round at a fixed pace."""
+        """Whether discovery sources are polled by the price; without a budget they have a fixed interval."""
         return self._runner.is_priced and self._rules.budget_per_s > 0
 
     def apply_rules(self, rules: CrawlRules) -> None:
-        """Other rules from now on. Another policy begins anew: what one remembers, none other can read."""
+        """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
         before, self._rules = self._rules, rules
         if rules.refresh != before.refresh:
             self._store.delete_groups()
@@ -130,7 +133,10 @@ class RefreshScheduler:
     def schedule(
         self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow], links: Mapping[int, int] = NO_LINKS
     ) -> dict[int, float]:
-        """When each of these is due again that is no source; ``links`` is how often each was named."""
+        """Schedule the next refresh of each answered page that is no source.
+
+        ``links`` is how often each was mentioned.
+        """
         ids = [result.task.id for result in answers]
         kept = self._store.get_refresh_states(ids)
         if self._learn_unmeasured(kept):
@@ -149,25 +155,25 @@ class RefreshScheduler:
 
     @property
     def _is_measuring(self) -> bool:
-        """Whether somebody measures what fetches bring."""
+        """Whether search gains of refreshes are being measured."""
         return self._measured_s is not None and (self._price.seen_s or 0.0) - self._measured_s < MEASURING_S
 
     def _defer_results(self, came: Sequence[RefreshResult]) -> dict[int, float]:
-        """When these are due as far as is known; from what they found is learned when searches have weighed it."""
+        """Compute due times of refreshed pages, and defer learning until their search gain is measured."""
         made = self._memory.batch_results(came)
         due_s = self._compute_batch_due(made, float(made.batch.last_fetch_s.max()))
         self._memory.save(made, made.memory, [one.new_state for one in came], unweighed=True)
         return {one.result.task.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True)}
 
     def _learn_unmeasured(self, kept: Mapping[int, RefreshState]) -> bool:
-        """What was put off and never measured counts as it was found; whether there was any."""
+        """Learn from deferred refresh results that were never measured; return whether there were any."""
         ids = [id_ for id_, one in kept.items() if self._memory.is_unmeasured(one)]
         looks = [look for look in self._store.get_known_pages(ids) if self._memory.is_eligible(look)] if ids else []
         self._learn_deferred(looks, None)
         return bool(looks)
 
     def _learn_deferred(self, looks: Sequence[KnownPage], noticed: Bools | None) -> None:
-        """Learn from changes that were put off; ``noticed`` says whether searches noticed, None that nobody knows."""
+        """Learn from deferred changes; ``noticed`` says whether searches noticed them, None if unknown."""
         if not looks:
             return
         made = self._memory.batch_pages(looks)
@@ -181,7 +187,7 @@ class RefreshScheduler:
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in pairs if isfinite(look.page.due_s)])
 
     def _learn(self, came: Sequence[RefreshResult]) -> dict[int, float]:
-        """When the pages among these are due; what is gone now teaches the policy, too."""
+        """Teach the refresh policy these results and return the pages' due times; gone ones teach, too."""
         made = self._memory.batch_results(came)
         now_s = float(made.batch.last_fetch_s.max())
         self._update_forecast(made, now_s)
@@ -193,7 +199,7 @@ class RefreshScheduler:
         return {one.result.task.id: at_s for one, at_s in zip(came, due_s.tolist(), strict=True) if not one.is_gone}
 
     def _update_forecast(self, made: PageBatch, now_s: float) -> None:
-        """What was expected of refreshes, held against what they found."""
+        """Update the refresh forecast: predicted changes against those found."""
         batch = made.batch
         looked = ~batch.first_fetch & ~batch.gone
         if looked.any():
@@ -207,14 +213,14 @@ class RefreshScheduler:
         self._pages += sum(not one.state.memory and not one.is_gone for one in came) - len(gone)
 
     def _set_first_price(self, made: PageBatch) -> None:
-        """The first pages of all say where the price begins."""
+        """Set the first refresh price from the first pages of all."""
         if self._runner.is_priced and self._price.price is None:
             self._price = self._price.with_price(self._find_price(made, max(self._demand, float(len(made.batch)))))
 
     # what is said of pages
 
     def on_signals(self, signals: Sequence[ChangeSignal], now_s: float) -> int:
-        """Something said that pages have changed; of how many that was news. Those are asked about at once, or soon."""
+        """Save change signals; return how many were new. Those pages are reviewed at once, or soon."""
         said = [one._replace(at_s=min(one.at_s, now_s)) for one in signals if one.at_s <= now_s + MAX_AHEAD_S]
         news = list(self._store.add_signals(said))
         looks = self._store.get_known_pages(news[:MAX_REVIEWED])
@@ -223,17 +229,17 @@ class RefreshScheduler:
         return len(news)
 
     def on_new_links(self, ids: Sequence[int], now_s: float) -> None:
-        """Links lead to these URLs that did not before."""
+        """Recheck gone pages that got new links."""
         self._gone.on_new_links(ids, now_s)
 
     # what happens as time goes by
 
     def add_spent(self, refreshes: int = 0, others: int = 0) -> None:
-        """So many pages were woken to be fetched again, and so many other things are fetched."""
+        """Count requeued refreshes and other fetches against the price."""
         self._price = self._price.add_spent(refreshes, others)
 
     def step(self, now_s: float) -> None:
-        """Move the price where enough has happened, and ask about the next pages of the round."""
+        """Advance the refresh scheduler: move the price where due, and review the next pages of the round."""
         seen_s = self._price.seen_s
         passed_s = max(now_s - seen_s, 0.0) if seen_s is not None else 0.0
         self._price = self._price.advance(now_s).save_up(passed_s, self._max_rate())
@@ -258,7 +264,7 @@ class RefreshScheduler:
         return self.has_budget and not self._price.is_settled and not self._has_cleared and len(self.poller) > 0
 
     def _clear_price(self, now_s: float) -> None:
-        """Begin where refreshes and looks would together spend the budget, if there is such a price; tried once."""
+        """Start at the price at which refreshes and polls together spend the budget, if any; tried once."""
         self._has_cleared, self._pages = True, self._store.count_refresh_states()
         made = self._sample_pages()
         if made is not None:
@@ -279,14 +285,14 @@ class RefreshScheduler:
         self._price = self._price.move_price(self._rules.budget_per_s, self._demand)
 
     def _sample_pages(self) -> PageBatch | None:
-        """Some of the pages that the policy knows; None where it knows none."""
+        """Sample pages that the refresh policy remembers; None where there are none."""
         looks = [
             look for look in self._store.scan_known_pages(self._cursor, SAMPLE) if self._memory.has_memory(look.state)
         ]
         return self._memory.batch_pages(looks) if looks else None
 
     def _find_price(self, made: PageBatch, pages: float) -> float:
-        """The price at which these would wait as long as a page of so many does, if the budget is spent."""
+        """Find the refresh price at which sampled pages wait as long as the budget implies."""
         return find_starting_price(
             self._build_wait_function(made), pages / self._price.target(self._rules.budget_per_s, pages)
         )
@@ -311,7 +317,7 @@ class RefreshScheduler:
         self._update_due_times(known, now_s)
 
     def _measure_freshness(self, known: Sequence[KnownPage], now_s: float) -> None:
-        """How probably these have changed; also those that are overdue, and wait for their turn."""
+        """Measure the estimated freshness of these pages, overdue ones that wait for a refresh too."""
         if known:
             made = self._memory.batch_pages(known)
             chance = self._runner.chance(made.memory, made.batch, np.full(len(known), now_s))
@@ -320,7 +326,7 @@ class RefreshScheduler:
             self.freshness = self.freshness.end_round()
 
     def _update_due_times(self, known: Sequence[KnownPage], now_s: float) -> None:
-        """But for those whose time has come and that wait for their turn: else they would be put off ever again."""
+        """Save new refresh due times, except of deferred pages, which would be put off again and again."""
         known = [look for look in known if not self._deferred.is_deferred(look.page.id, look.page.due_s)]
         pairs = zip(known, self._compute_due_times(known, now_s).tolist(), strict=True)
         self._store.save_due_times(
@@ -328,7 +334,7 @@ class RefreshScheduler:
         )
 
     def _adopt(self, looks: Sequence[KnownPage], now_s: float) -> None:
-        """Pages that nobody remembers (imported, or of another policy) begin as if they had been fetched once."""
+        """Adopt pages without policy memory (imported, or of another policy) as if fetched once."""
         if not looks:
             return
         looks = [look._replace(state=look.state._replace(before_s=None)) for look in looks]
@@ -341,7 +347,7 @@ class RefreshScheduler:
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in zip(looks, due_s.tolist(), strict=True)])
 
     def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], frozenset[int]]:
-        """What is to be fetched again now; and the ids of those among it that were judged."""
+        """Return the pages to refresh now, and the ids of those that the policy judged."""
         self._wake_early(now_s)
         due = self._store.get_due(now_s, most)
         if not due:
@@ -354,7 +360,7 @@ class RefreshScheduler:
         return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
 
     def _wake_early(self, now_s: float) -> None:
-        """Who is first in line comes now if there is a fetch for it already; who was fetched meanwhile has left."""
+        """Wake deferred pages whose refresh can be paid already; drop those fetched meanwhile."""
         early = self._deferred.list_early(self._price.saved, now_s)
         looks = self._store.get_known_pages(early) if early else []
         held = [look.page.id for look in looks if self._deferred.is_deferred(look.page.id, look.page.due_s)]
@@ -362,7 +368,7 @@ class RefreshScheduler:
         self._store.save_due_times([(id_, now_s) for id_ in held])
 
     def _defer_unpaid(self, judged: Sequence[KnownPage], now_s: float) -> dict[int, float]:
-        """Those that are not due at this price, or by their turn, and when they are."""
+        """Defer refreshes that are not due at this price or cannot be paid; return their new due times."""
         later: dict[int, float] = {}
         if self._runner.is_priced:
             times = zip(judged, self._compute_due_times(judged, now_s).tolist(), strict=True)
@@ -372,14 +378,17 @@ class RefreshScheduler:
         return later | self._deferred.defer(unpaid, self._price.saved, wait_s, now_s)
 
     def _max_rate(self) -> float:
-        """How many refreshes a second there may be at most; a price is to see that there are too many."""
+        """Return the highest allowed number of refreshes a second.
+
+        A priced policy may go above its target, so that the price notices.
+        """
         target = self._price.target(self._rules.budget_per_s, self._demand)
         return target * MAX_OVERSPENT if self._runner.is_priced else target
 
     # what fetches turned out to have brought
 
     def on_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
-        """Learn from it, where it is about the latest fetch of a page; each page is named once."""
+        """Teach the refresh policy measured gains of pages' latest fetches; each page is named once."""
         self._measured_s = now_s if gains else self._measured_s
         by_page = {one.page: one for one in gains}
         found = [look for look in self._store.get_known_pages(list(by_page)) if self._memory.is_eligible(look)]
@@ -398,17 +407,17 @@ class RefreshScheduler:
     # for people
 
     def explain_page(self, look: KnownPage, now_s: float) -> PolicyVerdict | None:
-        """What the policy says of a page; None where another rule has it."""
+        """Explain what the refresh policy says of a page; None where another rule schedules it."""
         if not self._memory.is_eligible(look):
             return None
         return explain_page(self._runner, self._memory.batch_pages([look]), now_s, self.price)
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
-        """What these fetches cost, in ordinary ones."""
+        """Estimate the cost of these fetches in ordinary fetches, for the refresh scheduler's callers."""
         return self._memory.estimate_costs(results)
 
     def _compute_due_times(self, looks: Sequence[KnownPage], now_s: float) -> Floats:
-        """When pages are due at the price of the moment."""
+        """Compute when pages are due for a refresh or a poll at the current price."""
         if not looks:
             return np.zeros(0)
         due_s = self._compute_batch_due(self._memory.batch_pages(looks), now_s)
@@ -426,7 +435,7 @@ def _is_source(one: RefreshResult) -> bool:
 
 
 def _differs(before_s: float, after_s: float, now_s: float) -> bool:
-    """Whether another due time is worth writing down."""
+    """Check whether a new refresh due time differs enough from the old one to be saved."""
     if not (np.isfinite(before_s) and np.isfinite(after_s)):
         return before_s != after_s
     return abs(after_s - before_s) > max(DUE_TOLERANCE_S, DUE_TOLERANCE * (after_s - now_s))

@@ -1,4 +1,4 @@
-"""The refresh policies that may run live, by their published names."""
+"""Registry of the refresh policies that may run live, by their published names."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ POLICIES: Mapping[str, Callable[[], RefreshPolicy]] = {kind().name: kind for kin
 
 
 def create_policy(name: str) -> RefreshPolicy:
-    """The policy of this name; the preferred one where there is none, as after a step back to an older Vedette.
+    """Create the live refresh policy of this name; the default where it is unknown, as after a downgrade.
 
     >>> create_policy("nutch").name, create_policy("of tomorrow").name
     ('nutch', 'expected-gain')

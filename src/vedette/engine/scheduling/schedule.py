@@ -1,4 +1,4 @@
-"""When what was just fetched is due again: sources at a fixed pace, pages and what is gone as is judged."""
+"""Recrawl schedule: build page rows with due times: discovery sources at fixed intervals, pages as judged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,36 +22,36 @@ DEFAULT_PRICE = 1.0  # a price
 
 
 def is_source(url: str, kind: Kind) -> bool:
-    """Feeds, sitemaps and home pages are looked at for what they link to."""
+    """Check whether a page is a discovery source by URL and kind: feed, sitemap or home page."""
     return kind in {"feed", "sitemap"} or (url.endswith("/") and url.count("/") == SLASHES_OF_A_HOME and "?" not in url)
 
 
 def is_good(status: int) -> bool:
-    """Whether there is a page: no error, and it has not moved."""
+    """Check whether a status means that there is a page: no error, not moved."""
     return 200 <= status < 300
 
 
 def gone_duration_s(row: PageRow) -> float:
-    """How long something had been gone or moved at its last fetch."""
+    """Return how long a stored page had been gone or moved at its last fetch."""
     return max(row.fetched_s - row.changed_s, 0.0)
 
 
 def status_after(result: FetchSuccess, earlier: PageRow | None) -> int:
-    """The status of what is at hand after an answer."""
+    """Return the status of the stored page after an answer (unchanged by a 304)."""
     return earlier.status if earlier is not None and _is_not_modified(result) else result.status
 
 
 def kind_after(result: FetchSuccess, earlier: PageRow | None) -> Kind:
-    """The kind of what is at hand after an answer."""
+    """Return the kind of the stored page after an answer (unchanged by a 304)."""
     return earlier.kind if earlier is not None and _is_not_modified(result) else result.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The rule for all that no refresh policy judges; ``recrawl`` off means that nothing is ever due again.
+    """Recrawl rule for everything that no refresh policy judges; without ``recrawl`` nothing is due again.
 
-    ``pages`` has those of which nothing can be remembered yet, as in an import. A ``witness`` is told each batch with
-    what was decided.
+    ``pages`` has those of which nothing can be remembered yet, as in an import. A ``witness`` records each batch with
+    its decision.
     """
 
     recrawl: bool = False
@@ -66,9 +66,9 @@ class Schedule:
         earlier: Mapping[int, PageRow],
         judged: Mapping[int, float] = NO_TIMES,
     ) -> Iterator[tuple[PageRow, Outlinks | None]]:
-        """The rows to keep for these answers (host id and result), with their links; None where those at hand hold.
+        """Build the page rows to store for these answers, with links; None where stored links hold.
 
-        ``judged`` has the pages of which a refresh policy has said when they are due.
+        ``judged`` has the due times of pages that a refresh policy has set.
         """
         others = [result for _, result in answers if result.task.id not in judged]
         times = self._compute_times(others, earlier) if others else {}
@@ -84,18 +84,18 @@ class Schedule:
             yield _build_row(host, result, before, interval_s, due_s if self.recrawl else inf), links
 
     def due_after_failure(self, url: str, row: PageRow, now_s: float) -> float:
-        """When a page that could not be had this time is tried again; a failure says nothing of its changes."""
+        """Return when a page whose fetch failed is tried again; a failure says nothing about changes."""
         if not self.recrawl:
             return inf
         again_s = self.sources.interval_s if is_source(url, row.kind) else row.interval_s
         return now_s + max(again_s, self.pages.min_interval_s)
 
     def due_after_refusal(self, now_s: float) -> float:
-        """When a page at hand that may no longer be asked for is looked at again: rules change, too."""
+        """Return when a stored page that may no longer be fetched is checked again, as rules change."""
         return now_s + self.pages.first_interval_s if self.recrawl else inf
 
     def reason(self, url: str, row: PageRow) -> str:
-        """Which rule says when this page is due again, and why then."""
+        """Explain which recrawl rule sets the due time of this page, and why."""
         changed = row.changed_s == row.fetched_s
         batch = KnownPages(
             place=np.arange(1),
@@ -145,29 +145,29 @@ class Schedule:
 
 
 def _to_columns(batch: KnownPages) -> Columns:
-    """A batch as plain lists."""
+    """Convert a schedule batch to plain lists for the decision record."""
     return {name: getattr(batch, name).tolist() for name in batch.__slots__}
 
 
 def _is_not_modified(result: FetchSuccess) -> bool:
-    """Whether the server said that what is at hand still holds."""
+    """Check whether an answer is 304 Not Modified."""
     return result.status == 304
 
 
 def _is_new_interval(result: FetchSuccess, earlier: PageRow | None) -> bool:
-    """Whether a wait begins anew: with the first answer, and when a page is found gone."""
+    """Check whether the recrawl interval restarts: at the first answer, and when a page is found gone."""
     return earlier is None or (is_good(earlier.status) and not is_good(status_after(result, earlier)))
 
 
 def has_changed(result: FetchSuccess, earlier: PageRow | None) -> bool:
-    """Whether this answer says something else than the one before; of what has no body, status and target count."""
+    """Check whether an answer differs from the one before; without a body, status and target count."""
     if earlier is None or _is_not_modified(result) or result.digest:
         return result.changed
     return (result.status, result.location or "") != (earlier.status, earlier.location)
 
 
 def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interval_s: float, due_s: float) -> PageRow:
-    """What an answer leaves behind; of a page that has not changed, what was known stays."""
+    """Build the stored row of a page after an answer; an unchanged page keeps what was known."""
     same = earlier if earlier is not None and _is_not_modified(result) else None
     changed = has_changed(result, earlier)
     # The first copy of what is still the same to the byte, unless it was given up; a 304 brings none.

@@ -1,12 +1,12 @@
-"""Where the fetch budget went: fetches by day, site and kind, what they cost, and what came of them.
+"""Spending log: where the fetch budget went: fetches by day, site and kind, their cost, and what they brought.
 
     first     of a page that was never fetched          look      of a page for what it links to
     refresh   of a known page for its changes           gone      of what was gone or had moved
     asked     what the operator asked for by name       robots    robots.txt, which is no page
 
-What a fetch brought to search is measured later, by the indexer; it is put down to the day, site and kind of the
-fetch. A fetch that found nothing changed is not measured: it brought nothing. Days are of the world's clock, in UTC.
-What is told here is written down now and then, and a crash loses a minute of it.
+What a fetch brought to search is measured later, by the indexer; it is credited to the day, site and kind of the fetch.
+A fetch that found nothing changed is not measured: it brought nothing. Days are of the world's clock, in UTC. Counts
+are saved now and then, and a crash loses a minute of them.
 """
 
 import json
@@ -35,7 +35,7 @@ SPENDING_KEY, ALL_TIME_KEY = "spending", "spending of all time"
 
 @dataclass(frozen=True, slots=True)
 class FetchStats:
-    """Fetches, how many of them had no good answer, what they took, what they found, and what that brought.
+    """Spending statistics of fetches: count, failures, cost, changes found, and measured search gain.
 
     ``changed`` is how many found a page new or changed, ``found`` how many unknown URLs they named, ``measured`` of how
     many it is known what they brought to search, and ``gain`` what that is together.
@@ -59,30 +59,30 @@ StatsByKind = dict[str, FetchStats]
 
 
 class DaySpending(NamedTuple):
-    """One day: what was spent, by site and kind."""
+    """Spending of one day, by site and kind of fetch."""
 
     number: int
     sites: dict[str, StatsByKind]
 
     @property
     def begin_s(self) -> float:
-        """When it began."""
+        """When the day of this spending record began."""
         return self.number * DAY_S
 
     def add(self, site: str, kind: str, spent: FetchStats) -> None:
-        """So much more; a site too many counts with the others."""
+        """Add fetch statistics to a day's spending; sites beyond the limit count together."""
         name = site if site in self.sites or len(self.sites) < MAX_SITES else OTHER_SITES
         kinds = self.sites.setdefault(name, {})
         kinds[kind] = kinds.get(kind, FetchStats()) + spent
 
     def to_json(self) -> str:
-        """For whoever looks, and for the next run."""
+        """Serialize a day's spending for the console and the next run."""
         sites = {site: {kind: _pack(spent) for kind, spent in kinds.items()} for site, kinds in self.sites.items()}
         return json.dumps({"day": self.number, "sites": sites})
 
     @classmethod
     def from_json(cls, text: str | None) -> "DaySpending | None":
-        """What was written; None where that makes no sense.
+        """Parse a saved day's spending; None where it makes no sense.
 
         >>> day = DaySpending(7, {"https://a.test/": {"first": FetchStats(fetches=2.0, gain=0.5)}})
         >>> DaySpending.from_json(day.to_json()) == day, DaySpending.from_json("[")
@@ -98,7 +98,7 @@ class DaySpending(NamedTuple):
 
 
 def classify_fetch(row: PageRow | None, *, wished: bool, is_polled: bool) -> FetchKind:
-    """What a fetch of a page was for; ``row`` is what was known of the page before."""
+    """Classify what a fetch was for, for the spending log; ``row`` is the page's stored row before it."""
     if wished:
         return "asked"
     if row is None:
@@ -109,7 +109,7 @@ def classify_fetch(row: PageRow | None, *, wished: bool, is_polled: bool) -> Fet
 
 
 class CountedResult(NamedTuple):
-    """A fetch that counts: its site, what it was for, and what was known of the page before."""
+    """A fetch result for the spending log: its site, what it was for, and the page's row before."""
 
     result: FetchResult
     site: str
@@ -118,7 +118,7 @@ class CountedResult(NamedTuple):
 
 
 class SpendingLog:
-    """Counts what a report brings, and writes it down now and then."""
+    """Count the fetches of reports by day, site and kind, and save them periodically."""
 
     def __init__(self, book: CrawlStore, hosts: HostTable, poller: SourcePoller) -> None:
         self._store, self._hosts, self._poller = book, hosts, poller
@@ -129,7 +129,7 @@ class SpendingLog:
         self.all_time = load_all_time(book)
 
     def classify(self, results: Sequence[FetchResult], rows: Mapping[int, PageRow]) -> list[CountedResult]:
-        """What fetches were for; ``rows`` is what was known of their pages before."""
+        """Classify what fetches were for, for the spending log; ``rows`` are their pages' rows before."""
         counted = []
         for result in results:
             task, site = result.task, self._hosts.sites.find_site(result.task.url)
@@ -143,7 +143,7 @@ class SpendingLog:
         return counted
 
     def add(self, came: Sequence[CountedResult], found: Mapping[str, int], now_s: float) -> None:
-        """Count fetches; ``found`` says how many unknown URLs the page at a URL just named."""
+        """Count fetches in the spending log; ``found`` is how many unseen URLs each page named."""
         for one in came:
             self._add(int(now_s // DAY_S), one.site, one.kind, _compute_stats(one, found.get(one.result.task.url, 0)))
             if one.kind != "robots":
@@ -155,7 +155,7 @@ class SpendingLog:
         self.save_periodically(now_s)
 
     def add_gains(self, gains: Iterable[FetchGain]) -> None:
-        """What fetches brought; of one that nobody remembers it is not known what it was for."""
+        """Add measured search gains to the spending log, for fetches whose purpose is remembered."""
         for one in gains:
             known = self._recent.get(one.page)
             if known is not None and one.gain is not None and isfinite(one.gain):
@@ -163,18 +163,18 @@ class SpendingLog:
                 self._is_kept = False
 
     def get_today(self, now_s: float) -> DaySpending:
-        """What was spent today."""
+        """Return today's spending."""
         number = int(now_s // DAY_S)
         kept = self._day or DaySpending.from_json(self._store.get_value(_day_key(number)))
         return kept if kept is not None and kept.number == number else DaySpending(number, {})
 
     def save_periodically(self, now_s: float) -> None:
-        """Write down what was counted, if anything was and it is time."""
+        """Save the spending log if anything was counted and it is time."""
         if not self._is_kept and (self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S):
             self.save(now_s)
 
     def save(self, now_s: float) -> None:
-        """Write down what was counted."""
+        """Save the spending log."""
         self._is_kept = True
         if self._day is not None:
             self._store.set_value(_day_key(self._day.number), self._day.to_json())
@@ -193,7 +193,7 @@ class SpendingLog:
 
 
 def load_days(book: CrawlStore, now_s: float, count: int) -> list[DaySpending]:
-    """The last so many days, the earliest first; days on which nothing was fetched are left out."""
+    """Load the spending of the last days, the earliest first; days without fetches are left out."""
     today = int(now_s // DAY_S)
     found = (
         DaySpending.from_json(book.get_value(_day_key(number)))
@@ -205,7 +205,7 @@ def load_days(book: CrawlStore, now_s: float, count: int) -> list[DaySpending]:
 
 
 def load_all_time(book: CrawlStore) -> StatsByKind:
-    """What was ever spent, by kind; from the day on that this was counted first."""
+    """Load all-time spending by kind of fetch, since it was first counted."""
     try:
         return _unpack_kinds(json.loads(book.get_value(ALL_TIME_KEY) or "{}"))
     except (TypeError, ValueError, AttributeError):
@@ -213,7 +213,7 @@ def load_all_time(book: CrawlStore) -> StatsByKind:
 
 
 def _day_key(number: int) -> str:
-    """Days take turns in so many places, so that old ones go by themselves."""
+    """Return the storage key of a day's spending; keys rotate, so that old days are overwritten."""
     return f"{SPENDING_KEY} {number % DAYS}"
 
 

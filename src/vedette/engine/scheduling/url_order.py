@@ -1,19 +1,19 @@
-"""How the unseen URLs of a host stand in line: by the impact that is foreseen, or else by worth at the price.
+"""URL order: sort the unseen URLs of a host by estimated impact, or else by worth at the price.
 
-Where the price binds, the unseen URLs of a host stand in line by what first fetches like them brought.
+Where the price binds, the unseen URLs of a host are sorted by what first fetches like them brought.
 
-Without it, what is worth the price would wait behind what is not, where the latter was found first. Nothing happens
+Otherwise URLs worth the price would wait behind URLs that are not, if the latter were found first. Nothing happens
 while nothing has a price, before anything was held back for it, before any first fetch was measured (breadth first
-then), and where ``foresight`` says more.
+then), and where impact estimates say more.
 
-What is worth the price stands in the front queues 2 to 5, the rest in the last: queues are drawn with weights that
-halve, so of a host that has both a small part of what is drawn is of the others, and nothing starves. What is found is
-put into its queue at once. Those who wait are *sifted*: a few thousand a turn are weighed, and when all were, the whole
-host stands in line anew. A host is sifted where half of what was looked at in a turn was not worth the price, and again
-only after a while, when price or measurements have moved.
+URLs worth the price are in the front queues 2 to 5, the rest in the last: queues are drawn with weights that halve, so
+a host that has both gives a small part to the others, and nothing starves. Newly found URLs get their queue at once.
+Waiting URLs are *sorted*: a few thousand a turn are scored, and when all were, the whole host is reordered. A host is
+sorted where half of the URLs judged in a turn were not worth the price, and again only after a while, when price or
+measurements have moved.
 
-Useful for: a host whose sections differ. Not useful for: telling apart what lies in one section, at one depth, with as
-many in-links; for that somebody must search.
+Useful for: a host whose sections differ. Not useful for: telling apart URLs in one section, at one depth, with as many
+in-links; that takes searches.
 """
 
 from collections.abc import Sequence
@@ -34,24 +34,24 @@ from vedette.policy import Floats, Ints
 
 
 class ImpactEstimates(Protocol):
-    """Whoever has what was worked out. ``version`` tells one making from another; 0 where there is none."""
+    """Port to the impact estimates; ``version`` identifies the impact pass, 0 where there is none."""
 
     @property
     def version(self) -> int:
-        """Which making this is."""
+        """Impact port of URL order: number of the impact pass."""
 
     def get_known(self, ids: Ids) -> Floats:
-        """What a first fetch of each of these URLs is expected to bring; NaN where it was not worked out."""
+        """Impact port of URL order: return the estimated impact of each URL's first fetch; NaN if none."""
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
-        """The same; where it was not worked out, what is usual where the URL lies, and NaN only where nothing is."""
+        """Impact port of URL order: the same, with the average of the URL's place where there is none."""
 
     def get_front_queues(self, gains: Floats) -> Ints:
-        """The front queues for URLs that are found now and of which so much is expected."""
+        """Impact port of URL order: return the front queues for newly found URLs of these impacts."""
 
 
 class NoImpact:
-    """Nobody knows anything.
+    """Impact estimates for URL order where none were computed.
 
     >>> NO_IMPACT.version, NO_IMPACT.get_gains(np.array([1], np.uint32), ["https://a.test/"]).tolist()
     (0, [nan])
@@ -60,15 +60,15 @@ class NoImpact:
     version = 0
 
     def get_known(self, ids: Ids) -> Floats:
-        """Nothing."""
+        """Return no impact estimate (NaN) for any URL."""
         return np.full(len(ids), np.nan)
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:  # noqa: ARG002 - the shape that all have
-        """Nothing."""
+        """Return no impact estimate (NaN) for any URL, nor for its place."""
         return self.get_known(ids)
 
     def get_front_queues(self, gains: Floats) -> Ints:
-        """The last of all; nobody asks."""
+        """Return the last front queue for all URLs without impact estimates; never called."""
         return np.full(len(gains), 7)
 
 
@@ -76,26 +76,26 @@ NO_IMPACT = NoImpact()
 
 
 class ImpactLookup:
-    """Asks ``foresight``; to be used where ``is_active``: the order is by impact, and something was worked out."""
+    """Look up impact estimates for URL order; use it where ``is_active``."""
 
     def __init__(self, hosts: HostTable, urls: UrlFrontier, foresight: ImpactEstimates) -> None:
         self._hosts, self._urls, self._estimates = hosts, urls, foresight
 
     @property
     def is_active(self) -> bool:
-        """Whether something is foreseen, and the operator wants it heeded."""
+        """Whether URLs are ordered by impact and an impact pass has been computed."""
         return self._hosts.rules.order == "impact" and self._estimates.version > 0
 
     def get_front_queues(self, urls: Sequence[str]) -> dict[int, int]:
-        """The front queues of URLs that are found now, by their places, as far as what they bring is foreseen."""
+        """Return the front queues of newly found URLs by position, where their impact is estimated."""
         gains = self._estimates.get_gains(np.zeros(len(urls), np.uint32), urls)
         known = np.flatnonzero(np.isfinite(gains))
         return dict(zip(known.tolist(), self._estimates.get_front_queues(gains[known]).tolist(), strict=True))
 
     def reorder_host(self, host: HostState) -> None:
-        """After each making of what is foreseen, those that wait for a host stand in line by it, the best first.
+        """Reorder a host's waiting URLs by impact after each new impact pass, the best first.
 
-        Of whom nothing is foreseen (known pages that wait again, what was found since) stays in its queue, in front.
+        URLs without an estimate (known pages that wait again, URLs found since) stay in their queue, in front.
         """
         if not self.is_active or host.impact_version == self._estimates.version:
             return
@@ -109,11 +109,11 @@ class ImpactLookup:
         self._urls.set_queue(host.id, ids[order], fronts[order])
 
     def add_impact(self, leased: Sequence[LeasedUrl], batch: UnseenUrls) -> UnseenUrls:
-        """The batch with what is foreseen of each."""
+        """Add the estimated impact of each leased URL to the order policy's batch."""
         return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self._get_gains(leased))
 
     def get_gain(self, leased: LeasedUrl) -> float:
-        """What is foreseen of one; NaN where nothing is."""
+        """Return the estimated impact of one leased URL; NaN where there is none."""
         return float(self._get_gains([leased])[0]) if self.is_active else nan
 
     def _get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
@@ -135,7 +135,7 @@ ABANDONED_AFTER_S = 600.0
 
 @dataclass(slots=True)
 class _SortJob:
-    """URLs of a host by ascending id, their worth as far as they were weighed (NaN: stays where it is)."""
+    """A sort of a host's unseen URLs under way: ids, and their worth so far (NaN: keeps its place)."""
 
     ids: Ids
     worth: npt.NDArray[np.float32]
@@ -144,7 +144,7 @@ class _SortJob:
 
 
 class WorthSorter:
-    """Puts unseen URLs in line by what ``firsts`` says."""
+    """Sort the unseen URLs of hosts by the worth of their first fetches, in steps."""
 
     def __init__(
         self, hosts: HostTable, urls: UrlFrontier, book: CrawlStore, firsts: FirstFetches, foreseeing: ImpactLookup
@@ -155,7 +155,7 @@ class WorthSorter:
 
     @property
     def price(self) -> float | None:
-        """The price where it binds and worths differ; None where nothing is to be done."""
+        """The price by which unseen URLs are sorted; None where it does not bind or worths do not differ."""
         is_mine = self._hosts.rules.order == "impact" and not self._impact.is_active
         return (
             self._first_fetches.price
@@ -164,7 +164,7 @@ class WorthSorter:
         )
 
     def get_front_queues(self, named: Sequence[FoundUrl], price: float) -> dict[int, int]:
-        """The front queues of URLs that are found now, by their places; what somebody named needs no worth."""
+        """Return the front queues of newly found URLs by worth, by position; named URLs need no worth."""
         places = [place for place, one in enumerate(named) if one.depth and one.front is None]
         if not places:
             return {}
@@ -172,7 +172,7 @@ class WorthSorter:
         return dict(zip(places, queues_at_price(worth, price).tolist(), strict=True))
 
     def should_sort(self, host: HostState, looked: int, below: int, now_s: float) -> bool:
-        """Whether a host is being sifted: it is where half of those looked at in a turn were below the price."""
+        """Check whether a host's URLs need sorting: half of those judged in a turn were below the price."""
         if host.id in self._sifting:
             return True
         price = self.price
@@ -181,7 +181,7 @@ class WorthSorter:
         return self._start_sort(host, now_s)
 
     def step(self, host: HostState, now_s: float) -> None:
-        """Weigh some more URLs of a host that is being sifted; the last step puts all of them in line."""
+        """Score some more URLs of a host that is being sorted; the last step reorders its queue."""
         sifting, price = self._sifting.get(host.id), self.price
         if sifting is None:
             return
@@ -217,7 +217,7 @@ class WorthSorter:
         return True
 
     def _score_step(self, sifting: _SortJob) -> None:
-        """Known pages among them, which wait for a refresh, stay where they are."""
+        """Score the next URLs of a sort by worth; known pages that wait for a refresh keep their place."""
         ids = sifting.ids[sifting.done : sifting.done + URLS_PER_STEP]
         urls, known = self._store.get_urls(ids.tolist()), self._store.get_pages(ids.tolist())
         rows = [row for row, id_ in enumerate(ids.tolist()) if id_ in urls and id_ not in known]
@@ -230,7 +230,7 @@ class WorthSorter:
         sifting.done += len(ids)
 
     def _reorder(self, host: HostState, sifting: _SortJob, price: float) -> None:
-        """By front queue, then by worth, then as they stood; who was not weighed stands in front in its queue."""
+        """Reorder a host's queue by front queue, then worth; unscored URLs come first in their queue."""
         waiting, before = self._urls.get_queue(host.id)
         if not len(sifting.ids):
             return
@@ -243,7 +243,7 @@ class WorthSorter:
 
 
 def queues_at_price(worth: Floats, price: float) -> Ints:
-    """The front queue of each worth, at a price.
+    """Return the front queue for each first-fetch worth, at a price.
 
     >>> queues_at_price(np.array([50.0, 20.0, 14.0, 10.0, 9.9]), 10.0).tolist()
     [2, 3, 4, 5, 7]

@@ -1,7 +1,7 @@
-"""What a host is asked for next: the front queues propose, sites and robots.txt dispose.
+"""URL selection: which URLs of a host are fetched next: front queues propose, sites and robots.txt dispose.
 
 URLs are drawn from a host's front queues with a bias towards the better ones, and leased. Each is then judged: it may
-be asked for, or it is refused for good, or it waits again because its robots.txt cannot be had or its site is paused.
+be fetched, or it is refused for good, or it waits again because its robots.txt is unavailable or its site is paused.
 What waits again does not keep the rest of its host waiting; only where nothing else is left does the host pause.
 """
 
@@ -39,21 +39,21 @@ RETRY_EMPTY_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A URL that was leased, and what it is worth now."""
+    """A leased URL in URL selection, and what it is worth now."""
 
     leased: LeasedUrl
     worth: float
 
 
 class _StoredPage(NamedTuple):
-    """What is at hand of a URL."""
+    """What is stored of a URL, for URL selection: its page row and content."""
 
     row: PageRow | None
     content: ContentRow | None
 
 
 def build_copy(row: PageRow, content: ContentRow | None) -> StoredCopy | None:
-    """What an answer is held against; None where there was no body."""
+    """Build the stored copy that an answer is compared with; None where there was no body."""
     if not row.digest:
         return None
     kept = content.baseline if content else None
@@ -61,7 +61,7 @@ def build_copy(row: PageRow, content: ContentRow | None) -> StoredCopy | None:
 
 
 class UrlSelector:
-    """Leases URLs and judges them."""
+    """Select URLs for a host: lease them from its front queues, and judge each by site, robots.txt and price."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class UrlSelector:
         self._fronts: dict[tuple[OrderName, int], int] = {}
 
     def build_link_batch(self, named: Sequence[FoundUrl], hosts: Sequence[int]) -> LinkBatch:
-        """Links with their front queues: what the order policy says, unless somebody says otherwise."""
+        """Build a batch of found links with front queues by the order policy, unless one is given."""
         urls = [one.url for one in named]
         foreseen: dict[int, int] = {}
         if self._impact.is_active:
@@ -107,11 +107,12 @@ class UrlSelector:
     def select(
         self, host: HostState, worker: int, now_s: float, until_s: float, most: int | None
     ) -> tuple[FetchTask, ...]:
-        """Tasks for a host that may be asked.
+        """Select fetch tasks for a host that may be asked.
 
-        Its ``robots_tasks`` are what must be known before, ``paused_until_s`` says when.
+        Sets its ``robots_tasks`` where robots.txt files must be fetched before, and ``paused_until_s`` where it must
+        wait.
 
-        ``most`` is how many pages may be asked for beside what somebody waits for.
+        ``most`` is how many pages may be fetched beside those requested by name.
         """
         open_s = self._hosts.opens_at_s(host, now_s)
         if open_s > now_s:
@@ -146,11 +147,11 @@ class UrlSelector:
         return given
 
     def can_select(self, host: HostState, now_s: float) -> bool:
-        """Whether a host may have URLs to be asked for; otherwise what waits for it is refused, or held back."""
+        """Check whether a host may have URLs to select; otherwise its URLs are refused or held back."""
         return self._check_scope(host, now_s) and not self._hold_back_host(host, now_s)
 
     def _check_scope(self, host: HostState, now_s: float) -> bool:
-        """Whether a running site may have URLs there; those of paused ones wait, those of no site are refused."""
+        """Check whether a running site may have URLs on a host; refuse URLs of no site."""
         why = Refusal.BLOCKED if is_in_domains(host.name, self._hosts.rules.blocked) else Refusal.OUT_OF_SCOPE
         if why is Refusal.OUT_OF_SCOPE:
             if self._hosts.sites.find_by_host(host.name):
@@ -163,7 +164,7 @@ class UrlSelector:
         return False
 
     def _hold_back_host(self, host: HostState, now_s: float) -> bool:
-        """Whether a host is one too many of its domain: what waits for it is held back, before any request."""
+        """Hold back all URLs of a host that is one too many of its domain (host trap), before any request."""
         if (
             host.busy
             or host.requested
@@ -187,7 +188,7 @@ class UrlSelector:
         host.robots_trouble = self._hosts.robots.explain_wait(host) if until_s else ""
 
     def _limit_to_budget(self, host: HostState, now_s: float, most: int | None) -> int | None:
-        """How many pages the fetch budget leaves to a host in this turn; where none are left, it stands in line."""
+        """Limit a host's turn to the fetch budget; where nothing is left, queue the host for it."""
         budget = self._hosts.budget
         if budget is None:
             return most
@@ -198,7 +199,7 @@ class UrlSelector:
         return offer if most is None else min(offer, most)
 
     def _charge_budget(self, host: HostState, id_: int, site: Site, now_s: float) -> bool:
-        """Whether the fetch budget has a page left for the URL's site, which is taken then."""
+        """Charge the fetch budget for a selected URL; return whether its site had a page left."""
         budget = self._hosts.budget
         if budget is None or budget.take(site.start, now_s, at_once=id_ in host.requested):
             return True
@@ -206,7 +207,7 @@ class UrlSelector:
         return False
 
     def _next_budget_s(self, host: HostState, looked: int, now_s: float) -> float:
-        """When to look again at a host where one site of several has nothing left; others may, further back."""
+        """Return when to retry a host where one of its sites has no fetch budget left."""
         seen_all = self._urls.count_waiting(host.id) <= looked
         return self._unpaid_s if seen_all else now_s + self._hosts.rules.ahead_s
 
@@ -219,7 +220,7 @@ class UrlSelector:
     # propose
 
     def _default_queue(self, depth: int) -> int:
-        """The front queue of a URL that was named once, just now: no more is known of it than its depth."""
+        """Return the front queue of a URL that was mentioned once, just now: only its depth is known."""
         name = self._hosts.rules.order
         if (name, depth) not in self._fronts:
             worth = self._score(UnseenUrls(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
@@ -238,7 +239,7 @@ class UrlSelector:
         return worth
 
     def _draw(self, host: HostState, worker: int, until_s: float, most: int | None) -> tuple[int, list[_Candidate]]:
-        """How many were wanted, and those that there were: what somebody waits for comes first."""
+        """Lease candidates from a host's front queues; return how many were wanted, and them; requested first."""
         wished = self._hosts.count_requested(host)
         room = self._count_room(host, wished, most)
         self._impact.reorder_host(host)
@@ -259,12 +260,12 @@ class UrlSelector:
         return max(room if most is None else min(room, most), 0)
 
     def _sample_factor(self, room: int) -> int:
-        """One is chosen of so many: where worth grows while a URL waits, its place in a queue does not say it all."""
+        """How many candidates are leased per URL selected, where the order policy's worth grows with time."""
         rules = self._hosts.rules
         return max(1, min(ORDER_POLICIES[rules.order].sample, rules.max_leases // max(room, 1)))
 
     def _rank(self, host: HostState, leased: list[LeasedUrl]) -> list[_Candidate]:
-        """By what they are worth now, the best first."""
+        """Rank leased candidates by their current worth, the best first."""
         ids = np.array([one.id for one in leased], np.uint32)
         depths = np.array([one.depth for one in leased], np.int64)
         named = self._urls.count_inlinks(ids).astype(np.int64)
@@ -283,7 +284,7 @@ class UrlSelector:
     def _judge_batch(
         self, host: HostState, drawn: list[_Candidate], worker: int, now_s: float
     ) -> tuple[tuple[FetchTask, ...], list[float]]:
-        """The tasks among them, and until when those wait that may not be asked for now."""
+        """Judge leased candidates: return the tasks among them, and until when the others wait."""
         copies = self._store.get_pages([one.leased.id for one in drawn])
         contents = self._store.get_contents(copies) if copies else {}
         verdicts = [
@@ -302,7 +303,7 @@ class UrlSelector:
     def _judge_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, worker: int, now_s: float
     ) -> FetchTask | float | None:
-        """The task for a leased URL; or when it may be looked at again; or None: refused, or it waits for a file."""
+        """Judge a leased URL: return its task, when to check it again, or None if refused or awaiting robots.txt."""
         id_, url = one.leased.id, one.leased.url
         site = self._hosts.sites.find_site(url)
         if site is None:
@@ -327,7 +328,7 @@ class UrlSelector:
     def _admit_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, site: Site, worker: int, now_s: float, until_s: float
     ) -> FetchTask | float | None:
-        """The task for a URL that may be asked for, unless it is not worth a first fetch, ever or at this price."""
+        """Build the task of a URL that may be fetched, unless it is a trap or below the price."""
         id_, url = one.leased.id, one.leased.url
         unseen = copy.row is None and id_ not in host.requested
         if unseen:
@@ -354,7 +355,7 @@ class UrlSelector:
         return _build_task(host, one, copy, self._url_states.hops.get(id_, 0), until_s)
 
     def _release_leases(self, host: HostState, ids: Sequence[int], worker: int) -> None:
-        """They wait again; news goes to the front once more."""
+        """Requeue leased URLs that were not selected; newly published ones go to the front again."""
         self._url_states.release(ids, worker)
         self._back.update(dict.fromkeys(ids))
         news = [id_ for id_ in ids if id_ in host.new_urls]
@@ -362,13 +363,13 @@ class UrlSelector:
             self._urls.move_to_front(news)
 
     def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
-        """What a first fetch of a URL is worth now, and the price of the moment; None where there is none."""
+        """Return the worth of a URL's first fetch now, and the current price; None where there is none."""
         (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
         gain = self._impact.get_gain(LeasedUrl(id_, 0, url, 0, 1.0))
         return self._first_fetches.estimate_worth(url, named, gain), self._first_fetches.price
 
     def _save_held(self, host: HostState, worker: int, now_s: float) -> None:
-        """What is not worth a fetch yet is refused for now, and found again when it is."""
+        """Save URLs that the trap filter holds back as refused for now, to be released later."""
         held, self._held = self._held, []
         if held:
             self._store.hold_urls([(id_, host.id, one.place) for id_, one in held])
@@ -377,7 +378,7 @@ class UrlSelector:
             host.held_back[one.place] = host.held_back.get(one.place, 0) + 1
 
     def _reject_unsited(self, id_: int, url: str, worker: int, now_s: float) -> float | None:
-        """A URL of a paused site waits until sites change; one that no site takes any more is refused."""
+        """Reject a URL without a running site: one of a paused site waits, one of no site is refused."""
         if self._hosts.paused.find_site(url) is not None:
             self._url_states.release([id_], worker)
             return inf
@@ -386,7 +387,7 @@ class UrlSelector:
 
 
 def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, valid_until_s: float) -> FetchTask:
-    """Conditional where a copy is at hand; one that is no longer archived is asked for whole."""
+    """Build the fetch task of a URL: conditional where an archived copy is stored, else a full fetch."""
     leased = one.leased
     at_hand = build_copy(copy.row, copy.content) if copy.row and copy.row.place else None
     return FetchTask(

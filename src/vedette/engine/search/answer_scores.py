@@ -1,8 +1,8 @@
-"""Which queries do pages answer, and how well? Scores are those by which gains are measured.
+"""Answer scores: which queries a page answers, and how well, by the scores that search gains are measured with.
 
     score(q, p) = sum over the words of q of idf(word) text_score(word, p),   0 where p has not all of them
 
-A query is looked for by its most telling word, so that most pages are done with by one look.
+A query is matched by its rarest word first, so that most pages are ruled out by one lookup.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from vedette.policy import Floats, Ints
 
 
 class QueryMatches(NamedTuple):
-    """Page ``row`` of a batch answers ``query`` with ``score``."""
+    """Matches of queries in a batch of pages: page ``row`` answers ``query`` with ``score``."""
 
     row: Ints
     query: Ints
@@ -26,7 +26,7 @@ class QueryMatches(NamedTuple):
 
 
 class QueryScorer:
-    """Some queries, ready for pages.
+    """Score a set of queries against pages, by answer score.
 
     >>> from vedette.text import hash_words
     >>> words = hash_words(b"low tide moon tide")
@@ -57,7 +57,7 @@ class QueryScorer:
         self._gate_start = np.searchsorted(gate[by_gate], np.arange(len(self._watched) + 1))
 
     def score(self, pages: ForwardTokens) -> QueryMatches:
-        """Who answers what among these pages."""
+        """Return which of these pages answer which queries, with their answer scores."""
         answers = score_pages(self._watched, concatenate_words([NO_WORDS] * len(pages.lengths)), pages)
         width = max(len(self._watched), 1)
         keys = answers.page * width + answers.term

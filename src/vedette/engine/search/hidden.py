@@ -1,4 +1,4 @@
-"""What the operator does not want to be shown: single URLs, all that begins alike, and whole domains."""
+"""Hidden pages: the operator's rules that hide single URLs, URL prefixes and whole domains from search."""
 
 from collections.abc import Container, Iterable
 from typing import NamedTuple, Self
@@ -7,7 +7,7 @@ from vedette.model import origin_of
 
 
 def find_parent_domain(host: str, domains: Container[str]) -> str | None:
-    """The one of these that a host is, or belongs to most closely; None where there is none.
+    """Find the domain in a list of rules that a host is, or most closely belongs to; None if there is none.
 
     >>> find_parent_domain("a.www.example.org", ["example.org", "www.example.org"])
     'www.example.org'
@@ -20,7 +20,7 @@ def find_parent_domain(host: str, domains: Container[str]) -> str | None:
 
 
 def is_in_domains(host: str, domains: Container[str]) -> bool:
-    """Whether a host, or a domain that it belongs to, is among these.
+    """Check whether a host, or a domain that it belongs to, is in a set of domains (blocked or hidden).
 
     >>> domains = frozenset({"example.org"})
     >>> is_in_domains("www.example.org", domains), is_in_domains("badexample.org", domains)
@@ -30,7 +30,7 @@ def is_in_domains(host: str, domains: Container[str]) -> bool:
 
 
 class HiddenRules(NamedTuple):
-    """The rules, in a form in which a URL is held against all of them at once."""
+    """The operator's rules for hidden pages, in a form that checks a URL against all of them at once."""
 
     urls: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class HiddenRules(NamedTuple):
 
     @classmethod
     def from_rules(cls, rules: Iterable[tuple[str, str]]) -> Self:
-        """From pairs of a kind and a value; other kinds conceal nothing.
+        """Build the hidden page rules from pairs of kind and value; other kinds hide nothing.
 
         >>> HiddenRules.from_rules([("conceal", "https://example.org/drafts/*")]).get_reason("https://example.org/drafts/1")
         'hidden by the operator'
@@ -52,7 +52,7 @@ class HiddenRules(NamedTuple):
         )
 
     def get_reason(self, url: str) -> str:
-        """Why a URL is not shown; empty where nothing speaks against it."""
+        """Return why a URL is hidden from search; empty where it is not."""
         if url in self.urls or url.startswith(self.prefixes):
             return "hidden by the operator"
         if self.domains and is_in_domains(origin_of(url).host, self.domains):

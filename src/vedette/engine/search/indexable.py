@@ -1,4 +1,4 @@
-"""Which pages may be found, and if one may not, why not: in words, for whoever asks."""
+"""Indexable pages: decide which pages may be in the search index, and explain in words why one may not."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -10,11 +10,11 @@ UNAVAILABLE_PREFIX = "unavailable_after:"
 
 
 class IndexCandidate(NamedTuple):
-    """What decides whether a page may be found.
+    """Facts that decide whether a page is indexable.
 
-    ``objections`` are the names of what speaks against it (``parse.worth``); ``directives`` are its owner's wishes.
-    ``has_other_canonical`` says that its author names another page in its place, which can be found. ``hidden_reason``
-    is why the operator does not want it to be shown.
+    ``objections`` are the names of what speaks against it (``parse.quality``); ``directives`` are its owner's.
+    ``has_other_canonical`` says that its author names another page in its place, which is indexed. ``hidden_reason`` is
+    why the operator does not want it to be shown.
     """
 
     status: int
@@ -27,7 +27,7 @@ class IndexCandidate(NamedTuple):
 
 
 def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: float) -> str:
-    """Why a page is not to be found; empty where it is.
+    """Explain why a page is excluded from the search index; empty where it is indexable.
 
     >>> explain_exclusion(IndexCandidate(404, "page", is_read=False), (), 0.0)
     'it answered with status 404'
@@ -54,7 +54,7 @@ def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: f
 
 
 def _parse_unavailable_after(marks: str) -> float | None:
-    """When a page is to be shown no longer."""
+    """Parse the ``unavailable_after`` directive: when a page is to be excluded from the index."""
     for mark in marks.split(", "):
         if mark.startswith(UNAVAILABLE_PREFIX):
             try:

@@ -1,4 +1,4 @@
-"""Which words are worth watching when pages are fetched again: those whose results still improve by that.
+"""Needy terms: which query words are worth watching at refreshes, since their results still improve.
 
 Pandey08 (4.8) leaves open what a *needy query* is for refreshing; as for unseen pages (``order.impact.neediness``) it
 is one that is asked often and can be improved, here by new versions of known pages:
@@ -33,7 +33,7 @@ MAX_KNOWN = 200_000
 
 
 class WordNeeds(NamedTuple):
-    """What changes brought to words: words by number, ascending; gains for each search; changes measured meanwhile.
+    """Gains that page changes brought to query words: word numbers, gains per search, changes measured.
 
     >>> needs = WordNeeds.empty().add_gains(np.array([5, 9], np.uint32), np.array([0.5, 0.0]), 10)
     >>> needs = needs.add_gains(np.array([9, 12], np.uint32), np.array([0.25, 0.0]), 4)
@@ -47,11 +47,11 @@ class WordNeeds(NamedTuple):
 
     @classmethod
     def empty(cls) -> "WordNeeds":
-        """Nothing was measured."""
+        """Build word needs without any measurement."""
         return cls(np.zeros(0, np.uint32), np.zeros(0), np.zeros(0))
 
     def add_gains(self, numbers: WordHashes, gained: Floats, changes: int) -> "WordNeeds":
-        """With so many more changes, and what they brought to the words that were watched."""
+        """Add measured changes, and their gains for the words that were watched, to the word needs."""
         every, at = np.unique(np.concatenate((self.numbers, numbers)), return_inverse=True)
         sums = (
             np.bincount(at, np.concatenate(both), len(every)).astype(np.float64)
@@ -64,11 +64,11 @@ class WordNeeds(NamedTuple):
         return WordNeeds(every[kept], gains[kept], times[kept])
 
     def decay(self) -> "WordNeeds":
-        """As it counts for the next making."""
+        """Decay old word needs for the next computation of term curves."""
         return WordNeeds(self.numbers, DECAY * self.gained, DECAY * self.changes)
 
     def look_up(self, numbers: WordHashes) -> tuple[Floats, Floats]:
-        """Gains and changes of some words, 0 of those that are not known."""
+        """Look up gains and changes of words; 0 where unknown."""
         if not len(self.numbers):
             return np.zeros(len(numbers)), np.zeros(len(numbers))
         at = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
@@ -77,7 +77,7 @@ class WordNeeds(NamedTuple):
 
 
 def select_needy_words(curves: TermCurves, needs: WordNeeds) -> Ints:
-    """The places of the words to watch, ascending: all of them before enough was measured."""
+    """Select the positions of needy words to watch, ascending: all words before enough was measured."""
     need = compute_neediness(curves, needs)
     if need is None:
         return np.arange(len(curves.tracked))
@@ -88,7 +88,7 @@ def select_needy_words(curves: TermCurves, needs: WordNeeds) -> Ints:
 
 
 def compute_neediness(curves: TermCurves, needs: WordNeeds) -> Floats | None:
-    """How much each watched word may gain from a change; None before enough was measured."""
+    """Compute how needy each watched word is; None before enough was measured."""
     gained, changes = needs.look_up(curves.tracked.numbers)
     measured = changes >= MIN_CHANGES / 2
     if not len(changes) or changes.max() < MIN_CHANGES or not gained[measured].sum() > 0:
@@ -101,7 +101,7 @@ def compute_neediness(curves: TermCurves, needs: WordNeeds) -> Floats | None:
 
 
 def _score_at_rank(curve: ScoreCurve, rank: float) -> Floats:
-    """The score at a rank, a number for each column of a table; 0 behind the last result."""
+    """Return the score of the result at a rank for each word; 0 behind the last result."""
     scores = np.where(curve.ranks[0] >= rank, curve.scores[0], 0.0)
     for before, after in zip(range(len(curve.ranks) - 1), range(1, len(curve.ranks)), strict=True):
         low, high = curve.ranks[before], curve.ranks[after]

@@ -1,4 +1,4 @@
-"""What a search needs of whatever keeps the index: one data folder at one moment."""
+"""Ports of search: a snapshot of the index and its pages at one moment, implemented in ``runtime.search``."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -9,7 +9,7 @@ from vedette.policy import Floats, Ints
 
 
 class PageSignals(NamedTuple):
-    """What is known of some pages whatever is asked, an array each.
+    """Query-independent ranking signals of pages, one array each.
 
     ``host`` and ``group`` are numbers: pages of one host, and copies of one page, share them. ``date_s`` is what a page
     says of its date, and NaN where it says nothing; ``born_s`` is when it was first fetched. ``depth`` counts the
@@ -30,29 +30,29 @@ class PageSignals(NamedTuple):
 
 
 class IndexSnapshot(Protocol):
-    """Pages by id, and the index over them. A page may be gone between one call and the next."""
+    """Port to a snapshot of the index, for search. A page may be gone between one call and the next."""
 
     @property
     def finder(self) -> Searcher:
-        """The index."""
+        """Index snapshot port of search: the full-text index."""
 
     def forward(self, ids: Ints) -> ForwardTokens:
-        """The words of pages."""
+        """Index snapshot port of search: return the forward tokens (words) of pages."""
 
     def get_signals(self, ids: Ints) -> PageSignals:
-        """What else is known of them."""
+        """Index snapshot port of search: return the ranking signals of pages."""
 
     def get_access(self, ids: Ints) -> Sequence[str]:
-        """What a reader must be allowed to see each with (``index.fields.access_label``)."""
+        """Index snapshot port of search: return the access label of each page (``index.fields.access_label``)."""
 
     def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
-        """What they say; None for one that is gone."""
+        """Index snapshot port of search: return the stored text of pages; None for one that is gone."""
 
     def df(self, word: str) -> int:
-        """How many pages have a word, roughly."""
+        """Index snapshot port of search: return the document frequency of a word, roughly."""
 
     def get_word_forms(self, word: str) -> Sequence[tuple[str, float]]:
-        """Other words of the index that may stand for it, and what each counts."""
+        """Index snapshot port of search: return other forms of a word in the index, with weights."""
 
     def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
-        """The words as they were probably meant; None where nothing speaks against them."""
+        """Index snapshot port of search: suggest a spelling of the words; None if they seem right."""

@@ -1,10 +1,10 @@
-"""From candidates to an order with reasons: what their words say, what else is known of them, and the weights.
+"""Scoring: rank search candidates by words, page signals and what was learned from clicks, with reasons.
 
-The order of a search's results by relevance and by what people taught, and what is said of it.
+The order of results by relevance and by what was learned from clicks, and the explanation of it.
 
-Pages that the operator pinned are not touched. Nobody unproven is tried where the query names a site: who asks for a
-home page wants that one. Without anything learned, or for a reader of the group that others are held against, the
-order is that of relevance.
+Pages that the operator pinned are not touched. No unproven page is explored where the query names a site: a search for
+a home page wants that one. Without anything learned, or for a user of the control group, the order is that of
+relevance.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ _TEXT = {feature.key: column for column, feature in enumerate(FEATURES)}
 
 
 class IndexHints(NamedTuple):
-    """Pages of which the index says that they have all needed words, and those with the query in order in the text."""
+    """Hints from the index for scoring: pages with all needed words, and those with the query in order."""
 
     with_all: Ints
     in_order: Ints
@@ -63,7 +63,7 @@ NO_HINTS = IndexHints(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class ScoredCandidates(NamedTuple):
-    """Candidates with what speaks for them; rows are places in ``ids``."""
+    """Scored search candidates with their features; rows are positions in ``ids``."""
 
     ids: Ints
     signals: PageSignals
@@ -72,7 +72,7 @@ class ScoredCandidates(NamedTuple):
     scores: Floats
 
     def list_reasons(self, row: int) -> tuple[Reason, ...]:
-        """What counted for or against a candidate, the weightiest first."""
+        """List the reasons for a candidate's score, the weightiest first."""
         added = self.contributions[row]
         order = np.argsort(-np.abs(added), kind="stable").tolist()
         return tuple(
@@ -87,27 +87,27 @@ class ScoredCandidates(NamedTuple):
         )
 
     def list_features(self, row: int) -> tuple[tuple[str, float], ...]:
-        """Every feature of a candidate that counted, however little: its short name and its value."""
+        """List every scoring feature of a candidate that counted: its short name and value."""
         columns = np.flatnonzero(self.contributions[row])
         values = self.features[row, columns].tolist()
         return tuple((_KEYS[column], value) for column, value in zip(columns.tolist(), values, strict=True))
 
     @property
     def is_navigational(self) -> bool:
-        """Whether the query is the name of a site whose home page is among them."""
+        """Check whether the query names a site whose home page is among the candidates."""
         return bool((self.features[:, _HOME] >= MIN_TITLE_SHARE).any())
 
     def explain(self, row: int, words: str) -> str:
-        """Why it stands where it stands."""
+        """Explain the score of a search result: why it ranks where it does."""
         added = dict(zip(_KEYS, self.contributions[row].tolist(), strict=True))
         covered = {field: float(self.features[row, _TEXT[f"{field}_coverage"]]) for field in TEXT_FIELDS}
         return explain_rank(added, words, covered)
 
 
 def build_slots(wanted: Sequence[QueryWord], shelf: IndexSnapshot) -> list[Slot]:
-    """The words of a query as numbers, and how telling each is.
+    """Convert the words of a query to numbers with their idf weights, for scoring.
 
-    Where no page has a word itself, it tells as much as the commonest that may stand for it.
+    Where no page has a word itself, it weighs as much as the commonest of its forms.
     """
     pages = len(shelf.finder)
     slots = []
@@ -127,7 +127,7 @@ def score_candidates(
     known: IndexHints = NO_HINTS,
     favoured: Mapping[int, float] = MappingProxyType({}),
 ) -> ScoredCandidates:
-    """The scores of candidates for the words of a query; the operator favours some hosts, by their numbers."""
+    """Score search candidates for the words of a query; the operator boosts some hosts, by number."""
     forward = shelf.forward(ids)
     text = compute_features(forward, build_slots(wanted, shelf))
     _fill_truncated(text, forward.lengths[:, _BODY] >= MAX_WORDS, ids, known)
@@ -140,14 +140,14 @@ def score_candidates(
 
 
 def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:
-    """Of a text that is longer than what is at hand of it, believe the index that the words are in it."""
+    """Trust the index that words occur in a text whose stored forward tokens are truncated."""
     text[is_cut & np.isin(ids, known.with_all), _TEXT["anywhere"]] = 1.0
     for key in ("body_has", "body_near"):
         text[is_cut & np.isin(ids, known.in_order), _TEXT[key]] = 1.0
 
 
 def _compute_static(text: Floats, signals: PageSignals, words: Sequence[str], now_s: float) -> tuple[Floats, ...]:
-    """What is known of pages beside their words, in the order of ``STATIC_FEATURES`` but for its last."""
+    """Compute the query-independent features of candidates, in the order of ``STATIC_FEATURES``, less the last."""
     wish = score_fresh_intent(words, signals.date_s, now_s)
     in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
     return (
@@ -171,9 +171,9 @@ _NOTHING: Floats = np.zeros(0)
 
 
 class LearnedOrder(NamedTuple):
-    """Rows in order, and what is said of each, by row; nothing where nothing was learned.
+    """Rows of search results ordered by learned quality, with notes by row; empty if nothing was learned.
 
-    Of rows that were not put into order here, as they are pinned, ``propensity`` is NaN. ``unproven`` are tried.
+    Of rows that were not ordered here, as they are pinned, ``propensity`` is NaN. ``unproven`` are explored.
     """
 
     rows: Ints
@@ -183,7 +183,7 @@ class LearnedOrder(NamedTuple):
     believed: PageBeliefs | None = None
 
     def annotate(self, result: SearchResult, row: int) -> SearchResult:
-        """The result with its propensity and what its quality added."""
+        """Add a search result's propensity and what its learned quality added."""
         if self.believed is None or np.isnan(self.propensity[row]):
             return result
         points = float(self.points[row])
@@ -196,12 +196,12 @@ class LearnedOrder(NamedTuple):
         )
 
     def list_notes(self) -> dict[int, str]:
-        """What stands beside those that are tried."""
+        """List the notes shown beside unproven results that are explored."""
         return dict.fromkeys(self.unproven, UNPROVEN)
 
 
 def hash_query(query: str) -> int:
-    """The number of all queries of the same words.
+    """Hash a query by its words: the same number for all queries of the same words.
 
     >>> hash_query("Red  KITES") == hash_query("red kites")
     True
@@ -212,7 +212,7 @@ def hash_query(query: str) -> int:
 def order_by_learning(
     rows: Ints, weighed: ScoredCandidates, query: str, reputation: Reputation | None, audience: Audience
 ) -> LearnedOrder:
-    """Rows that are in the order of relevance, in that of worth."""
+    """Reorder rows from relevance order by what was learned from clicks, exploring unproven pages."""
     if reputation is None or not audience.is_learned or not len(rows):
         return LearnedOrder(rows)
     number = hash_query(query)

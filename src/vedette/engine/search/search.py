@@ -1,14 +1,14 @@
-"""A search, from what somebody typed to a slate of results with reasons.
+"""Search engine: from the query that a user typed to a slate of results with reasons.
 
 1. The query is read, and what was chosen beside it is added; a plan says what to ask the index.
 2. *Candidates* are the best pages by the index's own scores. Pages that are too new for anybody to link to, and home
    pages of sites that the query names, come on ways of their own. Where too few have all words, looser plans add some.
-3. Candidates are weighed by their words, order and nearness of words, and by what else is known of them.
+3. Candidates are weighed by their words, order and nearness of words, and by page signals.
 4. What people made of pages before counts beside their words, and pages that few have seen get a chance.
 5. The operator's rules, copies and the share of each site decide what is shown; deeper pages of results go on in the
    order of the index.
 
-What a reader may not see is left out by the index, and again before anything is shown.
+What a user may not see is left out by the index, and again before anything is shown.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ _MAX_HITS = 50
 
 
 class _Candidates(NamedTuple):
-    """Candidates, those behind them in the order of the index, how many there are, and whether all have all words."""
+    """Search candidates, the hits behind them, the total, and whether looser plans added pages."""
 
     ids: Ints
     rest: Ints
@@ -68,7 +68,7 @@ class _Candidates(NamedTuple):
 
 
 class _Ordering(NamedTuple):
-    """Rows of candidates in the order in which they are shown, how many each stands for, and what is said of some."""
+    """Rows of search candidates in the order shown, how many copies each folds, and notes."""
 
     rows: Ints
     similar: dict[int, int]
@@ -77,7 +77,7 @@ class _Ordering(NamedTuple):
 
 
 class Searcher:
-    """Searches one shelf under the operator's rules, by what people taught. It keeps nothing between searches."""
+    """Search one index snapshot under the operator's rules and learned reputation; keeps no state."""
 
     def __init__(
         self, shelf: IndexSnapshot, rules: SearchRules = NO_RULES, reputation: Reputation | None = None
@@ -87,7 +87,7 @@ class Searcher:
         self._reputation = reputation
 
     def search(self, wish: SearchRequest, now_s: float) -> Slate:
-        """What is shown; never an error, whatever the query."""
+        """Answer a search request with a slate of results; never raises, whatever the query."""
         asked = _apply_filters(parse_query(wish.query, now_s), wish)
         if asked.is_empty:
             return Slate(wish, 0, notes=asked.notes)
@@ -103,7 +103,7 @@ class Searcher:
         return self._build_slate(wish, asked, plan, found, weighed, shown)
 
     def filter_matching(self, wish: SearchRequest, ids: Sequence[int], now_s: float) -> list[int]:
-        """Those of these pages, a few hundred at most, that have all that a query asks for; no looser plan counts."""
+        """Filter a few hundred pages to those that match all of a query (for alerts); no looser plan counts."""
         asked = _apply_filters(parse_query(wish.query, now_s), wish)
         if asked.is_empty or not ids:
             return []
@@ -119,7 +119,7 @@ class Searcher:
     # --- Candidates ---
 
     def _build_forms(self) -> WordForms:
-        """Synonyms of a word, and the forms that the index has of it."""
+        """Build the lookup of a query word's synonyms and of its forms in the index."""
         rules, shelf = self._rules, self._snapshot
         known: dict[str, Sequence[tuple[str, float]]] = {}
 
@@ -161,7 +161,7 @@ class Searcher:
     def _filter_permitted(
         self, found: _Candidates, access: Sequence[str], hides: frozenset[str], pins: Ints
     ) -> _Candidates:
-        """The candidates that may be shown, pinned ones among them; what is hidden is not."""
+        """Filter search candidates to those that may be shown, pinned ones included, hidden ones not."""
         hidden = self._find_pages(tuple(sorted(hides)), access)
         ids = _dedupe([found.ids, pins])
         ids = ids[~np.isin(ids, hidden)]
@@ -170,7 +170,7 @@ class Searcher:
         return found._replace(ids=ids, rest=behind, total=max(0, found.total - len(hidden)))
 
     def _find_pages(self, urls: Sequence[str], access: Sequence[str]) -> Ints:
-        """The pages at these URLs that the reader may see."""
+        """Find the pages at these URLs that the user may see (pins, hidden results)."""
         found = []
         for url in urls[:MAX_PINS]:
             node: Node = And((TermSet("site", tuple(list_site_values(url)[-1:])), TermSet("access", tuple(access))))
@@ -220,7 +220,7 @@ class Searcher:
     def _build_deeper(
         self, wish: SearchRequest, found: _Candidates, weighed: int, wanted: Sequence[Sequence[str]]
     ) -> list[SearchResult]:
-        """What stands behind the candidates that were weighed, unweighed."""
+        """Build the deeper results behind the scored candidates, in index order."""
         start = max(0, (wish.page - 1) * wish.n - weighed)
         end = min(wish.page * wish.n, DEEPEST) - weighed
         ids = found.rest[start : max(start, end)]
@@ -235,7 +235,7 @@ class Searcher:
         ]
 
     def _suggest_query(self, asked: ParsedQuery) -> str:
-        """The query in another spelling; quoted words are meant as they are."""
+        """Suggest another spelling of the query; quoted words stay as they are."""
         plain = [group[0].words[0] for group in asked.every if _is_plain(group)]
         better = self._snapshot.suggest_spelling(plain) if plain else None
         if better is None or list(better) == plain:
@@ -244,7 +244,7 @@ class Searcher:
         return format_query(asked._replace(every=(*((QueryPart((word,)),) for word in better), *kept)))
 
     def _find_missing_words(self, ids: Ints, plan: RetrievalPlan) -> tuple[str, ...]:
-        """The words that not all of these pages have."""
+        """Find the query words that not all of these results have."""
         if not len(ids):
             return ()
         forward = self._snapshot.forward(ids)
@@ -258,7 +258,7 @@ class Searcher:
 
 
 def _apply_filters(asked: ParsedQuery, wish: SearchRequest) -> ParsedQuery:
-    """The query with the filters chosen beside it. A site chosen there goes before those of the query."""
+    """Apply the search request's filters to the parsed query; its site filter replaces the query's."""
     after = [moment for moment in (asked.after_s, wish.after_s) if moment is not None]
     before = [moment for moment in (asked.before_s, wish.before_s) if moment is not None]
     site = wish.site.lower().removeprefix("https://").removeprefix("http://").rstrip("/")
@@ -277,7 +277,7 @@ def _is_plain(group: Sequence[QueryPart]) -> bool:
 
 
 def _dedupe(ways: Sequence[Ints]) -> Ints:
-    """All ids in the order in which they first come."""
+    """Concatenate arrays of candidate ids without repeats, in the order of first occurrence."""
     ids = np.concatenate(ways) if ways else np.zeros(0, np.int64)
     _, first = np.unique(ids, return_index=True)
     return ids[np.sort(first)]
@@ -286,7 +286,7 @@ def _dedupe(ways: Sequence[Ints]) -> Ints:
 def _order_results(
     weighed: ScoredCandidates, wish: SearchRequest, pins: Ints, reputation: Reputation | None, *, is_spread: bool
 ) -> _Ordering:
-    """The order of results: pins, then by score and by what was learned, copies folded and sites spread."""
+    """Order search results: pins first, then by score and learning, copies folded and sites spread."""
     order = np.argsort(-weighed.scores, kind="stable")
     pinned = [int(row) for pin in pins for row in np.flatnonzero(weighed.ids == pin)]
     order = np.array([*pinned, *(row for row in order.tolist() if row not in pinned)], np.int64)
@@ -328,7 +328,7 @@ def _build_result(
 
 
 def snippet_for(stored: StoredPage, wanted: Sequence[Sequence[str]]) -> Snippet:
-    """A piece of the text, as long as the page's owner lets it be."""
+    """Build the snippet of a search result, as long as the page owner's directives allow."""
     marks = stored.marks.split(", ")
     most = SNIPPET_LENGTH
     for mark in marks:

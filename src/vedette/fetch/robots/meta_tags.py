@@ -1,7 +1,7 @@
-"""What may be done with a page that was fetched? Robots meta tags and X-Robots-Tag headers.
+"""Parse robots meta tags and X-Robots-Tag headers: what may be done with a page that was fetched.
 
 What a page says to everyone and what it says to us add up: of two directives the more restrictive holds. Unknown
-words are left aside, and words are found whatever stands between them, since a page whose owner wrote
+words are left aside, and words are found whatever is between them, since a page whose owner wrote
 ``noindex; nofollow`` meant it.
 """
 
@@ -21,7 +21,7 @@ _WITH_VALUE = frozenset({"max-snippet", "unavailable_after", "max-image-preview"
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """What an owner lets us do: show the page in results, follow its links, offer our copy, quote from it.
+    """Robots directives of a page: whether we may index it, follow its links, show our copy, and quote from it.
 
     ``max_snippet`` is the longest quotation in characters; after ``unavailable_after_s`` the page is not to be shown.
     """
@@ -47,7 +47,7 @@ _WORDS = {
 
 
 def parse_header_directives(headers: Headers, user_agent: str) -> Directives:
-    """What the X-Robots-Tag headers say to everyone and to this agent.
+    """Parse the robots directives in X-Robots-Tag headers for everyone and for this agent.
 
     A name before a colon addresses what follows it, up to the next name: ``otherbot: noindex, vedette: nofollow``.
 
@@ -60,7 +60,7 @@ def parse_header_directives(headers: Headers, user_agent: str) -> Directives:
 
 
 def parse_meta_directives(metas: Sequence[tuple[str, str]], user_agent: str) -> Directives:
-    """What the meta tags, given as pairs of name and content, say to everyone and to this agent.
+    """Parse the robots directives in meta tags, as pairs of name and content, for everyone and this agent.
 
     >>> parse_meta_directives([("robots", "noindex"), ("Vedette", "max-snippet:80")], "vedette").max_snippet
     80
@@ -72,7 +72,7 @@ def parse_meta_directives(metas: Sequence[tuple[str, str]], user_agent: str) -> 
 
 
 def merge_directives(a: Directives, b: Directives) -> Directives:
-    """The more restrictive of two, part by part."""
+    """Merge two sets of robots directives: the more restrictive of each."""
     return Directives(
         a.index and b.index,
         a.follow and b.follow,
@@ -88,7 +88,7 @@ def _merge_all(found: Iterable[Directives]) -> Directives:
 
 
 def _select_ours(value: str, agent: str) -> list[str]:
-    """The parts of a header that are meant for everyone or for us, without the names that address them."""
+    """Select the parts of an X-Robots-Tag header that address everyone or us, without the agents' names."""
     ours: list[str] = []
     is_ours = True
     for part in value.split(","):

@@ -1,4 +1,4 @@
-"""What does a robots.txt allow? RFC 9309, read with the leniency of Google's published matcher.
+"""Parse robots.txt and match URLs against its rules: RFC 9309, with the leniency of Google's published matcher.
 
 A file is bytes from a stranger: nothing here raises, and reading takes time in proportion to its size. Keys count by
 their beginning and in any case, common misspellings included, since a rule that was meant is better kept than lost.
@@ -26,7 +26,7 @@ _PATH_START = re.compile(rb"[/?;]")
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern taken apart: ``head`` begins the path, the ``middle`` parts follow in order, ``tail`` comes last.
+    """A compiled robots.txt pattern: ``head`` begins the path, ``middle`` parts follow in order, ``tail`` ends it.
 
     ``tail`` is None where the pattern has no star. ``length_bytes`` is what it weighs against other patterns.
     """
@@ -38,7 +38,7 @@ class Pattern:
     length_bytes: int
 
     def matches(self, path: bytes) -> bool:
-        """Whether the path, as ``extract_path`` writes it, is one that this pattern speaks of."""
+        """Check whether a robots.txt pattern matches a path as ``extract_path`` writes it."""
         if not path.startswith(self.head):
             return False
         if self.tail is None:
@@ -61,7 +61,7 @@ class Pattern:
 
 
 def compile_pattern(value: bytes) -> Pattern:
-    """The value of an Allow or Disallow line, ready to match.
+    """Compile the value of an Allow or Disallow line of robots.txt into a pattern.
 
     Escapes get upper-case digits and bytes outside ASCII are escaped; nothing is unescaped, so ``%62`` is not ``b``.
 
@@ -76,9 +76,9 @@ def compile_pattern(value: bytes) -> Pattern:
 
 
 def extract_path(url: str) -> bytes:
-    """Path, parameters and query of a URL: what patterns are compared with.
+    """Extract the path, parameters and query of a URL, which robots.txt patterns are matched against.
 
-    The URL is taken as it is; whoever asks escapes it first. What cannot be understood is ``/``.
+    The URL is taken as it is; the caller escapes it first. What cannot be understood is ``/``.
 
     >>> extract_path("http://example.org/a;b?c#d"), extract_path("example.org?q"), extract_path("http://example.org")
     (b'/a;b?c', b'/?q', b'/')
@@ -140,7 +140,7 @@ _KEYS: tuple[tuple[Key, tuple[bytes, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """Whether a URL may be fetched, and the rule that said so; None where no rule speaks of it."""
+    """Whether robots.txt rules allow a URL, and the rule that decided; None where no rule matches."""
 
     allowed: bool
     line: str | None
@@ -148,7 +148,7 @@ class RuleVerdict:
 
 @dataclass(frozen=True, slots=True)
 class RobotsRule:
-    """One Allow or Disallow line; ``value`` is what the file says, ``pattern`` what is matched."""
+    """One Allow or Disallow line of robots.txt; ``value`` is as written, ``pattern`` what is matched."""
 
     allows: bool
     value: bytes
@@ -160,7 +160,7 @@ class RobotsRule:
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """What one file says to one agent; ``rules`` stand in the order in which the first match decides.
+    """The robots.txt rules for one agent, sorted so that the first match decides.
 
     ``crawl_delay_s`` is the longest that the agent's groups ask for, since merging must not make anyone less polite.
     """
@@ -170,11 +170,11 @@ class RobotsRules:
     sitemaps: tuple[str, ...] = ()
 
     def is_allowed(self, url: str) -> bool:
-        """Whether this URL may be fetched."""
+        """Check whether the robots.txt rules allow this URL."""
         return self.check(url).allowed
 
     def check(self, url: str) -> RuleVerdict:
-        r"""Whether this URL may be fetched, and by which rule.
+        r"""Check whether the robots.txt rules allow this URL, and by which rule.
 
         >>> parse_robots(b"User-agent: *\nDisallow: /private/", "vedette").check("https://example.org/private/a")
         RuleVerdict(allowed=False, line='Disallow: /private/')
@@ -187,7 +187,7 @@ class RobotsRules:
 
 
 def is_allowed(robots: bytes, user_agent: str, url: str, limit_bytes: int | None = None) -> bool:
-    r"""Whether a robots.txt lets an agent fetch a URL, as the reference matcher decides it.
+    r"""Check whether a robots.txt lets an agent fetch a URL, as the reference matcher decides it.
 
     The whole body counts, whatever its size, as in the reference; with ``limit_bytes`` only what ``clip_lines`` leaves.
 
@@ -198,7 +198,7 @@ def is_allowed(robots: bytes, user_agent: str, url: str, limit_bytes: int | None
 
 
 def parse_robots(robots: bytes, user_agent: str, limit_bytes: int | None = MAX_ROBOTS_BYTES) -> RobotsRules:
-    """What a robots.txt says to an agent; of a larger file only the first 500 KiB count unless told otherwise."""
+    """Parse the rules of a robots.txt for an agent; by default only the first 500 KiB of it count."""
     body = robots if limit_bytes is None else clip_lines(robots, limit_bytes)
     reading = _RobotsParser(user_agent.encode("utf-8", "surrogatepass").lower())
     for key, value in _parse_lines(body):
@@ -207,7 +207,7 @@ def parse_robots(robots: bytes, user_agent: str, limit_bytes: int | None = MAX_R
 
 
 def clip_lines(robots: bytes, limit_bytes: int = MAX_ROBOTS_BYTES) -> bytes:
-    r"""The whole lines within the limit: a rule cut in two could say the opposite of what it meant.
+    r"""Clip a robots.txt to the whole lines within the limit: a rule cut in two could mean the opposite.
 
     >>> clip_lines(b"Allow: /a\nAllow: /b/c", 18)
     b'Allow: /a'
@@ -220,7 +220,7 @@ def clip_lines(robots: bytes, limit_bytes: int = MAX_ROBOTS_BYTES) -> bytes:
 
 @dataclass(slots=True)
 class _RuleGroup:
-    """The merged groups of one kind; dictionaries keep each rule once, in order."""
+    """The merged robots.txt groups of one kind; dictionaries keep each rule once, in order."""
 
     patterns: dict[tuple[bool, bytes], bytes] = field(default_factory=dict)
     crawl_delay_s: float | None = None
@@ -244,7 +244,7 @@ class _RuleGroup:
 
 @dataclass(slots=True)
 class _RobotsParser:
-    """Where a reading stands: whose group the present line belongs to, and what was gathered so far."""
+    """The state of parsing a robots.txt: the agents of the present group, and the rules so far."""
 
     agent: bytes
     own: _RuleGroup = field(default_factory=_RuleGroup)
@@ -308,13 +308,13 @@ def _parse_lines(body: bytes) -> Iterator[tuple[Key, bytes]]:
 
 
 def _measure_bom(body: bytes) -> int:
-    """How many bytes to skip at the start: a byte order mark, or as much of one as is there."""
+    """Return how many bytes of a byte order mark, whole or partial, to skip at the start of a robots.txt."""
     agreeing = (length for length in (3, 2, 1) if body.startswith(_BYTE_ORDER_MARK[:length]))
     return next(agreeing, 0)
 
 
 def _split_line(line: bytes) -> tuple[bytes, bytes] | None:
-    """Key and value of a line; people forget the colon, so two words alone are a key and a value too."""
+    """Split a robots.txt line into key and value; people forget the colon, so two words alone will do."""
     seen = line.partition(b"\0")[0].partition(b"#")[0].strip(_SPACE)
     key, colon, value = seen.partition(b":")
     if colon:
@@ -334,6 +334,6 @@ def _parse_agent(value: bytes) -> bytes:
 
 
 def _expand_index(value: bytes) -> bytes | None:
-    """Whoever allows a folder's index page means the folder as well: ``/a/index.html`` stands for ``/a/$`` too."""
+    """Return the extra robots.txt pattern of an allowed index page: ``/a/index.html`` also allows ``/a/$``."""
     folder, slash, name = value.rpartition(b"/")
     return folder + b"/$" if slash and name.startswith(b"index.htm") else None

@@ -1,4 +1,4 @@
-"""May this origin be asked for a page? What its robots.txt answered, and for how long that holds.
+"""The robots.txt state of an origin: what its robots.txt answered, for how long that holds, and what it allows.
 
 One state per origin, moved by events, and nothing is ever allowed before it is known:
 
@@ -9,7 +9,7 @@ One state per origin, moved by events, and nothing is ever allowed before it is 
     5xx, 429, no answer, anything else             no page until it answers; asked again after a growing wait
 
 A lifetime is the max-age of Cache-Control, at least ten minutes, at most and by default the 24 hours of RFC 9309,
-2.4. When it ends, robots.txt is asked for before any further page. More than five redirects, or an answer that is
+2.4. When it ends, robots.txt is fetched before any further page. More than five redirects, or an answer that is
 still a redirect, count as "no such file", as RFC 9309, 2.3.1.2 leaves us free to do. While an origin waits, the last
 good copy is kept for people to read and for a conditional request, never to decide by.
 
@@ -31,7 +31,7 @@ from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 
 
 class RobotsStatus(StrEnum):
-    """What is known of an origin's robots.txt."""
+    """The status of an origin's robots.txt."""
 
     UNKNOWN = "unknown"
     READ = "read"
@@ -41,7 +41,7 @@ class RobotsStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RobotsResponse:
-    """The last answer after ``redirects`` hops that the caller followed; ``body`` is decoded."""
+    """The last response to a robots.txt request after ``redirects`` redirects; ``body`` is decoded."""
 
     now_s: float
     status: int
@@ -52,7 +52,7 @@ class RobotsResponse:
 
 @dataclass(frozen=True, slots=True)
 class RobotsFailure:
-    """No answer came: name, connection, time."""
+    """No response to a robots.txt request came: DNS, connection, or timeout."""
 
     now_s: float
     why: str
@@ -60,7 +60,7 @@ class RobotsFailure:
 
 @dataclass(frozen=True, slots=True)
 class RobotsCopy:
-    """A robots.txt that was had: its first 500 KiB, what it says to us, and how to ask whether it changed."""
+    """A stored robots.txt: its first 500 KiB, its rules for us, and the validators of a conditional request."""
 
     body: bytes
     rules: RobotsRules
@@ -72,7 +72,7 @@ class RobotsCopy:
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """Where an origin stands; ``until_s`` ends a lifetime or a wait, ``failures`` counts those in a row."""
+    """The robots.txt state of an origin; ``until_s`` ends a lifetime or a wait, ``failures`` are those in a row."""
 
     status: RobotsStatus
     until_s: float = 0.0
@@ -86,51 +86,51 @@ class RobotsState:
 
     @property
     def rules(self) -> RobotsRules:
-        """What decides while the state is valid: the file's rules, or none where there is no file to obey."""
+        """The robots.txt rules that decide while the state is valid; no rules where there is no file."""
         if self.status is RobotsStatus.READ and self.last_good is not None:
             return self.last_good.rules
         return RobotsRules()
 
     @property
     def crawl_delay_s(self) -> float | None:
-        """The delay that the valid copy asks for."""
+        """The crawl-delay in the valid robots.txt copy."""
         return self.rules.crawl_delay_s
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps that the valid copy names."""
+        """The sitemaps that the valid robots.txt copy lists."""
         return self.rules.sitemaps
 
     @property
     def validators(self) -> tuple[str, str]:
-        """ETag and Last-Modified of the last good copy; empty where there is none."""
+        """ETag and Last-Modified of the last good robots.txt copy; empty where there is none."""
         return (self.last_good.etag, self.last_good.last_modified) if self.last_good is not None else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
 class UrlAllowed:
-    """The page may be asked for; ``rule`` is the line that says so, None where none speaks of it."""
+    """A robots.txt verdict: the page may be fetched; ``rule`` is the line that allows it, None for none."""
 
     rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class UrlDisallowed:
-    """The page may not be asked for, by this line."""
+    """A robots.txt verdict: the page may not be fetched, by this line."""
 
     rule: str
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsNeeded:
-    """Ask for robots.txt first; ``since_s`` is when that fell due, None where nothing was known before."""
+    """A robots.txt verdict: fetch robots.txt first; it fell due at ``since_s``, None if it was never known."""
 
     since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsWait:
-    """Nothing may be asked of this origin yet, robots.txt included."""
+    """A robots.txt verdict: nothing may be fetched from this origin yet, robots.txt included."""
 
     until_s: float
     why: str
@@ -150,7 +150,7 @@ _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
 class StoredCopy(TypedDict):
-    """A copy as JSON values; ``body`` has one character per byte (Latin-1), so it stays readable."""
+    """A robots.txt copy as JSON values; ``body`` has one character per byte (Latin-1), so it stays readable."""
 
     body: str
     read_s: float
@@ -160,7 +160,7 @@ class StoredCopy(TypedDict):
 
 
 class StoredState(TypedDict):
-    """A state as JSON values."""
+    """A robots.txt state as JSON values."""
 
     standing: str
     until_s: float
@@ -170,7 +170,7 @@ class StoredState(TypedDict):
 
 
 def describe_state(state: RobotsState, now_s: float) -> str:
-    """One sentence on where an origin stands.
+    """Describe the robots.txt state of an origin in one sentence.
 
     >>> describe_state(RobotsState(RobotsStatus.UNAVAILABLE, 7200.0, "status 404"), now_s=0.0)
     'There is no robots.txt (status 404): everything is allowed for another 2 hours.'
@@ -189,7 +189,7 @@ def describe_state(state: RobotsState, now_s: float) -> str:
 
 
 def state_to_json(state: RobotsState) -> StoredState:
-    """The state as values that JSON can write."""
+    """Encode the robots.txt state of an origin as JSON values."""
     return {
         "standing": state.status.value,
         "until_s": state.until_s,
@@ -200,7 +200,7 @@ def state_to_json(state: RobotsState) -> StoredState:
 
 
 def state_from_json(stored: Mapping[str, object], user_agent: str) -> RobotsState:
-    """The state that ``state_to_json`` wrote, with its file read again for this agent."""
+    """Decode the robots.txt state that ``state_to_json`` wrote, and parse its file again for this agent."""
     try:
         last_good = stored["last_good"]
         return RobotsState(
@@ -270,7 +270,7 @@ def _describe_copy(state: RobotsState, now_s: float) -> str:
 
 
 def _format_span(seconds: float) -> str:
-    """A length of time in its largest unit, rounded down; under a minute in seconds."""
+    """Format a time span in its largest unit, rounded down, for the description of a robots.txt state."""
     size_s, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "second"))
     count = max(int(seconds // size_s), 0)
     return f"{count} {unit}{'s'[: count != 1]}"
@@ -292,7 +292,7 @@ _MAX_VALIDATOR_LENGTH = 1024
 def apply_event(
     state: RobotsState, event: RobotsResponse | RobotsFailure, user_agent: str, most_s: float = MAX_LIFETIME_S
 ) -> RobotsState:
-    """The state after robots.txt was asked for; ``most_s`` is the longest lifetime that the operator lets it have."""
+    """Return the robots.txt state of an origin after a response or failure; ``most_s`` bounds its lifetime."""
     known = _compute_next(state, event, user_agent)
     if known.status is RobotsStatus.WAITING:
         return known
@@ -314,7 +314,7 @@ def _compute_next(state: RobotsState, event: RobotsResponse | RobotsFailure, use
 
 
 def check_url(state: RobotsState, url: str, now_s: float) -> RobotsVerdict:
-    """Whether a page of this origin may be asked for now."""
+    """Check whether the robots.txt state of an origin allows a page to be fetched now."""
     if state.status is RobotsStatus.UNKNOWN:
         return RobotsNeeded()
     if not 0 < state.until_s - now_s <= _HORIZON_S:
@@ -368,6 +368,6 @@ def _compute_lifetime_s(headers: Headers, otherwise_s: float = MAX_LIFETIME_S) -
 
 
 def _get_validator(headers: Headers, name: str) -> str:
-    """A header value that can be sent back as it is, else nothing."""
+    """Return a robots.txt response's validator header if it can be sent back as it is, else an empty string."""
     value = next((value for key, value in headers if key == name), "").strip()
     return value if len(value) <= _MAX_VALIDATOR_LENGTH and value.isascii() and value.isprintable() else ""

@@ -1,8 +1,8 @@
-"""Unseen URLs by what a first fetch of each is expected to bring, where that was worked out beside the crawl.
+"""Order unseen URLs by their impact estimates: the expected gain of a first fetch, computed beside the crawl.
 
-What ``impact`` learns takes seconds, and a choice has microseconds. So the expected gain of each URL is worked out
-elsewhere, now and then, and here it is a column like any other. Where nobody knows it, and before anything was learned,
-all is breadth first.
+Learning impact takes seconds, and a choice has microseconds. So the expected gain of each URL is computed elsewhere,
+now and then, and here it is a column like any other. Where it is unknown, and before anything was learned, the order is
+breadth first.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ QUEUE_SHARES = 0.5 ** np.arange(6, 0, -1)
 
 @dataclass(frozen=True, slots=True)
 class UnseenWithGain(UnseenUrls):
-    """The same with ``gain``: what a first fetch of each is expected to bring to search; NaN where nobody knows."""
+    """Unseen URLs with ``gain``: the expected gain of a first fetch for search; NaN where unknown."""
 
     gain: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class ImpactOrder:
-    """Fetch in the order of the expected gain; those of which it is not known count as the others do on average.
+    """Order unseen URLs by the expected gain of a first fetch; an unknown gain counts as the mean of the others.
 
     Where it is known of none, exactly breadth first.
 
@@ -44,15 +44,15 @@ class ImpactOrder:
     name: str = "impact"
 
     def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What is learned is learned elsewhere, so the state is empty."""
+        """Return the empty state of the impact order: learning happens elsewhere."""
         return ()
 
     def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What was fetched is in the gains of a later batch."""
+        """Learn nothing from fetches: they change the expected gains of a later batch."""
         return state
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The expected gain of each."""
+        """Return the expected gain of a first fetch of each unseen URL, or breadth first where none is known."""
         gain = batch.gain if isinstance(batch, UnseenWithGain) else np.full(len(batch), np.nan)
         known = np.isfinite(gain)
         if not known.any():
@@ -60,7 +60,7 @@ class ImpactOrder:
         return np.where(known, gain, gain[known].mean())
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
-        """The expected gain, in words."""
+        """Describe the expected gain of an unseen URL in words."""
         gain = float(batch.gain[row]) if isinstance(batch, UnseenWithGain) else np.nan
         if not np.isfinite(gain):
             return f"{Breadth().reason(state, batch, row, now)}, as nobody knows what it would bring to searches"
@@ -68,7 +68,7 @@ class ImpactOrder:
 
 
 def assign_by_rank(gain: Floats) -> Ints:
-    """The front queue of each of some URLs, by its rank among them: the best first, never in queue 0.
+    """Assign each unseen URL to a front queue by the rank of its expected gain: best first, never queue 0.
 
     >>> assign_by_rank(np.array([0.1, 0.9, 0.2, 0.3])).tolist()
     [7, 1, 7, 6]
@@ -81,7 +81,7 @@ def assign_by_rank(gain: Floats) -> Ints:
 
 
 def compute_bounds(gain: Floats) -> Floats:
-    """The least gain in each of the front queues 1 to 6, where these are all URLs; for those that are found later.
+    """Compute the least expected gain in each of the front queues 1 to 6, to assign URLs found later.
 
     >>> compute_bounds(np.arange(128.0)).tolist()
     [126.0, 124.0, 120.0, 112.0, 96.0, 64.0]
@@ -95,7 +95,7 @@ def compute_bounds(gain: Floats) -> Floats:
 
 
 def assign_by_bounds(gain: Floats, bounds: Floats) -> Ints:
-    """The front queue of each by such bounds.
+    """Assign each unseen URL to a front queue by its expected gain and the bounds of the queues.
 
     >>> assign_by_bounds(np.array([200.0, 125.0, 3.0]), compute_bounds(np.arange(128.0))).tolist()
     [1, 2, 7]

@@ -1,15 +1,15 @@
-"""What is learned from first fetches, and what it says about unseen URLs: the printed estimates and our own.
+"""The impact estimator: learns from first fetches what unseen URLs are worth, by printed estimates and our own.
 
 *As printed* (Impact08, section 5): the expected scores of matching pages are put into the sketches of needy queries,
 and the impact of a page is how often it is among the first K there (``estimate_by_queries``). Importance alone says
-something, too (``independent``); a hybrid is a weighted average of both.
+something, too (``Quadratic``); a hybrid is a weighted average of both.
 
-*Ours* (``worth``): how probably a page is among the first K, with the distribution of its score and not its mean, and
-for whatever the most telling word of a query matches. That, the printed estimates, and what pages of the same folder,
-branch and words brought are then columns of a second forest, which learns from crawled pages what they are good for
-together. It learns whatever it is told that pages brought, so its answers are in that unit. Where gains are measured
-word by word, what each word brings is known before any page with it was fetched (``TermGains``): a part of that is
-expected in proportion, and the forest learns the rest.
+*Ours* (``estimate_gain``): how probably a page is among the first K, with the distribution of its score and not its
+mean, and for whatever the most telling word of a query matches. That, the printed estimates, and what pages of the same
+folder, branch and words brought are then columns of a second forest, which learns from crawled pages what they are good
+for together. It learns whatever gains it is given, so its answers are in that unit. Where gains are measured word by
+word, what each word brings is known before any page with it was fetched (``TermGains``): a part of that is expected in
+proportion, and the forest learns the rest.
 """
 
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,9 @@ NEGLIGIBLE = 1e-100  # estimates as small as that are none: what would be divide
 
 @dataclass(frozen=True, slots=True)
 class Quadratic:
-    """impact = a + b x + c x^2 within the importance that was seen, never below 0; beyond it, as at its ends.
+    """A quadratic fit of impact by page importance: a + b x + c x^2, never below 0.
+
+    It holds within the importance that was seen; beyond it, it is as at its ends.
 
     >>> x = np.array([0.0, 1.0, 2.0, 3.0])
     >>> Quadratic.fit(x, 1 + x**2).predict(np.array([2.0, 9.0])).round(6).tolist()
@@ -47,20 +49,20 @@ class Quadratic:
 
     @classmethod
     def fit(cls, importance: Floats, impact: Floats) -> "Quadratic":
-        """By least squares; with few pages, or all of one importance, their mean."""
+        """Fit impact by importance with least squares; with few pages, or all of one importance, use their mean."""
         if len(importance) < MIN_PAGES or len(np.unique(importance)) < MIN_PAGES - 1:
             return cls(level=float(impact.mean()) if len(impact) else 0.0)
         bend, slope, level = np.polyfit(importance, impact, 2).tolist()
         return cls(level, slope, bend, float(importance.min()), float(importance.max()))
 
     def predict(self, importance: Floats) -> Floats:
-        """The impact that pages of this importance have on average."""
+        """Predict the average impact of pages of this importance."""
         inside = np.clip(importance, self.low, self.high)
         return np.asarray(np.maximum(self.level + self.slope * inside + self.curvature * inside**2, 0.0))
 
 
 def fit_weights(by_queries: Floats, by_importance: Floats, impact: Floats) -> tuple[float, float]:
-    """The weights of both estimates that come nearest to what pages brought, by least squares; neither is below 0.
+    """Fit the weights of the query-driven and importance-only impact estimates by least squares, none below 0.
 
     >>> fit_weights(np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 0.0]), np.array([5.0, 2.0, 6.0]))
     (3.0, 2.0)
@@ -86,13 +88,13 @@ MIN_SQUARE = 1e-100
 
 
 class TermGains(NamedTuple):
-    """What a page would bring by each single word that people ask for, if it answers it well; by ascending numbers."""
+    """The gain that a page would bring by each single search term that it answers well; by ascending term hashes."""
 
     words: Ints
     gain: Floats
 
     def lookup(self, words: Ints) -> Floats:
-        """The same for some words; nothing for those that nobody asks for."""
+        """Look up the gain of search terms; 0 for those in no query."""
         if not len(self.words):
             return np.zeros(len(words))
         at = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
@@ -101,7 +103,7 @@ class TermGains(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImpactSettings:
-    """What a policy is set up with: the queries that have sketches, and who grows trees.
+    """The settings of the impact estimator: the queries that have sketches, and what grows its trees.
 
     ``term_gains`` are for where gains are measured by single words, as they are live.
     """
@@ -113,7 +115,7 @@ class ImpactSettings:
 
 
 class Means(NamedTuple):
-    """What pages brought on average, by folder, by branch and by word."""
+    """The mean gain of fetched pages by folder, by branch and by word."""
 
     folders: PooledMeans
     branches: PooledMeans
@@ -121,7 +123,7 @@ class Means(NamedTuple):
 
 
 class _TrainingFolds(NamedTuple):
-    """Pages that were learned from: who they are, in which half, and their means out of other folds."""
+    """The pages that the impact model was trained on: their rows, their halves, and out-of-fold means."""
 
     page: Ints
     half: Ints
@@ -130,7 +132,10 @@ class _TrainingFolds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImpactModel:
-    """All that was learned. Without an ``settings``, and before anything was fetched, everything is worth the same."""
+    """The trained impact model of first fetches.
+
+    Without ``settings``, and before anything was fetched, everything is worth the same.
+    """
 
     settings: ImpactSettings | None = None
     quadratic: Quadratic = field(default_factory=Quadratic)
@@ -143,11 +148,11 @@ class ImpactModel:
     slope: float = 0.0
 
     def estimate_by_importance(self, batch: DescribedUrls) -> Floats:
-        """By importance alone."""
+        """Estimate the impact of unseen URLs by importance alone."""
         return self.quadratic.predict(batch.importance)
 
     def estimate_by_queries(self, batch: DescribedUrls) -> Floats:
-        """As printed: how often each is among the first K of sketches, by its expected scores."""
+        """Estimate impact as printed in Impact08: how often each URL is in the first K of query sketches."""
         if self.scorer is None:
             return np.zeros(len(batch))
         pairs, columns, _ = self._match_pairs(batch, None)
@@ -156,25 +161,28 @@ class ImpactModel:
         return _sum_by_page(pairs, self._find_top_pairs(pairs, scores) * self._get_frequencies(pairs), len(batch))
 
     def estimate_hybrid(self, batch: DescribedUrls) -> Floats:
-        """Both, by the weights that were learned."""
+        """Estimate impact as the weighted sum of the query-driven and the importance-only estimates."""
         by_queries, by_importance = self.weights
         return by_queries * self.estimate_by_queries(batch) + by_importance * self.estimate_by_importance(batch)
 
     def estimate_gain(self, batch: DescribedUrls, hits: Hits | None = None) -> Floats:
-        """Ours: the expected gain of a first fetch. ``hits`` are those of all strings, where some came earlier."""
+        """Estimate the gain of a first fetch of each unseen URL, by our impact model.
+
+        ``hits`` are those of all strings, where some came earlier.
+        """
         if self.page_forest is None:
             return self.estimate_by_importance(batch)
         columns = self.build_columns(batch, hits=hits)
         return np.maximum(self._predict_linear(columns) + self.page_forest.predict_means(columns), 0.0)
 
     def _predict_linear(self, columns: Floats) -> Floats:
-        """The part that goes with what words bring, in proportion."""
+        """Predict the part of the gain that is proportional to the gains of a URL's search terms."""
         return self.slope * columns[:, BY_TERMS] if self.slope else np.zeros(len(columns))
 
     def build_columns(
         self, batch: DescribedUrls, told: _TrainingFolds | None = None, hits: Hits | None = None
     ) -> Floats:
-        """What is known of each page, a row a page; ``told`` for pages that were learned from."""
+        """Build the feature columns of the impact model, a row a page; ``told`` for pages that it was trained on."""
         assert self.means is not None, "learned before asked"
         row, word = _collect_words(batch)
         if told is None:
@@ -198,7 +206,7 @@ class ImpactModel:
         return np.column_stack([np.asarray(column, np.float64) for column in columns])
 
     def _sum_term_gains(self, row: Ints, word: Ints, pages: int) -> tuple[Floats, ...]:
-        """What all its words, and its best one, would bring; nothing where nobody told what words bring."""
+        """Sum the gains of all search terms of each URL, and find the best one; 0 where term gains are unknown."""
         if self.settings is None or self.settings.term_gains is None:
             return ()
         gains = self.settings.term_gains.lookup(word)
@@ -209,7 +217,7 @@ class ImpactModel:
     def _estimate_by_pairs(
         self, batch: DescribedUrls, told: _TrainingFolds | None, hits: Hits | None
     ) -> tuple[Floats, Floats, Floats]:
-        """By queries: probable, probable where all n-grams match, and by expected scores."""
+        """Estimate impact by URL and query pairs: probable, probable with all n-grams, and by expected scores."""
         nothing = np.zeros(len(batch))
         if self.scorer is None:
             return nothing, nothing, nothing
@@ -240,7 +248,7 @@ class ImpactModel:
         return self.settings.queries.frequency[pairs.query]
 
     def _find_top_pairs(self, pairs: Pairs, scores: Floats) -> Floats:
-        """Whether each pair is among the first K of its query, among crawled and matching uncrawled pages."""
+        """Find which URL and query pairs are in the query's first K of crawled and matching uncrawled pages."""
         assert self.sketches is not None, "learned before asked"
         order = np.lexsort((pairs.row, -scores, pairs.query))
         query = pairs.query[order]
@@ -251,12 +259,14 @@ class ImpactModel:
 
 
 def create_model(asking: ImpactSettings | None) -> ImpactModel:
-    """Nothing was fetched yet."""
+    """Create the impact model before anything was fetched."""
     return ImpactModel(asking)
 
 
 def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches | None = None) -> ImpactModel:
-    """What these first fetches teach, in place of what was learned before: whoever tells, tells all that counts.
+    """Train the impact model on these first fetches, in place of what it learned before.
+
+    The caller passes all fetches that count.
 
     ``sketches`` are those of all pages of an index; without them they are made of the pages that were brought.
     """
@@ -289,7 +299,7 @@ def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches 
 
 
 def _fit_slope(by_terms: Floats, gain: Floats) -> float:
-    """How much of what words would bring pages bring that are called so, leaning on what is usual.
+    """Fit how much of their search terms' gains pages really bring, shrunk to the usual slope.
 
     >>> _fit_slope(np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 0.5])) > PRIOR_SLOPE == _fit_slope(np.zeros(2),
     ...     np.ones(2))
@@ -322,14 +332,14 @@ def _fit_scorer(after: ImpactModel, brought: TrainingPages, told: _TrainingFolds
 
 
 def _collect_words(batch: DescribedUrls) -> tuple[Ints, Ints]:
-    """Every word of every page, once: the page and the word."""
+    """Collect every word of every unseen URL once: the row and the word."""
     row = np.repeat(batch.texts.row, np.diff(batch.texts.start))
     keys = np.unique((row << 32) | batch.texts.words.astype(np.int64))
     return keys >> 32, keys & 0xFFFF_FFFF
 
 
 def _average_by_words(row: Ints, means: Floats, pages: int, prior: float) -> tuple[Floats, Floats]:
-    """What pages with the same words brought: the mean over a page's words, and the most."""
+    """Average what pages with the same words brought: the mean over a URL's words, and the largest."""
     times = np.bincount(row, minlength=pages)
     most = np.full(pages, prior)
     np.maximum.at(most, row, means)

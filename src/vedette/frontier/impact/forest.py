@@ -1,8 +1,8 @@
-"""Regression trees as plain arrays: what was grown by a library elsewhere predicts here, with how sure it is.
+"""Predict impact by a forest of regression trees in plain arrays, with a distribution and not only a mean.
 
-A leaf keeps not one number but several, equally likely: quantiles of what was seen there. A forest predicts the mixture
-of its trees' leaves, so there is a distribution and not only a mean. Growing trees is for a maintained library, which
-is no part of decision code; it is handed in as a ``Grower``.
+A leaf keeps several equally likely numbers: quantiles of what was seen there. A forest predicts the mixture of its
+trees' leaves. Growing trees is for a maintained library, which is no part of decision code; it is handed in as a
+``Grower``.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Floats32 = npt.NDArray[np.float32]
 
 
 class Forest(NamedTuple):
-    """Nodes of all trees, one tree after the other; a tree begins at ``root``.
+    """A forest of regression trees: the nodes of all trees, one after the other; a tree begins at ``root``.
 
     A row goes ``left`` where its ``feature`` is at most the ``threshold``, else ``right``; in a leaf both are the node
     itself. ``values`` has the quantiles of each node that is a leaf, ``mean`` its average.
@@ -35,7 +35,7 @@ class Forest(NamedTuple):
     depth: int
 
     def find_leaves(self, rows: Floats) -> Ints:
-        """The leaf of each row in each tree (a column a tree)."""
+        """Find the leaf of each row in each tree of the forest (a column a tree)."""
         flat, child = np.ascontiguousarray(rows).reshape(-1), np.column_stack((self.right, self.left)).reshape(-1)
         reached = np.tile(self.root, len(rows))
         going, node = np.arange(len(reached)), reached.copy()
@@ -52,29 +52,29 @@ class Forest(NamedTuple):
         return reached.reshape(len(rows), len(self.root))
 
     def predict_means(self, rows: Floats) -> Floats:
-        """What is expected of each row."""
+        """Predict the mean of each row by the forest."""
         return self.average_leaves(self.find_leaves(rows))
 
     def average_leaves(self, leaves: Ints) -> Floats:
-        """The same for rows that are in these leaves."""
+        """Average the means of the forest's leaves that each row fell into."""
         return np.asarray(self.mean.take(leaves).mean(axis=1))
 
     def predict_points(self, rows: Floats) -> Floats:
-        """Equally likely values for each row, ascending."""
+        """Predict equally likely values for each row by the forest, ascending."""
         every = self.values[self.find_leaves(rows)].reshape(len(rows), -1)
         return np.sort(every.astype(np.float64), axis=1)
 
     def predict_above(self, rows: Floats, bar: Floats) -> Floats:
-        """How probably each row is above its bar."""
+        """Predict by the forest how probably each row is above its bar."""
         return self.share_above(self.find_leaves(rows), bar)
 
     def share_above(self, leaves: Ints, bar: Floats) -> Floats:
-        """The same for rows that are in these leaves."""
+        """Compute the share of the leaves' values above each row's bar, for rows that fell into these leaves."""
         return np.asarray((self.values[leaves] > bar[:, None, None]).mean(axis=(1, 2)))
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it takes."""
+        """The memory that the forest takes."""
         return sum(column.nbytes for column in self if isinstance(column, np.ndarray))
 
 
@@ -83,7 +83,7 @@ Grower = Callable[[Floats, Floats, int], Forest]
 
 
 def summarize_leaves(leaf: Ints, targets: Floats, nodes: int) -> tuple[Floats32, Floats]:
-    """Quantiles and mean of what fell into each leaf of one tree; 0 for nodes into which nothing did.
+    """Summarize what fell into each leaf of one regression tree as quantiles and mean; 0 for empty nodes.
 
     >>> values, mean = summarize_leaves(np.array([1, 1, 2]), np.array([0.0, 1.0, 5.0]), 3)
     >>> values[1].tolist(), mean.tolist()

@@ -1,4 +1,4 @@
-"""What pages brought that have something in common: a folder, a branch, a word in their URL or in links to them.
+"""Group means of gains: what pages brought that share a folder, a branch, or a word in their URL or anchors.
 
     mean(key) = (sum of gains + k prior) / (number of pages + k)
 
@@ -19,7 +19,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class PooledMeans:
-    """Sums and counts by key, ascending; ``prior`` is the mean of all.
+    """Group means of gains, shrunk to the mean of all: sums and counts by key, ascending; ``prior`` is that mean.
 
     >>> means = pool_means(np.array([5, 5, 9]), np.array([1.0, 3.0, 8.0]))
     >>> means.lookup(np.array([5, 7])).round(2).tolist()
@@ -32,7 +32,7 @@ class PooledMeans:
     prior: float = 0.0
 
     def lookup(self, keys: Ints) -> Floats:
-        """The mean of each key."""
+        """Look up the shrunk group mean of each key."""
         if not len(self.key):
             return np.full(len(keys), self.prior)
         at = np.minimum(np.searchsorted(self.key, keys), len(self.key) - 1)
@@ -42,12 +42,12 @@ class PooledMeans:
 
     @property
     def size_bytes(self) -> int:
-        """How much memory they take."""
+        """The memory that the group means take."""
         return self.key.nbytes + self.total.nbytes + self.times.nbytes
 
 
 def pool_means(keys: Ints, gains: Floats) -> PooledMeans:
-    """The means of these, a row a page and key."""
+    """Pool the gains of pages into group means, a row per page and key."""
     key, at = np.unique(keys, return_inverse=True)
     prior = float(gains.mean()) if len(gains) else 0.0
     total = np.bincount(at, gains, len(key)).astype(np.float64)
@@ -55,7 +55,7 @@ def pool_means(keys: Ints, gains: Floats) -> PooledMeans:
 
 
 def compute_out_of_fold(keys: Ints, gains: Floats, fold: Ints) -> Floats:
-    """For each row the mean of its key in the other folds.
+    """Compute for each page the group mean of its key over the other folds.
 
     >>> compute_out_of_fold(np.array([5, 5]), np.array([1.0, 3.0]), np.array([0, 1])).tolist()
     [3.0, 1.0]

@@ -1,14 +1,14 @@
-"""Which queries do the words of unseen URLs match, and how well? Section 5.3 of Impact08.
+"""Match the words of unseen URLs and their anchors to queries by n-grams (Impact08, section 5.3).
 
 Queries and strings are cut into runs of one, two and three words (*n-grams*). As printed, a URL matches a query where
-at least a share rho of the query's n-grams stand in its strings, whichever string has each; rho = 1 asks for all.
+at least a share rho of the query's n-grams occur in its strings, whichever string has each; rho = 1 asks for all.
 
 The paper keeps an index over the unseen URLs and looks queries up in it. Here it is the other way round: the n-grams
 of the *queries* are the index, and URLs stream past it. There are few needy queries and many URLs, so what is kept is
 bounded by the share of needy ones, and a link is judged when it is seen.
 
 A URL becomes a candidate of a query by the query's most telling word only. Of two words one is in a million strings
-and one in ten: it is by the second that anybody looks.
+and one in ten: only the second is worth a lookup.
 """
 
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ MAX_PAIRS = 2_000_000  # of one batch; behind that, more words match than anythi
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """What people ask: query ``q`` has ``words[start[q]:start[q + 1]]`` in order, and is asked ``frequency[q]`` times.
+    """The queries that people ask: query ``q`` has ``words[start[q]:start[q + 1]]``, asked ``frequency[q]`` times.
 
-    ``idf`` says of each of these words how much it says (its idf); all equal where nobody knows.
+    ``idf`` says of each of these words how much it says (its idf); all equal where that is unknown.
     """
 
     words: WordHashes
@@ -41,7 +41,7 @@ class QuerySet:
         return len(self.frequency)
 
     def select(self, queries: Ints) -> "QuerySet":
-        """Only these queries, numbered anew."""
+        """Return only these queries of the set, renumbered."""
         starts, ends = self.start[queries], self.start[queries + 1]
         at = concatenate_ranges(starts, ends)
         start = np.append(0, np.cumsum(ends - starts))
@@ -49,7 +49,7 @@ class QuerySet:
 
 
 class Hits(NamedTuple):
-    """Where n-grams of queries stand: which, of which row, and whether in a link."""
+    """N-grams of queries found in the strings of unseen URLs: the n-gram, the row, and whether in an anchor."""
 
     ngram: Ints
     row: Ints
@@ -57,7 +57,7 @@ class Hits(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Candidates, by row and query; how much of the query stands where.
+    """Candidate pairs of an unseen URL and a query that it matches, with how much of the query is where.
 
     ``share`` is the share of n-grams that any string has, ``in_url`` and ``in_anchors`` the shares of the query's
     words there, by how telling they are, ``longest_ngram`` the longest n-gram found, ``links`` how many strings of
@@ -73,12 +73,12 @@ class Pairs(NamedTuple):
     links: Ints
 
     def select(self, rows: Ints | Flags) -> "Pairs":
-        """Only these."""
+        """Return only these candidate pairs of URL and query."""
         return Pairs._make(column[rows] for column in self)
 
 
 def hash_ngrams(words: WordHashes, start: Ints, size: int) -> tuple[WideHashes, Ints]:
-    """The n-grams of one size in strings of words: a number each, and the string that has it."""
+    """Hash the word n-grams of one size in strings: a hash each, and the string that has it."""
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     first = np.arange(max(len(words) - size + 1, 0))
     first = first[owner[first] == owner[first + size - 1]]
@@ -89,7 +89,7 @@ def hash_ngrams(words: WordHashes, start: Ints, size: int) -> tuple[WideHashes, 
 
 
 class Matcher:
-    """The n-grams of some queries, ready for strings."""
+    """An index of the n-grams of queries, to match strings of unseen URLs against."""
 
     def __init__(self, wanted: QuerySet) -> None:
         self._wanted = wanted
@@ -108,7 +108,7 @@ class Matcher:
         self._may[(self._known & self._mask).astype(np.intp)] = True
 
     def _index_gates(self, query: Ints) -> None:
-        """Each query is looked for by its most telling word; of equal ones, by the first that has it."""
+        """Index each query by its most telling word, by which unseen URLs become its candidates."""
         order = np.lexsort((-self._telling, self._size, query))
         some = np.flatnonzero(np.diff(self._start))
         gate = self._gram[order[self._start[some]]]
@@ -118,16 +118,16 @@ class Matcher:
 
     @property
     def size_bytes(self) -> int:
-        """How much memory the index takes."""
+        """The memory that the n-gram index of queries takes."""
         arrays = (self._known, self._gram, self._size, self._telling, self._start)
         return sum(each.nbytes for each in (*arrays, self._gated, self._gate_start, self._may))
 
     def match_pairs(self, strings: UrlTexts) -> Pairs:
-        """All candidates among the rows of these strings."""
+        """Match the strings of unseen URLs to queries, and return all candidate pairs."""
         return self.build_pairs(self.find_hits(strings))
 
     def build_pairs(self, hits: Hits) -> Pairs:
-        """The same from what was found in strings, now and earlier."""
+        """Build candidate pairs of URL and query from n-gram hits found now and earlier."""
         gram, row, anchor = hits
         width = max(len(self._known), 1)
         keys = row * width + gram
@@ -138,7 +138,7 @@ class Matcher:
         return self._score_pairs(row, query, (url, seen, times), width)
 
     def find_hits(self, strings: UrlTexts) -> Hits:
-        """Where n-grams of queries stand in these strings."""
+        """Find where n-grams of queries occur in the strings of unseen URLs."""
         found = []
         for size in range(1, MAX_NGRAM + 1):
             numbers, owner = hash_ngrams(strings.words, strings.start, size)
@@ -182,7 +182,7 @@ class Matcher:
 
 
 def _find_in(keys: Ints, known: Ints) -> tuple[Flags, Ints]:
-    """Which keys are among the known ones (ascending), and where."""
+    """Find which n-gram keys are in a sorted array of known ones, and where."""
     if not len(known):
         return np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.int64)
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)

@@ -1,4 +1,4 @@
-"""Which queries are worth a sketch: those that are asked often and can still be improved (Impact08, section 5.2).
+"""Neediness of queries: which are worth a sketch, asked often and still improvable (Impact08, section 5.2).
 
     neediness(q) = f(q) improvability(mean score of the first K results of q)
 
@@ -20,7 +20,7 @@ CYCLE_DECAY = 0.8  # by cycle
 
 @dataclass(frozen=True, slots=True)
 class Improvability:
-    """Fading sums by bucket; buckets are equal ranges of the mean score from 0 to ``top``.
+    """Improvability of queries by their mean score: fading sums in equal buckets from 0 to ``top``.
 
     >>> rates = Improvability().add_cycle(np.array([0.1, 0.1, 0.9, 0.9]), np.array([4.0, 4.0, 1.0, 1.0]))
     >>> rates.predict(np.array([0.1, 0.5, 0.9])).round(2).tolist()
@@ -33,7 +33,7 @@ class Improvability:
     gains: tuple[float, ...] = (0.0,) * BUCKETS
 
     def add_cycle(self, mean_score: Floats, improved: Floats) -> "Improvability":
-        """With one more cycle: the mean score of each query before it, and how many new results it got."""
+        """Add a crawl cycle: the mean score of each query before it, and how many new results it got."""
         bucket = np.clip((mean_score / self.top * BUCKETS).astype(np.int64), 0, BUCKETS - 1)
         old = (self.times, self.scores, self.gains)
         new = (np.ones(len(bucket)), mean_score, improved)
@@ -44,13 +44,13 @@ class Improvability:
         return Improvability(self.top, *sums)
 
     def compute_points(self) -> tuple[Floats, Floats, Floats]:
-        """Mean score, mean improvement and number of queries of each bucket that has improved at all."""
+        """Compute the mean score, mean improvement and number of queries of each bucket that ever improved."""
         times, scores, gains = (np.array(each) for each in (self.times, self.scores, self.gains))
         some = (times > 0) & (gains > 0)
         return scores[some] / times[some], gains[some] / times[some], times[some]
 
     def fit_line(self) -> tuple[float, float]:
-        """``a`` and ``b`` of improvability = exp(a + b score), the buckets weighed by the root of their queries."""
+        """Fit ``a`` and ``b`` of improvability = exp(a + b score), buckets weighed by the root of their queries."""
         at, improved, times = self.compute_points()
         if len(at) < 2 or np.ptp(at) <= 0:
             return (float(np.log(np.average(improved, weights=times))) if len(at) else 0.0), 0.0
@@ -58,13 +58,13 @@ class Improvability:
         return float(level), float(slope)
 
     def predict(self, mean_score: Floats) -> Floats:
-        """How much queries with these mean scores are expected to improve."""
+        """Predict how much queries with these mean scores will improve in a crawl cycle."""
         level, slope = self.fit_line()
         return np.asarray(np.exp(np.clip(level + slope * mean_score, -50.0, 50.0)))
 
 
 def needy(frequency: Floats, improvability: Floats, share: float) -> Ints:
-    """The neediest queries, a share of all (at least one), ascending.
+    """Return the neediest queries, a share of all (at least one), ascending.
 
     >>> needy(np.array([9.0, 1.0, 5.0]), np.array([0.1, 1.0, 1.0]), 0.4).tolist()
     [1, 2]

@@ -1,4 +1,4 @@
-"""How well will an unseen page answer a query? The scorer S' of Impact08 (section 3.2), without content.
+"""Predict how well an unseen page will answer a query: the scorer S' of Impact08 (section 3.2), without content.
 
 It is learned from crawled pages: what could have been known of each before it was fetched, and how it scored then. Two
 forests are grown, each from every other page, so that there is an honest prediction for the pages learned from, too
@@ -19,17 +19,17 @@ MIN_ROWS = 40  # rows to learn from
 
 
 class ForestPair(NamedTuple):
-    """Two forests, by the half of pages that each has *not* seen."""
+    """Two forests that score unseen pages, by the half of pages that each has *not* seen."""
 
     even: Forest
     odd: Forest
 
     def predict_means(self, rows: Floats, half: Ints | None = None) -> Floats:
-        """What is expected; ``half`` says of rows that were learned from which half they are of."""
+        """Predict scores by the forest pair; ``half`` gives the half of each row that was trained on."""
         return _combine(self.even.predict_means(rows), self.odd.predict_means(rows), half)
 
     def predict_both(self, rows: Floats, bar: Floats, half: Ints | None = None) -> tuple[Floats, Floats]:
-        """What is expected, and how probably each is above its bar; the way down the trees is gone once."""
+        """Predict scores, and the chance to be above each bar, in one descent of the forest pair's trees."""
         even, odd = self.even.find_leaves(rows), self.odd.find_leaves(rows)
         means = _combine(self.even.average_leaves(even), self.odd.average_leaves(odd), half)
         return means, _combine(self.even.share_above(even, bar), self.odd.share_above(odd, bar), half)
@@ -40,7 +40,7 @@ def _combine(even: Floats, odd: Floats, half: Ints | None) -> Floats:
 
 
 def grow_forest_pair(rows: Floats, targets: Floats, half: Ints, grow: Grower, seed: int) -> ForestPair | None:
-    """Both forests; None where there is too little to learn from."""
+    """Grow the two forests of the scorer; None where there is too little to learn from."""
     sides = [np.flatnonzero(half == 1 - side) for side in (0, 1)]
     if min(map(len, sides)) < MIN_ROWS:
         return None
@@ -49,7 +49,7 @@ def grow_forest_pair(rows: Floats, targets: Floats, half: Ints, grow: Grower, se
 
 
 def build_pair_columns(pairs: Pairs, batch: DescribedUrls, wanted: QuerySet, sketches: Sketches, bar: Floats) -> Floats:
-    """What is known of a page and a query that it may answer, a row a pair."""
+    """Build the scorer's features of unseen URL and query pairs, a row a pair."""
     words = np.diff(wanted.start)
     asked = np.add.reduceat(np.append(wanted.idf, 0.0), wanted.start[:-1]) * (words > 0)
     query, row = pairs.query, pairs.row
@@ -62,7 +62,7 @@ def build_pair_columns(pairs: Pairs, batch: DescribedUrls, wanted: QuerySet, ske
 
 
 def lookup_true_scores(pairs: Pairs, brought: TrainingPages, queries: int) -> Floats:
-    """How each of these crawled pages scored for the query; 0 where it has not all of its words."""
+    """Look up how crawled pages really scored for their query, to train the scorer; 0 if words are missing."""
     keys = brought.found_row * queries + brought.found_query
     order = np.argsort(keys, kind="stable")
     wanted = pairs.row * queries + pairs.query

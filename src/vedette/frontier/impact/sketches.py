@@ -1,8 +1,8 @@
-"""The best results of each query, with their scores: whom an unseen page would have to pass (Impact08, section 3.2).
+"""Sketches of queries: the best results with their scores, which an unseen page must pass (Impact08, 3.2).
 
 A sketch keeps some more than the K results that people see. What is taken out leaves a gap that those behind close, so
-the first K stay exact until more was taken out than was kept beyond K; then the query is *short*, and whoever has the
-index is to be asked again (``short``). Nothing is ever worked out for all queries because of one page.
+the first K stay exact until more was taken out than was kept beyond K; then the query is *short*, and must be read from
+the index again (``find_short``). One page never makes all queries be computed again.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ NO_PAGE = -1
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """A row a query: scores, best first (0 behind the last), and whose they are. ``removed``: left since it was whole.
+    """Sketches of queries, a row each: scores, best first (0 behind the last), pages, and how many were removed.
 
     >>> sketches = Sketches.empty(1).put(np.array([0, 0]), np.array([7, 8]), np.array([0.5, 0.9]))
     >>> sketches.page[0, :3].tolist(), sketches.get_thresholds().tolist()
@@ -32,17 +32,17 @@ class Sketches:
 
     @classmethod
     def empty(cls, queries: int, first: int = TOP_K, spare: int = SPARE_RESULTS) -> "Sketches":
-        """Sketches of queries that nothing answers yet."""
+        """Create sketches of queries that have no results yet."""
         shape = (queries, first + spare)
         return cls(np.zeros(shape), np.full(shape, NO_PAGE, np.int64), np.zeros(queries, np.int64), first)
 
     @property
     def size_bytes(self) -> int:
-        """How much memory they take."""
+        """The memory that the sketches take."""
         return self.score.nbytes + self.page.nbytes + self.removed.nbytes
 
     def put(self, query: Ints, page: Ints, score: Floats) -> "Sketches":
-        """With these pages at these scores, whatever they had before; a score of 0 takes a page out."""
+        """Put pages with their scores into the sketches of queries; a score of 0 takes a page out."""
         touched = np.unique(query)
         width = self.score.shape[1]
         own = np.repeat(touched, width)
@@ -72,29 +72,29 @@ class Sketches:
         return replace(self, score=scores, page=pages)
 
     def select(self, queries: Ints) -> "Sketches":
-        """Only these queries, numbered anew."""
+        """Return the sketches of only these queries, renumbered."""
         return replace(self, score=self.score[queries], page=self.page[queries], removed=self.removed[queries])
 
     def remove_page(self, page: int) -> "Sketches":
-        """With a page taken out of all."""
+        """Remove a page from the sketches of all queries."""
         query = np.flatnonzero((self.page == page).any(axis=1))
         return self.put(query, np.full(len(query), page), np.zeros(len(query)))
 
     def find_short(self) -> Ints:
-        """The queries whose first K are not certain any more, since more left than was kept beyond them."""
+        """Find the queries whose sketch is short: more results left than were kept beyond the first K."""
         return np.flatnonzero(self.removed > self.score.shape[1] - self.top_k)
 
     def get_thresholds(self) -> Floats:
-        """The score that has to be passed to be among the first K; 0 where there are fewer."""
+        """Return the score to pass to be in the first K of each query's sketch; 0 where there are fewer."""
         return np.asarray(self.score[:, self.top_k - 1])
 
     def get_thresholds_without(self, query: Ints, page: Ints) -> Floats:
-        """The same for pages that may stand there themselves: each is left out of its own way."""
+        """Return the score to pass in each query's sketch for pages that are in it: each is left out itself."""
         inside = (self.page[query, : self.top_k] == page[:, None]).any(axis=1)
         return np.where(
             inside, self.score[query, min(self.top_k, self.score.shape[1] - 1)], self.get_thresholds()[query]
         )
 
     def compute_means(self) -> Floats:
-        """The average score of the first K, from which improvability is told; missing results count as 0."""
+        """Compute the mean score of the first K in each query's sketch, for improvability; missing ones are 0."""
         return np.asarray(self.score[:, : self.top_k].mean(axis=1))

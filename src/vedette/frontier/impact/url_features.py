@@ -1,4 +1,4 @@
-"""What can be known of a URL before it is fetched: its words, those of links to it, and who links to it."""
+"""Features of an unseen URL: its words, the anchor texts of links to it, its folder, and its importance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ MAX_WORDS = 32
 
 
 class UrlTexts(NamedTuple):
-    """URLs and anchor texts in words: string ``i`` has ``words[start[i]:start[i + 1]]``, and speaks of ``row[i]``.
+    """The words of unseen URLs and their anchors: string ``i`` is ``words[start[i]:start[i + 1]]`` of ``row[i]``.
 
     Strings come in any order. ``is_anchor`` tells the words of links from those of the URL itself.
     """
@@ -33,7 +33,7 @@ class UrlTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DescribedUrls(UnseenUrls):
-    """Unseen URLs with all that is known of each; ``folder`` and ``branch`` are numbers of the places they lie in."""
+    """Unseen URLs with all their features; ``folder`` and ``branch`` are hashes of the places they lie in."""
 
     importance: Floats
     folder: Ints
@@ -43,7 +43,7 @@ class DescribedUrls(UnseenUrls):
 
 @dataclass(frozen=True, slots=True)
 class TrainingPages(DescribedUrls):
-    """What first fetches brought: the same columns, and what came.
+    """Training data for impact: the features of URLs before their first fetch, and what the fetch brought.
 
     ``gain`` is what each page brought, in whatever unit worth is wanted in. Page ``found_row`` answers query
     ``found_query`` with ``found_score``; what is not there scores 0.
@@ -57,7 +57,7 @@ class TrainingPages(DescribedUrls):
 
 
 def tokenize_texts(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> UrlTexts:
-    """The words of URLs (row by row), and of links: each the row that it leads to, and its text.
+    """Tokenize unseen URLs (row by row) and anchor texts (each with the row that it links to) into words.
 
     >>> strings = tokenize_texts(["https://a.test/low-tide.html"], [(0, "When is low tide?")])
     >>> strings.start.tolist(), strings.row.tolist(), strings.is_anchor.tolist()
@@ -73,7 +73,7 @@ def tokenize_texts(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> U
 
 
 def hash_folders(urls: Sequence[str]) -> tuple[Ints, Ints]:
-    """Numbers of the folder that each URL lies in, and of the branch: host and first folder.
+    """Hash the folder that each unseen URL lies in, and its branch: host and first folder.
 
     >>> folder, branch = hash_folders(["https://a.test/b/c/d", "https://a.test/b/c/e", "https://a.test/b/f"])
     >>> folder[0] == folder[1], folder[1] == folder[2], branch[1] == branch[2]
@@ -89,7 +89,7 @@ def _hash(text: str) -> int:
 
 
 def complete_batch(batch: UnseenUrls) -> DescribedUrls:
-    """A batch of which somebody knows less: no words, no place, and importance by the number of links."""
+    """Complete a batch of unseen URLs without features: no words, no folder, and importance by in-links."""
     if isinstance(batch, DescribedUrls):
         return batch
     nowhere, count = np.zeros(len(batch), np.int64), np.maximum(batch.inlinks, 0)
@@ -99,7 +99,7 @@ def complete_batch(batch: UnseenUrls) -> DescribedUrls:
 
 
 def concatenate_ranges(starts: Ints, ends: Ints) -> Ints:
-    """The numbers from each start to its end (exclusive), one after the other.
+    """Concatenate the ranges from each start to its end (exclusive), to index the words of URL texts.
 
     >>> concatenate_ranges(np.array([3, 9]), np.array([5, 10])).tolist()
     [3, 4, 9]

@@ -1,1 +1,1 @@
-"""Policies of the order stage: one per file, each a ``decide.Priority`` over ``unseen.Unseen`` batches."""
+"""Order policies of the frontier: one per file, each a ``policy.Priority`` over ``unseen.UnseenUrls`` batches."""

@@ -1,4 +1,4 @@
-"""Breadth first: fewer links from a start URL come first; among equals, whoever was seen first."""
+"""The breadth-first order policy: fewer links from a start URL come first; among equals, the first one found."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from vedette.policy import Floats
 
 @dataclass(frozen=True, slots=True)
 class Breadth:
-    """Fetch in the order of the link distance from the start URLs.
+    """Order unseen URLs breadth first: by link distance from the start URLs.
 
     worth = -(depth + min(found, 2^32 - 1) / 2^32), so that the running number only breaks ties. A double holds every
     such sum exactly while the depth is below 2^20 and the number below 2^32.
@@ -29,18 +29,18 @@ class Breadth:
     name: str = "breadth"
 
     def start(self, config: None) -> tuple[()]:
-        """Nothing is learned, so the state is empty."""
+        """Return the empty state of the breadth-first policy: nothing is learned."""
         return ()
 
     def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:
-        """What was fetched changes nothing."""
+        """Learn nothing: fetches do not change the breadth-first order."""
         return state
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """Larger for fewer links from the start, then for the earlier find."""
+        """Return the breadth-first worth: larger for fewer links from the start, then for the earlier find."""
         worth: Floats = -(batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         return worth
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
-        """The link distance, in words."""
+        """Describe the link distance of an unseen URL in words."""
         return f"breadth first: {int(batch.depth[row])} links from a start URL"

@@ -1,4 +1,4 @@
-"""The expected gain of a first fetch, by all that can be known before it: ours."""
+"""The impact order policy: the expected gain of a first fetch, by all that can be known before it: ours."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ from vedette.policy import Floats
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Fetch in the order of expected gain.
+    """Order unseen URLs by the expected gain of a first fetch, as the impact model learns it.
 
     worth = what a forest predicts from the chance to be among the first K of each query, the printed estimates,
     importance, and what pages of the same folder, branch and words brought. It learns from first fetches what all that
     is good for together, where ``hybrid`` has two fixed weights; worth is in the unit of what fetches were said to
     bring.
 
-    Useful wherever some pages were fetched and measured. Not useful before: then all are worth the same, and whoever
-    asks takes breadth first. Reference: Impact08, of which sketches, needy queries, matching and S' are taken.
+    Useful wherever some pages were fetched and measured. Not useful before: then all are worth the same, and the
+    caller falls back to breadth first. Reference: Impact08, for sketches, needy queries, matching and S'.
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for
@@ -33,19 +33,19 @@ class Impact:
     name: str = "impact"
 
     def start(self, config: ImpactSettings | None) -> ImpactModel:
-        """Nothing was fetched yet."""
+        """Return the impact policy's model before anything was fetched."""
         return create_model(config)
 
     def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
-        """What first fetches teach; of a batch that does not say what came, nothing is learned."""
+        """Train the impact model on first fetches; a batch that does not say what came teaches nothing."""
         return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The expected gain of each."""
+        """Return the expected gain of a first fetch of each unseen URL, by the impact model."""
         return state.estimate_gain(complete_batch(batch))
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """The expected gain, in words."""
+        """Describe the expected gain of an unseen URL, by the impact model, in words."""
         full = complete_batch(batch)
         usual = state.estimate_by_importance(full)[row]
         return f"expected gain {state.estimate_gain(full)[row]:.3g}; by its importance alone it would be {usual:.3g}"

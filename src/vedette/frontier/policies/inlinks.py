@@ -1,4 +1,4 @@
-"""Most in-links first: what many known pages link to comes before what few do; among equals, breadth first."""
+"""The in-links order policy: most known in-links first; among equals, breadth first."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ _TIE = 2.0**-9
 
 @dataclass(frozen=True, slots=True)
 class Inlinks:
-    """Fetch in the order of the number of in-links that are known so far.
+    """Order unseen URLs by the number of in-links that are known so far.
 
     worth = log2(max(inlinks, 1)) + 2^-9 / (1 + depth + min(found, 2^32 - 1) / 2^32)
 
     The second term only breaks ties: it is smaller than the step from 254 to 255 in-links. The count grows while a
-    URL waits, so the worth does, and is asked for anew whenever a choice is made.
+    URL waits, so the worth does, and is computed again whenever a choice is made.
 
     Useful where the budget ends before the site and pages that many others point to are wanted early. Not useful at
     the very beginning, when every URL was named once, nor against pages that link to each other in order to be fetched.
@@ -37,19 +37,19 @@ class Inlinks:
     name: str = "inlinks"
 
     def start(self, config: None) -> tuple[()]:
-        """Nothing is learned, so the state is empty."""
+        """Return the empty state of the in-links policy: nothing is learned."""
         return ()
 
     def observe(self, state: tuple[()], batch: UnseenUrls, now: float) -> tuple[()]:
-        """What was fetched changes nothing; the links that it brought are counted elsewhere."""
+        """Learn nothing: the in-links that fetches bring are counted elsewhere."""
         return state
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """Larger for more in-links, then for fewer links from the start, then for the earlier find."""
+        """Return the in-links worth: larger for more in-links, then for fewer links from the start, then age."""
         nearness = _TIE / (1.0 + batch.depth + np.minimum(batch.found, 2**32 - 1) / 2.0**32)
         worth: Floats = np.log2(np.maximum(batch.inlinks, 1)) + nearness
         return worth
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
-        """The number of in-links, in words."""
+        """Describe the number of in-links of an unseen URL in words."""
         return f"in-links first: {int(batch.inlinks[row])} known, {int(batch.depth[row])} links from a start URL"

@@ -1,18 +1,18 @@
-"""Score and rank of what a query finds, in a few numbers a query; and what a change in score does to its quality.
+"""Score curves: a query's scores by rank in a few points, and how a score change affects the query's quality.
 
-A *curve* has scores by rank, best first, even between a few points. With ``o(j)`` the j-th best score of the *other*
-pages, a page that goes from rank r1 to r2 (infinity where its score is 0), lo and hi the lesser and the greater of
+A *curve* has scores by rank, best first, linear between a few points. With ``o(j)`` the j-th best score of the *other*
+pages, a page that goes from rank r1 to r2 (infinity where its score is 0), lo and hi the smaller and the larger of
 both, a query changes by (Pandey08, 4.6.1, both cases in one)
 
     (I(r2) - I(r1)) s2 ± sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j),   + where the page falls, - where it rises
 
-``query_gains`` works that out for many queries at once, each with a column of its curve's points; no step goes through
-queries one by one. ``query_gain`` is the same for one.
+``query_gains`` computes that for many queries at once, each with a column of its curve's points; no step loops over
+queries. ``query_gain`` is the same for one.
 
-A curve of *all* pages has the changing page in it (``within``). Taken out, what stands behind it moves up by one: its
-own ranks are less by one from its old score down, and ``o(j)`` is the curve at j + 1 from its old rank on. The rising
-case needs o before the old rank only, the falling one behind it only, so a curve is never made anew: the falling case
-is the one that the thesis prints, by ranks of the old list.
+A curve of *all* pages contains the changing page (``within``). With it removed, every page behind it moves up by one:
+its own ranks are less by one from its old score down, and ``o(j)`` is the curve at j + 1 from its old rank on. The
+rising case needs only o before the old rank, the falling one only o behind it, so a curve is never rebuilt: the falling
+case is the one that the thesis prints, by ranks of the old list.
 """
 
 from typing import NamedTuple
@@ -30,17 +30,17 @@ Bools = npt.NDArray[np.bool_]
 
 
 class ScoreCurve(NamedTuple):
-    """Scores by rank, best first: at ``ranks`` (whole numbers from 1) they are ``scores``, and even between.
+    """A score curve: the scores of a query's results at some ``ranks`` (from 1), best first, linear between.
 
-    The last one is 0, at the rank behind the last result. For many queries both are tables with a column for each; one
-    with fewer points than others repeats its last.
+    The last score is 0, at the rank behind the last result. For many queries both are tables with a column for each;
+    one with fewer points than others repeats its last.
     """
 
     ranks: Floats
     scores: Floats
 
     def find_rank(self, score: float) -> float:
-        """The rank that a score would get among these; infinity for 0. Equal ones come first.
+        """Return the rank of a score on this score curve; infinity for 0. Equal scores come first.
 
         >>> [exact_curve(np.array([8.0, 4.0])).find_rank(score) for score in (9.0, 8.0, 5.0, 1.0, 0.0)]
         [1.0, 2.0, 2.0, 3.0, inf]
@@ -49,23 +49,24 @@ class ScoreCurve(NamedTuple):
 
     @property
     def as_column(self) -> "ScoreCurve":
-        """One curve as a table with one column."""
+        """Return this score curve as a table with one column."""
         return ScoreCurve(self.ranks[:, None], self.scores[:, None])
 
     def select(self, columns: Ints) -> "ScoreCurve":
-        """Only these columns of a table."""
+        """Select some columns of a table of score curves."""
         return ScoreCurve(self.ranks.take(columns, axis=1), self.scores.take(columns, axis=1))
 
 
 def exact_curve(scores: Floats) -> ScoreCurve:
-    """The curve of these scores, in whatever order they come."""
+    """Build the exact score curve of these scores, given in any order."""
     return ScoreCurve(np.arange(1.0, len(scores) + 2), np.append(np.sort(scores)[::-1], 0.0))
 
 
 def histogram_curve(scores: Floats, buckets: int = BUCKETS) -> ScoreCurve:
-    """The same out of mean scores of few ranges of ranks, which widen like powers: to n^(1/3), to n^(2/3), to n.
+    """Build a score curve from the means of a few rank buckets, which widen like n^(1/3), n^(2/3), n.
 
-    A mean stands for the middle of its range; towards the first rank scores go on as between the first two.
+    A mean is placed at the middle of its bucket; toward the first rank, scores continue the slope between the first
+    two.
 
     >>> histogram_curve(np.arange(27.0, 0.0, -1.0)).ranks.tolist()
     [1.0, 2.0, 6.0, 18.0, 28.0]
@@ -85,7 +86,7 @@ def histogram_curve(scores: Floats, buckets: int = BUCKETS) -> ScoreCurve:
 
 
 def find_ranks(curves: ScoreCurve, scores: Floats) -> Floats:
-    """The rank that each score would get in its column; infinity for 0. Equal ones come first."""
+    """Return the rank that each score would get in its column of the score curves; infinity for 0."""
     at = np.maximum(_count_points_before(curves.scores >= scores) - 1, 0)
     behind = np.minimum(at + 1, len(curves.scores) - 1)
     above, first = _take_points(curves.scores, at), _take_points(curves.ranks, at)
@@ -98,20 +99,20 @@ def find_ranks(curves: ScoreCurve, scores: Floats) -> Floats:
 
 
 def _count_points_before(is_before: Bools) -> Ints:
-    """How many points of each column are; a curve of all results may have many."""
+    """Count the points of each curve column that lie before; a curve of all results may have many."""
     narrow = np.int8 if len(is_before) < 1 << 7 else np.int64  # many small numbers are added up eight times as fast
     return np.asarray(np.add.reduce(is_before, axis=0, dtype=narrow), np.int64)
 
 
 def _take_points(table: Floats, points: Ints) -> Floats:
-    """The value of each column at a point of its own."""
+    """Take the value of each column of a curve table at its own point."""
     return np.asarray(table.take(points * table.shape[1] + np.arange(table.shape[1])))
 
 
 def query_gain(others: ScoreCurve, r1: float, r2: float, s2: float) -> float:
-    """What one query brings more when a page with score ``s2`` goes from rank ``r1`` to ``r2`` among others.
+    """Compute the quality gain of one query when a page with score ``s2`` moves from rank ``r1`` to ``r2``.
 
-    Here a page goes from behind (rank infinity) to the top, before one of half its score: 1 - (1 - 2^-3/2) / 2.
+    Here a page goes from behind (rank infinity) to the top, ahead of one with half its score: 1 - (1 - 2^-3/2) / 2.
 
     >>> round(query_gain(exact_curve(np.array([0.5])), np.inf, 1.0, 1.0), 3)
     0.677
@@ -120,9 +121,9 @@ def query_gain(others: ScoreCurve, r1: float, r2: float, s2: float) -> float:
 
 
 def query_gains(curves: ScoreCurve, r1: Floats, r2: Floats, s2: Floats, within: Bools | None = None) -> Floats:
-    """The same for many queries, each with its column of the curves. Ranks are among others.
+    """Compute ``query_gain`` for many queries, each with its column of curves; ranks are among others.
 
-    ``within`` says where the page itself was counted when the curve was made; nowhere, unless told.
+    ``within`` marks the queries whose curve already counts the page itself; none by default.
     """
     falls = r1 < r2
     if within is not None:
@@ -133,7 +134,7 @@ def query_gains(curves: ScoreCurve, r1: Floats, r2: Floats, s2: Floats, within: 
 
 
 def _sum_displacement(others: ScoreCurve, lo: Floats, hi: Floats) -> Floats:
-    """sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j), by parts; nothing comes from behind the last result."""
+    """Compute sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j) by parts; ranks behind the last result add nothing."""
     ranks, scores = others
     hi = np.minimum(hi, ranks[-1])
     goes = hi > lo
@@ -146,7 +147,7 @@ def _sum_displacement(others: ScoreCurve, lo: Floats, hi: Floats) -> Floats:
 
 
 def _interpolate_scores(curves: ScoreCurve, ranks: Floats) -> Floats:
-    """The score at each rank, between the first and the last point."""
+    """Interpolate the score at each rank of the score curves, between the first and the last point."""
     at = np.clip(_count_points_before(curves.ranks <= ranks) - 1, 0, len(curves.ranks) - 2)
     begin, above = _take_points(curves.ranks, at), _take_points(curves.scores, at)
     width = _take_points(curves.ranks, at + 1) - begin

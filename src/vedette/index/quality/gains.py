@@ -1,12 +1,12 @@
-"""What fetches brought to the quality of search, measured while pages are indexed: Delta-Q_A of Pandey08 (4.6).
+"""Measure the search-quality gain of page changes while they are indexed: Delta-Q_A of Pandey08 (4.6).
 
-When the words of a page change, so do its scores for watched words, and thereby its rank in their lists. What that is
-worth follows from the curve of each word (``index.curves``), weighed by how often and how tellingly the word is asked
-for. Only words whose rank moves are worked out; a batch of pages is measured at once.
+When the words of a page change, so do its scores for watched terms, and thereby its rank in their result lists. What
+that is worth follows from the score curve of each term (``index.quality.curves``), weighted by how often the term is
+searched and by its idf. Only terms whose rank moves are evaluated; a batch of pages is measured at once.
 
-A page that is in the index was counted when curves were made, so it is taken out of its own way (``within``); one that
-comes first is not there yet, and one that goes away ends at rank infinity. Between two makings curves are a little
-out of date, which is why a gain may be a little below 0; with exact curves it never is.
+A page that is already in the index was counted when the curves were built, so it is removed from its own competition
+(``within``); a new page is not there yet, and a deleted one ends at rank infinity. Between two builds the curves are
+slightly out of date, which is why a gain may be slightly below 0; with exact curves it never is.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class PageChange(NamedTuple):
-    """The words of a page before a fetch and after it, and how important it is; ``NO_WORDS`` where it was not there."""
+    """The words of a page before and after a fetch, with its importance; ``NO_WORDS`` if not indexed."""
 
     before: PageWords
     after: PageWords
@@ -34,9 +34,9 @@ class PageChange(NamedTuple):
 
 
 class MeasuredGains(NamedTuple):
-    """For each change: its gain by text and by importance, and how often the page is shown now, of one search.
+    """The measured gain of each page change, by text and by importance, and the page's views per search.
 
-    ``by_word`` is what pages that were there before brought to each watched word, for each time that it is asked.
+    ``by_word`` is the gain that previously indexed pages brought to each watched term, per search for it.
     """
 
     gain: Floats
@@ -46,13 +46,16 @@ class MeasuredGains(NamedTuple):
 
 
 def is_unchanged(before: PageWords, after: PageWords) -> bool:
-    """Whether nothing has changed that could be measured."""
+    """Check whether a page's words are unchanged, so that there is no gain to measure."""
     # Bytes are compared in a fifth of the time that arrays take, which matters for so many small ones.
     return before[1] == after[1] and before[0].tobytes() == after[0].tobytes()
 
 
 def measure_gains(curves: TermCurves, changes: Sequence[PageChange], counts: Bools | None = None) -> MeasuredGains:
-    """What each of the changes brought, as if it were the only one; ``counts`` says which words views are told of."""
+    """Measure the search-quality gain of each page change as if it were the only one.
+
+    ``counts`` selects the watched terms that count toward views.
+    """
     answers = score_pages(
         curves.tracked,
         concatenate_words([one.before for one in changes]),
@@ -73,9 +76,9 @@ def measure_gains(curves: TermCurves, changes: Sequence[PageChange], counts: Boo
 
 
 def measure_current_gains(curves: TermCurves, pages: ForwardTokens) -> Floats:
-    """What each of some pages of the index brings now: the gain of its first fetch, were it the last to come.
+    """Measure the gain that each indexed page brings now: the gain of its first fetch, if it came last.
 
-    All of them were counted when curves were made, so each is taken out of its own way.
+    All of them were counted when the curves were built, so each is removed from its own competition.
     """
     count = len(pages.lengths)
     answers = score_pages(curves.tracked, concatenate_words([NO_WORDS] * count), pages)
@@ -87,21 +90,21 @@ def measure_current_gains(curves: TermCurves, pages: ForwardTokens) -> Floats:
 
 
 def estimate_term_gains(curves: TermCurves, score: float) -> Floats:
-    """What a page would bring for each watched word that it answers with this score, were it the next to come."""
+    """Estimate the gain of a new page for each watched term that it would answer with this score."""
     scores = np.full(len(curves.tracked), score)
     gains = query_gains(curves.text, np.full(len(scores), np.inf), find_ranks(curves.text, scores), scores)
     return np.asarray(curves.tracked.frequency * curves.idf * gains)
 
 
 def _sum_by_page(answers: TermScores, values: Floats, pages: int) -> Floats:
-    """What each page has in all."""
+    """Sum the gains of all watched terms by page."""
     return np.asarray(np.bincount(answers.page, values, pages), np.float64)
 
 
 def _compute_rank_gains(curves: ScoreCurve, answers: TermScores, within: Bools) -> tuple[Floats, Floats]:
-    """The rank of each row after the change, and what the change is worth where the rank moved.
+    """Compute each row's rank after the page change, and the gain where the rank moved.
 
-    Most words of a page have the score that they had, so what concerns the old one is worked out for the others only.
+    Most words of a page keep their score, so the old rank is computed only for the others.
     """
     each = curves.select(answers.term)
     listed = within & (answers.before > 0)
@@ -116,7 +119,7 @@ def _compute_rank_gains(curves: ScoreCurve, answers: TermScores, within: Bools) 
 
 
 def _score_by_importance(answers: TermScores, importance: Floats) -> TermScores:
-    """The rows in which a word came or went; a word that stays has the score that it had."""
+    """Score by page importance the rows in which a term appeared or disappeared; others keep their score."""
     rows = np.flatnonzero((answers.before > 0) != (answers.after > 0))
     score = importance[answers.page[rows]]
     before, after = (np.where(each[rows] > 0, score, 0.0) for each in (answers.before, answers.after))
@@ -124,7 +127,7 @@ def _score_by_importance(answers: TermScores, importance: Floats) -> TermScores:
 
 
 def concatenate_words(words: Sequence[PageWords]) -> ForwardTokens:
-    """The words of pages behind one another."""
+    """Concatenate the words of several pages into one ``ForwardTokens``."""
     if not words:
         return ForwardTokens(np.zeros(0, np.uint32), np.zeros((0, len(NO_WORDS[1])), np.int64))
     return ForwardTokens(np.concatenate([each[0] for each in words]), np.array([each[1] for each in words], np.int64))

@@ -1,11 +1,11 @@
-"""Score and rank for every watched word: gathered page by page into bins, and turned into curves of a few points.
+"""Build the score curve of every watched term: collect scores page by page in bins, reduce to a few points.
 
-A list of results may have a million pages, so scores are not kept: each word has a row of bins, with how many scores
-fell into each and their sum. What lies in one bin is taken for even. Words with few results mostly have one to a bin,
-and are exact.
+A result list may have a million pages, so scores are not stored: each term has a row of bins, with the number of scores
+in each and their sum. Scores within one bin are treated as equal. Terms with few results mostly have one per bin, and
+are exact.
 
-Two ways to score are gathered together, as in Pandey08 (4.7.1): by text (``select_tracked_terms``), and by importance,
-which is the same for all words that a page has; there it was the number of links to a page.
+Two scorings are collected together, as in Pandey08 (4.7.1): by text (``select_tracked_terms``), and by importance,
+which is the same for all words of a page; there it was the number of links to a page.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ BINS = 64
 
 
 class TermCurves(NamedTuple):
-    """All that gains are measured with: a column of ``text`` and ``links``, and an ``idf``, for each watched word."""
+    """Curves to measure gains with: a ``text`` and a ``links`` column and an ``idf`` per watched term."""
 
     tracked: TrackedTerms
     idf: Floats
@@ -29,31 +29,31 @@ class TermCurves(NamedTuple):
     links: ScoreCurve
 
     def select(self, words: Ints) -> "TermCurves":
-        """Only these of the watched words, ascending."""
+        """Select the curves of some watched terms, in ascending order."""
         watched = TrackedTerms(self.tracked.numbers[words], self.tracked.frequency[words])
         return TermCurves(watched, self.idf[words], self.text.select(words), self.links.select(words))
 
 
 class _Bins:
-    """Bins of scores between 0 and 1, a row for each word."""
+    """Histogram bins of scores between 0 and 1, one row per watched term."""
 
     def __init__(self, words: int) -> None:
         self._times = np.zeros((words, BINS), np.int32)
         self._sums = np.zeros((words, BINS))
 
     def add(self, words: Ints, scores: Floats) -> None:
-        """One more result for each of these."""
+        """Add one result's score to the bins of each of these terms."""
         bins = words * BINS + np.clip((scores * BINS).astype(np.int64), 0, BINS - 1)
         np.add.at(self._times.reshape(-1), bins, 1)
         np.add.at(self._sums.reshape(-1), bins, scores)
 
     @property
     def results(self) -> Ints:
-        """How many there are for each word."""
+        """Count the results of each watched term."""
         return np.asarray(self._times.sum(axis=1, dtype=np.int64))
 
     def to_curves(self) -> ScoreCurve:
-        """The curve of ``to_curves.histogram_curve`` for each word."""
+        """Convert the bins to one score curve per term, as ``curves.histogram_curve`` does."""
         counts, edges = self.results, _compute_edges(self.results)
         reached = np.stack([self._sum_best(edge) for edge in edges.T], axis=1)
         starts = np.column_stack((np.zeros(len(counts), np.int64), edges[:, :-1]))
@@ -61,7 +61,7 @@ class _Bins:
         return _build_points(counts, (starts + 1 + edges) // 2, means, edges > starts)
 
     def _sum_best(self, many: Ints) -> Floats:
-        """The sum of so many of the best scores of each word."""
+        """Sum the ``many`` best scores of each watched term."""
         times, sums = self._times[:, ::-1], self._sums[:, ::-1]
         before = np.cumsum(times, axis=1) - times
         part = np.clip(many[:, None] - before, 0, times) / np.maximum(times, 1)
@@ -69,25 +69,25 @@ class _Bins:
 
 
 class TermCurveBuilder:
-    """Gathers what pages answer; then ``build`` has the outcome."""
+    """Collect the scores of pages for watched terms; ``build`` then returns the term curves."""
 
     def __init__(self, watched: TrackedTerms) -> None:
         self._watched = watched
         self._text, self._links = _Bins(len(watched)), _Bins(len(watched))
 
     def add(self, answers: TermScores, importance: Floats) -> None:
-        """Some pages with how important each is."""
+        """Add the term scores of some pages, with the importance of each page."""
         self._text.add(answers.term, answers.after)
         self._links.add(answers.term, score_importance(importance)[answers.page])
 
     def build(self, pages: int) -> TermCurves:
-        """What was gathered of so many pages."""
+        """Build the term curves from the scores collected over ``pages`` pages."""
         idf = compute_term_idf(self._text.results, pages)
         return TermCurves(self._watched, idf, self._text.to_curves(), self._links.to_curves())
 
 
 def score_importance(importance: Floats) -> Floats:
-    """A score above 0 for each page: whatever has the word is in the list, also if nobody links to it.
+    """Score pages by importance, always above 0: a page with the term is listed even if nothing links to it.
 
     >>> score_importance(np.array([0.0, 1.0])).tolist()
     [0.015625, 1.0]
@@ -96,19 +96,19 @@ def score_importance(importance: Floats) -> Floats:
 
 
 def compute_term_idf(df: Ints, pages: int) -> Floats:
-    """How telling words are that so many of the pages have: ``features.compute_idf`` for many."""
+    """Compute the idf of each watched term from its document frequency: ``features.compute_idf`` for many."""
     return np.asarray(np.log1p((np.maximum(pages, df) - df + 0.5) / (df + 0.5)))
 
 
 def _compute_edges(counts: Ints) -> Ints:
-    """Where the ranges of ranks end; few results have a range each."""
+    """Compute the ends of the rank buckets of a term curve; few results get a bucket each."""
     powers = np.round(counts[:, None] ** (np.arange(1, BUCKETS + 1) / BUCKETS)).astype(np.int64)
     single = np.minimum(np.arange(1, BUCKETS + 1), counts[:, None])
     return np.where(counts[:, None] > BUCKETS, powers, single)
 
 
 def _build_points(counts: Ints, middles: Ints, means: Floats, real: npt.NDArray[np.bool_]) -> ScoreCurve:
-    """Means at the middles of their ranges, between the first rank and the end: as many points for each word."""
+    """Build the points of the term curves: bucket means at bucket middles, plus the first rank and the end."""
     end = (counts + 1).astype(np.float64)
     ranks = np.column_stack((np.where(real, middles, end[:, None]), end, end))
     scores = np.column_stack((np.where(real, means, 0.0), np.zeros((len(counts), 2))))

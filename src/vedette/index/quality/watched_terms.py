@@ -1,11 +1,11 @@
-"""The terms that people ask for, and how well pages answer each: found in the words of many pages at once.
+"""Watched terms, the terms that people search for, and how well pages answer each, for many pages at once.
 
-Each query counts as one for each of its words (Pandey08, 4.6.1), so all that is *watched* are single words. A page
-answers a word by its text: BM25 over all fields together, where a word in a title counts for several in the body,
+Each query counts once for each of its words (Pandey08, 4.6.1), so only single words are *watched*. A page answers a
+word by its text: BM25 over all fields together, where a word in a title counts for several in the body,
 
     tf / (tf + k1 (1 - b + b length / usual length)),   between 0 and 1
 
-How telling the word is (its idf) is the same for all pages, and belongs to the word's weight (``index.gains``).
+The word's idf is the same for all pages, and belongs to the word's weight (``index.quality.gains``).
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ NO_WORDS: PageWords = (np.zeros(0, np.uint32), (0,) * _FIELDS)
 
 
 class TrackedTerms:
-    """Words by their numbers, ascending, and which share of all searches has each."""
+    """The watched terms by word number, ascending, with the share of all searches that contains each."""
 
     def __init__(self, numbers: WordHashes, frequency: Floats) -> None:
         self.numbers, self.frequency = numbers, frequency
@@ -58,7 +58,7 @@ class TrackedTerms:
         return len(self.numbers)
 
     def find(self, words: WordHashes) -> tuple[Ints, Ints]:
-        """The places of watched words among these, and which they are."""
+        """Find the watched terms among these words: their positions, and which terms they are."""
         which = self._slots.take((words & self._low).astype(np.intp))
         places: Ints = np.flatnonzero(which >= 0)
         found, terms = words[places], which[places].astype(np.int64)
@@ -71,9 +71,9 @@ class TrackedTerms:
 
 
 class TermScores(NamedTuple):
-    """Which of some pages answer which watched words, and how well: before a change and after it, 0 for not at all.
+    """Scores of pages for the watched terms they answer, before and after a change; 0 for no match.
 
-    A row for each page and word, in the order of pages.
+    One row for each page and term, in page order.
     """
 
     page: Ints
@@ -85,10 +85,10 @@ class TermScores(NamedTuple):
 def select_tracked_terms(
     asked: Sequence[tuple[str, float]], searches: float, named: tuple[WordHashes, Ints]
 ) -> TrackedTerms:
-    """What to watch: terms with how many searches had each, of so many in all; and terms by which pages are called.
+    """Select the terms to watch from searched terms with their counts and from the words that name pages.
 
-    Before anybody has searched, people are expected to ask for what pages are called (``count_naming_terms``), which
-    counts as some searches and matters less the more real ones there are.
+    Before anybody has searched, people are expected to search for the words in titles and links
+    (``count_naming_terms``), which count as some searches and matter less the more real ones there are.
 
     >>> watched = select_tracked_terms([("tide", 300.0)], 300.0, (hash_words(b"moon"), np.array([7])))
     >>> sorted(watched.frequency.tolist())
@@ -106,7 +106,7 @@ def select_tracked_terms(
 
 
 def count_naming_terms(pages: ForwardTokens) -> tuple[WordHashes, Ints]:
-    """The words of titles and of links to pages, and how often each stands there."""
+    """Count the words in titles and in the link texts of pages: the terms that name pages."""
     fields = np.tile(_NAMING, len(pages.lengths))
     naming = np.repeat(fields, pages.lengths.reshape(-1))
     numbers, times = np.unique(pages.words[naming], return_counts=True)
@@ -114,9 +114,9 @@ def count_naming_terms(pages: ForwardTokens) -> tuple[WordHashes, Ints]:
 
 
 def score_pages(watched: TrackedTerms, before: ForwardTokens, after: ForwardTokens) -> TermScores:
-    """How well the same pages answer watched words with their words before, and with those after.
+    """Score how well each page answers the watched terms, with its words before and after a change.
 
-    Every hit becomes one number: page, word, before or after, field. Sorted, what belongs together stands together.
+    Every hit becomes one number: page, word, before or after, field. Sorting groups what belongs together.
     """
     if not len(watched):
         return TermScores(*(np.zeros(0, np.int64),) * 2, *(np.zeros(0),) * 2)
@@ -134,7 +134,7 @@ def score_pages(watched: TrackedTerms, before: ForwardTokens, after: ForwardToke
 
 
 def _find_hits(watched: TrackedTerms, before: ForwardTokens, after: ForwardTokens) -> Marks:
-    """Where watched words stand, each as a number, ascending."""
+    """Find all hits of watched terms in both versions of the pages, each encoded as a number, ascending."""
     pages = np.arange(len(after.lengths))[:, None] * len(watched)
     # Half as wide sorts twice as fast.
     width = np.uint32 if len(pages) * len(watched) << PLACE_BITS < 1 << 32 else np.uint64
@@ -146,9 +146,9 @@ def _find_hits(watched: TrackedTerms, before: ForwardTokens, after: ForwardToken
 
 
 def _merge_versions(before: ForwardTokens, after: ForwardTokens, marks: Marks) -> tuple[WordHashes, Marks]:
-    """The words of both, each with the mark of its page and field, and of its place.
+    """Merge the words of both page versions, each with the code of its page and field, and its position.
 
-    Most of a page stays as it was: a word that stands where it stood is named once, as one of both.
+    Most of a page stays the same: a word that is unchanged at its position is listed once, as part of both versions.
     """
     first, later = (np.repeat(marks.reshape(-1), version.lengths.reshape(-1)) for version in (before, after))
     is_aligned = (before.lengths == after.lengths).all(axis=1)
@@ -162,7 +162,7 @@ def _merge_versions(before: ForwardTokens, after: ForwardTokens, marks: Marks) -
 
 
 def score_texts(tf: Floats, length: Ints) -> Floats:
-    """How well texts answer a word that each has so often, by the words of their bodies.
+    """Compute the BM25 score of texts for a watched term from its frequency and the body length.
 
     >>> score_texts(np.array([0.0, 1.0, 5.0]), np.array([600, 600, 60])).round(2).tolist()
     [0.0, 0.45, 0.9]
@@ -171,5 +171,5 @@ def score_texts(tf: Floats, length: Ints) -> Floats:
 
 
 def round_scores(scores: Floats) -> Floats:
-    """Scores in steps so large that sums of many are exact: what a page scored is found in a curve as it went in."""
+    """Round term scores coarsely enough that sums are exact, so that a curve finds a page's score again."""
     return np.asarray(np.round(scores * STEPS) / STEPS)

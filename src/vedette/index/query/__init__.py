@@ -1,1 +1,1 @@
-"""Query."""
+"""Search queries: the query language, spelling correction, suggestions, vocabulary and the retrieval tree."""

@@ -1,4 +1,4 @@
-"""The query language: what people type, read into plain values.
+"""Parse the query language: turn what people type into plain values.
 
     words here            pages with all of them
     "words here"          next to each other; typographic quotes do as well, and an open quote closes at the end
@@ -9,8 +9,8 @@
     filetype:pdf (type:, ext:), lang:de
     after:2024 after:2024-05 after:2024-05-01 after:7d, and before: the same; h, d, w, m, y count back from now
 
-A minus goes before operators too. AND and + are understood and change nothing. Whatever else has a colon is words, as
-is an operator without a value that makes sense; a note says so. Reading takes linear time and fails for no text.
+A minus works before operators too. AND and + are accepted and change nothing. Anything else with a colon is searched as
+words, as is an operator without a valid value; a note says so. Parsing takes linear time and never fails.
 """
 
 import re
@@ -24,10 +24,10 @@ QueryField = Literal["any", "title", "url"]
 
 
 class QueryPart(NamedTuple):
-    """One thing to be found: a word, or words that stand next to each other.
+    """One part of a parsed query: a word, or a phrase of words next to each other.
 
-    ``words`` are in the form in which they are indexed (``vedette.text``). A word that falls apart there ("3.9.0",
-    a run of Han characters) is a phrase as one in quotes is.
+    ``words`` are in the form in which they are indexed (``vedette.text``). A word that splits there ("3.9.0", a run of
+    Han characters) is a phrase, like one in quotes.
     """
 
     words: tuple[str, ...]
@@ -36,16 +36,16 @@ class QueryPart(NamedTuple):
 
     @property
     def is_phrase(self) -> bool:
-        """Whether its words must stand next to each other."""
+        """Whether the words of this query part must be next to each other."""
         return len(self.words) > 1
 
 
 class ParsedQuery(NamedTuple):
-    """A query, read. ``every`` has groups of alternatives: a page must have one of each group, and nothing of ``none``.
+    """A parsed query. A page must match one part of each group in ``every``, and nothing in ``none``.
 
-    Sites are host names, domains or host/path prefixes in lower case; kinds are file types ("pdf"), languages
-    ISO 639-1 codes; days are seconds since 1970, ``after_s`` inclusive and ``before_s`` exclusive. ``notes`` say in
-    words for people what of the query was left out, and why.
+    Sites are host names, domains or host/path prefixes in lower case; kinds are file types ("pdf"), languages ISO 639-1
+    codes; days are seconds since 1970, ``after_s`` inclusive and ``before_s`` exclusive. ``notes`` tell the user which
+    parts of the query were ignored, and why.
     """
 
     text: str
@@ -63,7 +63,7 @@ class ParsedQuery(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked for, neither by a word nor by a filter that finds something."""
+        """Whether the parsed query has neither words nor a filter that finds something."""
         dated = self.after_s is not None or self.before_s is not None
         return not (self.every or self.sites or self.kinds or self.languages or dated)
 
@@ -123,14 +123,14 @@ _TYPE = re.compile("pdf|x?html?|te?xt|md|csv|json|xml|rss|atom|docx?|xlsx?|pptx?
 
 
 class _PartItem(NamedTuple):
-    """A part to be found, or not to be."""
+    """A query part with whether it is negated."""
 
     part: QueryPart
     minus: bool = False
 
 
 class _FilterItem(NamedTuple):
-    """A filter with one value."""
+    """A query filter, such as ``site:`` or ``lang:``, with one value."""
 
     name: Filter
     value: str | float
@@ -141,7 +141,7 @@ _Item = _PartItem | _FilterItem
 
 
 def parse_query(text: str, now_s: float = 0.0) -> ParsedQuery:
-    """What a query asks for; ``now_s`` is what "7d" counts back from.
+    """Parse the text of a search query; relative dates such as "7d" count back from ``now_s``.
 
     >>> asked = parse_query('wild "sea birds" OR gulls -plastic site:https://Example.org/Docs/')
     >>> [[" ".join(part.words) for part in group] for group in asked.every]
@@ -164,7 +164,7 @@ def parse_query(text: str, now_s: float = 0.0) -> ParsedQuery:
 
 
 def format_query(asked: ParsedQuery) -> str:
-    """The query as one would type it, every part written in one way; reading it gives the same again.
+    """Format a parsed query as one would type it, in canonical form; parsing the result gives the same query.
 
     >>> format_query(parse_query('INTITLE:Gulls +v1.2 | “sea bird  -boat -type:PDF'))
     'intitle:gulls v1-2 OR "sea bird boat type pdf"'
@@ -181,7 +181,7 @@ def format_query(asked: ParsedQuery) -> str:
 
 
 def _iter_items(text: str, now_s: float, notes: list[str]) -> Iterator[_Item | Join]:
-    """What stands in a query, from left to right."""
+    """Yield the parts, filters and joins of a query text, from left to right."""
     for token in _TOKEN.finditer(text.translate(_QUOTES)):
         if join := _JOINS.get(token[0]):
             yield join
@@ -215,7 +215,7 @@ def _describe_bad_value(operator: str, value: str) -> str:
 
 
 def _normalize_joins(items: list[_Item | Join]) -> list[_Item | Join]:
-    """OR and AND between two things only: a second one goes, and at either end they are words like others."""
+    """Keep OR and AND only between two items; a second one is dropped, and at either end they are words."""
     kept: list[_Item | Join] = []
     for item in items:
         if not (isinstance(item, str) and kept and isinstance(kept[-1], str)):
@@ -227,7 +227,7 @@ def _normalize_joins(items: list[_Item | Join]) -> list[_Item | Join]:
 
 
 def _is_alternative(items: list[_Item | Join], at: int, notes: list[str]) -> bool:
-    """Whether an item is another one for the item before it."""
+    """Check whether a query item is an OR alternative to the item before it."""
     if at < 2 or items[at - 1] not in {"or", "|"}:
         return False
     before, item = items[at - 2], items[at]
@@ -239,7 +239,7 @@ def _is_alternative(items: list[_Item | Join], at: int, notes: list[str]) -> boo
 
 
 class _QueryBuilder:
-    """What was read so far, within the bounds; what goes beyond is left out with a note."""
+    """Build a parsed query within its size limits; anything beyond them is dropped with a note."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
@@ -251,7 +251,7 @@ class _QueryBuilder:
         self.is_open = False  # whether the last group was taken, so that it may have alternatives
 
     def add(self, item: _Item, *, alternative: bool) -> None:
-        """Add what was read to what there is."""
+        """Add a parsed item to the query."""
         if isinstance(item, _FilterItem):
             self._add_filter(item)
         elif item.minus:
@@ -282,7 +282,7 @@ class _QueryBuilder:
         return False
 
     def _has_room(self, size: int) -> bool:
-        """Whether so many more characters fit in the query as ``format_query`` writes it, which is what is bounded."""
+        """Check whether ``size`` more characters fit in the formatted query, whose length is limited."""
         if size + 1 > self.room:
             self.notes.append("The query is too long; the rest is left out.")
             return False
@@ -290,7 +290,7 @@ class _QueryBuilder:
         return True
 
     def build(self, text: str) -> ParsedQuery:
-        """All of it, as a value."""
+        """Build the ``ParsedQuery`` from the items added."""
         listed = {name: tuple(values) for name, values in self.listed.items() if values}
         asked = ParsedQuery(text, tuple(map(tuple, self.every)), tuple(self.none), **listed, **self.moments)  # type: ignore[arg-type]  # names are Asked's own
         notes = dict.fromkeys([*self.notes, *_build_notes(asked)])
@@ -298,7 +298,7 @@ class _QueryBuilder:
 
 
 def _build_notes(asked: ParsedQuery) -> Iterator[str]:
-    """What is to be said of a query as a whole."""
+    """Yield the notes about a parsed query as a whole."""
     if asked.after_s is not None and asked.before_s is not None and asked.after_s >= asked.before_s:
         yield "No time lies after the one and before the other."
     if any((asked.every, asked.sites, asked.kinds, asked.languages)) or (asked.after_s, asked.before_s) != (None, None):
@@ -310,7 +310,7 @@ def _build_notes(asked: ParsedQuery) -> Iterator[str]:
 
 
 def _parse_filter_value(operator: str, value: str, now_s: float) -> str | float | None:
-    """The value of a filter, or None where it makes no sense."""
+    """Parse the value of a query filter; None where it is invalid."""
     value = value.strip().lower()
     if operator == "site":
         return _parse_site(value)
@@ -326,7 +326,7 @@ def _parse_filter_value(operator: str, value: str, now_s: float) -> str | float 
 
 
 def _parse_site(value: str) -> str | None:
-    """A host or the start of a URL, without scheme; what follows a question mark or a hash is no place."""
+    """Parse the value of a ``site:`` filter: a host or URL prefix, without scheme, query string or fragment."""
     start = _SITE_START.match(value)
     value = re.split(r"[?#]", value[start.end() if start else 0 :], maxsplit=1)[0].rstrip("/.,;")
     if "(" not in value:
@@ -335,7 +335,7 @@ def _parse_site(value: str) -> str | None:
 
 
 def _parse_moment(value: str, now_s: float) -> float | None:
-    """Seconds since 1970 of a day, of a moment as ``format_query`` writes it, or of so long ago."""
+    """Parse the value of an ``after:`` or ``before:`` filter to seconds since 1970: a date, timestamp or age."""
     if value in {"today", "yesterday"}:
         return float((now_s // 86_400 - (value == "yesterday")) * 86_400)
     if span := _SPAN.fullmatch(value):

@@ -1,4 +1,4 @@
-"""What is asked of the index: a tree of plain values, which the edge turns into the index's own queries.
+"""Retrieval query tree: plain values that describe what to find, which the index adapter compiles and runs.
 
 Text fields (``TEXT_FIELDS``) hold words; exact fields hold values that match whole; number fields hold integers. Only
 ``Term`` and ``Phrase`` score (BM25 of their field, times ``boost``); filters let pages through and score nothing.
@@ -17,7 +17,7 @@ NUMBER_FIELDS = ("id", "date")  # date: seconds since 1970, of what the page say
 
 
 class Term(NamedTuple):
-    """Pages with this word in this field."""
+    """Query node: pages with this word in this field."""
 
     field: str
     word: str
@@ -25,7 +25,7 @@ class Term(NamedTuple):
 
 
 class Phrase(NamedTuple):
-    """Pages with these words next to each other; ``slop`` words may stand between."""
+    """Query node: pages with these words next to each other, up to ``slop`` words apart."""
 
     field: str
     words: tuple[str, ...]
@@ -34,14 +34,14 @@ class Phrase(NamedTuple):
 
 
 class TermSet(NamedTuple):
-    """A filter: pages with one of these values in an exact field."""
+    """Query filter: pages with one of these values in an exact field."""
 
     field: str
     values: tuple[str, ...]
 
 
 class Range(NamedTuple):
-    """A filter: pages whose number lies between these, both included."""
+    """Query filter: pages whose number field lies in this range, both ends included."""
 
     field: str
     low: int
@@ -49,28 +49,31 @@ class Range(NamedTuple):
 
 
 class Or(NamedTuple):
-    """Pages with so many of these at least; scores add up."""
+    """Query node: pages that match at least a minimum number of these parts; scores add up."""
 
     parts: "tuple[Node, ...]"
     at_least: int = 1
 
 
 class And(NamedTuple):
-    """Pages with all of these, preferably with the wishes too; scores add up. Without parts: every page."""
+    """Query node: pages that match all parts, preferably the optional ones too; scores add up.
+
+    Without parts it matches every page.
+    """
 
     parts: "tuple[Node, ...]"
     wishes: "tuple[Node, ...]" = ()
 
 
 class DisMax(NamedTuple):
-    """Pages with one of these; the best score counts, and of the others' this share."""
+    """Query node: pages that match one of these parts; the best score counts, plus a share of the others."""
 
     parts: "tuple[Node, ...]"
     tie: float = 0.0
 
 
 class AndNot(NamedTuple):
-    """Pages with the one and none of the others."""
+    """Query node: pages that match one part and none of the others."""
 
     wanted: "Node"
     unwanted: "tuple[Node, ...]"
@@ -80,7 +83,7 @@ Node = Term | Phrase | TermSet | Range | Or | And | DisMax | AndNot
 
 
 class Hits(NamedTuple):
-    """Pages by id, the best first, their scores, and how many there are in all (-1 where nobody counted)."""
+    """Retrieved pages by id, best first, their scores, and the total count (-1 where it was not counted)."""
 
     ids: Ints
     scores: Floats
@@ -88,7 +91,7 @@ class Hits(NamedTuple):
 
 
 class ForwardTokens(NamedTuple):
-    """The words of some pages as numbers, field behind field (``TEXT_FIELDS``), page behind page; and how many each.
+    """The words of some pages as hashes: field by field (``TEXT_FIELDS``), page by page, with their counts.
 
     ``lengths`` has a row per page and a column per field. A long body is cut (``index.fields.MOST_WORDS``).
     """
@@ -98,13 +101,13 @@ class ForwardTokens(NamedTuple):
 
 
 class Searcher(Protocol):
-    """An index at one moment."""
+    """Port for searching a snapshot of the index with a retrieval query; the index adapter implements it."""
 
     def find(self, node: Node, most: int, *, count: bool = False) -> Hits:
-        """The best pages by the index's own scores."""
+        """Find the best pages for a retrieval query, by the index's own scores."""
 
     def newest(self, node: Node, most: int) -> Hits:
-        """The pages with the latest dates, the latest first; no scores."""
+        """Find the pages with the latest dates for a retrieval query, newest first, without scores."""
 
     def __len__(self) -> int:
-        """How many pages there are."""
+        """Return the number of pages in the index."""

@@ -1,16 +1,16 @@
-"""Did you mean? Another spelling of a query, where the index knows it much better.
+"""Spelling correction ("Did you mean?"): suggest another spelling if the index knows it much better.
 
-A word is *doubted* when the index hardly has it. Words within its reach (``DeletionIndex``) are weighed as by a noisy
-channel: how frequent they are, against how unlikely the slip would be,
+A word is *doubted* when the index hardly has it. Words within edit distance (``DeletionIndex``) are scored as by a
+noisy channel: how frequent they are, against how unlikely the typo would be,
 
     score = log(pages with it) - 3 * cost
 
-so that a slip must make a word twenty times as frequent for each edit. Letters that change places and letters doubled
-or not are the usual slips and cost half; the first letter is seldom wrong, and costs more. A word may also be two run
-together, or two words one that was taken apart. Where the caller can say how often words follow each other, that
-decides between candidates, and no split is offered that no page has.
+so that a correction must be twenty times as frequent for each edit. Transposed letters and letters doubled or not are
+the usual typos and cost half; the first letter is seldom wrong, and costs more. A word may also be two run together, or
+two words one that was split. Where the caller can say how often words follow each other, that decides between
+candidates, and no split is suggested that no page has.
 
-Numbers and words that the index knows well are never touched: a query is not wrong because another one is common.
+Numbers and words that the index knows well are never changed: a query is not wrong because another one is common.
 
 Useful for: slips of the finger in words that the index has.
 Not useful for: confused words that all exist ("their", "there"), and names that no page has.
@@ -65,9 +65,9 @@ for _way, _gone in enumerate(_WAYS):
 
 @dataclass(frozen=True, slots=True)
 class DeletionIndex:
-    """Known words, the most frequent first, filed by what is left of them.
+    """Deletion index for spelling correction: known words, most frequent first, keyed by their deletions.
 
-    ``letters`` and ``pairs`` say as bits which letters each has, and which letters next to each other.
+    ``letters`` and ``pairs`` are bit masks of the letters of each word, and of its pairs of adjacent letters.
     """
 
     words: tuple[str, ...]
@@ -77,7 +77,7 @@ class DeletionIndex:
     entries: UInt64s
 
     def find_near(self, word: str, most: int = 100) -> list[int]:
-        """The places of at most so many known words that may be within reach of a word, the most frequent first."""
+        """Find up to ``most`` known words that may be within edit distance of a word, most frequent first."""
         reach = max_edits(word)
         if not reach or not self.words:
             return []
@@ -96,14 +96,14 @@ class DeletionIndex:
 
 
 def max_edits(word: str) -> int:
-    """How many edits away another word may be: none for short ones, one for four and five letters, two from six on."""
+    """Return the allowed edit distance of a word: 0 for short ones, 1 for four and five letters, else 2."""
     if not MIN_LETTERS <= len(word) <= MAX_LETTERS:
         return 0
     return 1 if len(word) < 6 else 2
 
 
 def build_deletion_index(words: tuple[str, ...]) -> DeletionIndex:
-    """File words, which are given with the most frequent first and have a reach.
+    """Build the deletion index of words that are given most frequent first and allow at least one edit.
 
     >>> build_deletion_index(("streams", "stream", "steam", "kafka")).find_near("straem")
     [0, 1, 2]
@@ -116,16 +116,16 @@ def build_deletion_index(words: tuple[str, ...]) -> DeletionIndex:
 
 
 def _encode_words(words: list[str]) -> tuple[Codes, Ints]:
-    """The characters of words, a row each, with zeros behind; and how many they are."""
+    """Encode words as rows of character codes, padded with zeros; also return their lengths."""
     array = np.array(words, f"<U{MAX_LETTERS}")
     codes = array.view(np.uint32).reshape(len(words), MAX_LETTERS)
     return codes, np.count_nonzero(codes, axis=1)
 
 
 def _compute_keys(codes: Codes, lengths: Ints) -> tuple[Ints, UInt64s]:
-    """For each word and each way of deleting for which it has letters to spare: its row, and a number of what is left.
+    """Compute the deletion keys of each word: its row, and a hash of the letters left after each deletion.
 
-    The number is in the upper half.
+    The hash is in the upper half.
     """
     first = codes[:, :PREFIX_LETTERS]
     letters = scramble(first.astype(np.uint64)) * (first != 0)
@@ -136,14 +136,14 @@ def _compute_keys(codes: Codes, lengths: Ints) -> tuple[Ints, UInt64s]:
 
 
 def _letter_bits(codes: Codes) -> UInt64s:
-    """Which letters a word has, as bits; letters that are 64 apart pass for one."""
+    """Compute a bit mask of the letters of each word; letters that are 64 apart share a bit."""
     bits = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
     bits[codes == 0] = 0
     return np.asarray(np.bitwise_or.reduce(bits, axis=1), np.uint64)
 
 
 def _pair_bits(codes: Codes) -> UInt64s:
-    """Which letters it has next to each other, as bits; the end counts as a letter."""
+    """Compute a bit mask of the adjacent letter pairs of each word; the end counts as a letter."""
     mingled = codes[:, :-1] * np.uint32(23) + codes[:, 1:] * np.uint32(37)
     mingled[codes[:, :-1] == 0] = 0
     return _letter_bits(mingled)
@@ -171,9 +171,9 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class SpellChecker:
-    """What is needed to correct: the words of the index, and the frequent ones filed by deletions.
+    """Data for spelling correction: the vocabulary of the index, and a deletion index of frequent words.
 
-    ``pages`` says how many pages have each of the frequent words, ``most_pages`` how many the most frequent of all.
+    ``pages`` is the number of pages with each of the frequent words, ``most_pages`` that of the most frequent of all.
     """
 
     vocabulary: Vocabulary
@@ -182,12 +182,12 @@ class SpellChecker:
     most_pages: int
 
     def is_rare(self, word: str) -> bool:
-        """Whether so few pages have a word that it may be a slip."""
+        """Check whether so few pages have a word that it may be a typo."""
         return self.vocabulary.doc_freq(word) <= max(RARE_PAGES, self.most_pages * RARE_SHARE)
 
 
 def build_spell_checker(vocabulary: Vocabulary) -> SpellChecker:
-    """File the frequent words of a vocabulary, in about half a second for 100 000 of them."""
+    """Build the spell checker of a vocabulary; takes about half a second for 100 000 frequent words."""
     frequent = np.argsort(-vocabulary.df, kind="stable")[: 2 * MAX_KNOWN].tolist()
     words = {row: vocabulary.get_word(row) for row in frequent}
     sound = [row for row, word in words.items() if max_edits(word) and not _DIGIT.search(word)][:MAX_KNOWN]
@@ -198,9 +198,9 @@ def build_spell_checker(vocabulary: Vocabulary) -> SpellChecker:
 def correct_words(
     words: Sequence[str], spelling: SpellChecker, followed: BigramCounter | None = None
 ) -> tuple[str, ...] | None:
-    """What the words of a query probably should be; None where nothing is better than what is there.
+    """Correct the spelling of a query's words; None where no correction is better.
 
-    ``followed(one, other)`` says how many pages have the two words next to each other; it is asked a few times.
+    ``followed(one, other)`` returns how many pages have the two words next to each other; it is called a few times.
     """
     asked = tuple(words[:MAX_WORDS])
     if joined := _join_words(asked, spelling, followed):
@@ -218,7 +218,7 @@ def correct_words(
 
 
 def edit_cost(meant: str, typed: str, most: float = inf) -> float:
-    """How unlikely it is that somebody who meant one word typed another: the cheapest edits from one to the other.
+    """Return the cost of the typo that turned the intended word into the typed one: the cheapest edits.
 
     Where it is more than ``most`` it may be infinite.
 
@@ -244,7 +244,7 @@ def edit_cost(meant: str, typed: str, most: float = inf) -> float:
 
 
 def _strip_common(one: str, other: str) -> tuple[str, str]:
-    """Two words without what they begin and end with alike, but for one letter before what differs."""
+    """Strip the common prefix and suffix of two words, but keep one letter before the difference."""
     shorter = min(len(one), len(other))
     start = next((at for at in range(shorter) if one[at] != other[at]), shorter)
     most = shorter - start
@@ -254,20 +254,20 @@ def _strip_common(one: str, other: str) -> tuple[str, str]:
 
 
 def _drop_costs(word: str) -> list[float]:
-    """What it costs to drop each letter: less if it is the second of two alike."""
+    """Return the cost of dropping each letter of a word: less for the second of a doubled letter."""
     return [SLIP_COST if at and letter == word[at - 1] else EDIT_COST for at, letter in enumerate(word)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """The words before and behind, where there are any, and who knows what follows what."""
+    """The neighboring words of a doubted word in the query, and the counter of word pairs."""
 
     before: str
     behind: str
     followed: BigramCounter | None
 
     def support(self, first: str, last: str) -> float:
-        """How well something that begins and ends with these words stands there."""
+        """Score how well a correction that begins and ends with these words fits its neighbors in the query."""
         if self.followed is None:
             return 0.0
         left = self.followed(self.before, first) if self.before else 0
@@ -276,7 +276,7 @@ class _Context:
 
 
 def _choose_correction(word: str, spelling: SpellChecker, context: _Context) -> tuple[str, ...] | None:
-    """What a doubted word should be, or None."""
+    """Choose the correction of a doubted word; None if there is none."""
     scored = [*_iter_candidates(word, spelling), *_iter_splits(word, spelling, context.followed)]
     best = sorted(scored, key=lambda each: (-each[0], each[1]))[:MAX_CANDIDATES]
     if not best:
@@ -292,7 +292,7 @@ Candidate = tuple[float, tuple[str, ...]]
 
 
 def _iter_candidates(word: str, spelling: SpellChecker) -> Iterator[Candidate]:
-    """Other words within reach, scored."""
+    """Yield spelling candidates within edit distance of a word, scored."""
     reach, known = max_edits(word), spelling.vocabulary.doc_freq(word)
     enough = -inf
     for place in spelling.deletions.find_near(word):
@@ -307,7 +307,7 @@ def _iter_candidates(word: str, spelling: SpellChecker) -> Iterator[Candidate]:
 
 
 def _iter_splits(word: str, spelling: SpellChecker, followed: BigramCounter | None) -> Iterator[Candidate]:
-    """The word as two that the index knows, scored by how many pages have them in a row, or should by chance."""
+    """Yield splits of a word into two known words, scored by how many pages have, or should have, the pair."""
     if len(word) > 2 * MAX_LETTERS:
         return
     pieces = [(word[:at], word[at:]) for at in range(MIN_PIECE_LETTERS, len(word) - MIN_PIECE_LETTERS + 1)]
@@ -322,7 +322,7 @@ def _iter_splits(word: str, spelling: SpellChecker, followed: BigramCounter | No
 def _join_words(
     words: tuple[str, ...], spelling: SpellChecker, followed: BigramCounter | None
 ) -> tuple[str, ...] | None:
-    """The words with two of them written as one, if the index has that far more often; the first such pair."""
+    """Join the first two query words that the index has far more often as one word; None if none are."""
     for at, (one, other) in enumerate(pairwise(words)):
         whole = one + other
         if len(whole) < MIN_JOINED_LETTERS or _DIGIT.search(whole):

@@ -1,11 +1,11 @@
-"""How may what is being typed go on? Words that begin so, and titles that have what was typed.
+"""Search suggestions: complete what is being typed with frequent words and with titles that contain it.
 
-Phrases (titles, headings, texts of links) are filed under their words. Words are sorted, so that all that begin with
-the letters typed so far stand side by side, and so do the lists of their phrases: whatever is typed, the phrases of its
-last word are one slice of one array. Phrases are numbered from the best on; so the best of a slice are its smallest
-numbers, and whether they have the other words as well is read off a table of their words.
+Phrases (titles, headings, link texts) are indexed by their words. Words are sorted, so all that begin with the letters
+typed so far are adjacent, and so are the lists of their phrases: whatever is typed, the phrases of its last word are
+one slice of one array. Phrases are numbered from the best on; so the best of a slice are its smallest numbers, and
+whether they have the other words as well is read from a table of their words.
 
-A phrase is the better the more weight it was given and the shorter it is; one that begins with what was typed goes
+A phrase ranks higher the more weight it was given and the shorter it is; one that begins with what was typed goes
 before one that has it elsewhere.
 """
 
@@ -36,11 +36,11 @@ LAST_CHARACTER = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """Phrases and the words of an index, ready for typing.
+    """Index of phrases and words for search suggestions.
 
-    ``phrases`` are as people wrote them, ``forms`` their words (``vedette.text``), both with the best first. Of the
-    phrases' words in ``words``, in the order of the alphabet, word w has the phrases
-    ``filed[starts[w]:starts[w + 1]]``; ``table`` has the words of each phrase, and -1 behind them.
+    ``phrases`` are as people wrote them, ``forms`` their words (``vedette.text``), both best first. Of the phrases'
+    words in ``words``, in alphabetical order, word w has the phrases ``filed[starts[w]:starts[w + 1]]``; ``table`` has
+    the words of each phrase, padded with -1.
     """
 
     phrases: tuple[str, ...]
@@ -52,7 +52,7 @@ class Suggestions:
     vocabulary: Vocabulary
 
     def complete(self, typed: str, most: int = 8) -> tuple[str, ...]:
-        """How something typed may go on, the best first; none reads like another or like what is there already."""
+        """Return the best completions of what was typed; no two read alike, and none repeats what was typed."""
         text = typed[:MAX_TYPED]
         words = split_words(text)
         if not words or most < 1:
@@ -65,7 +65,7 @@ class Suggestions:
         return _deduplicate(offered, " ".join(words))[:most]
 
     def _complete_word(self, words: list[str]) -> Iterator[tuple[str, str]]:
-        """What was typed, with its last word completed to frequent words of the index."""
+        """Yield what was typed with its last word completed to frequent words of the index."""
         rows = self.vocabulary.find_prefix(words[-1])
         pages = self.vocabulary.df[rows.start : rows.stop]
         best = map(self.vocabulary.get_word, (_pick_largest(pages, MAX_COMPLETED) + rows.start).tolist())
@@ -76,7 +76,7 @@ class Suggestions:
                 yield form, form
 
     def _find_phrases(self, words: list[str], *, is_open: bool, most: int) -> Iterator[tuple[str, str]]:
-        """The best phrases that have all words, the last of which may be only begun."""
+        """Yield the best suggested phrases that have all words; the last word may be a prefix."""
         ranges = [self._find_range(word, word + "\0") for word in words[:-1]]
         ranges.append(self._find_range(words[-1], words[-1] + (LAST_CHARACTER if is_open else "\0")))
         numbers = self._intersect(ranges)
@@ -85,11 +85,11 @@ class Suggestions:
         yield from ((self.forms[number], self.phrases[number]) for number in leading[: most + 1])
 
     def _find_range(self, first: str, end: str) -> tuple[int, int]:
-        """The words from one on and before another."""
+        """Return the range of sorted words from one word up to, but not including, another."""
         return bisect_left(self.words, first), bisect_left(self.words, end)
 
     def _intersect(self, ranges: list[tuple[int, int]]) -> Numbers:
-        """The best phrases that have a word of each range, in order; a range within another needs a word of its own."""
+        """Find the best phrases that have a word of each range, in order; nested ranges need distinct words."""
         distinct = tuple(dict.fromkeys(ranges))
         slices = [self.filed[self.starts[first] : self.starts[end]] for first, end in distinct]
         numbers = _pick_smallest(min(slices, key=len), MAX_FILTERED if len(distinct) > 1 else MAX_SORTED)
@@ -101,9 +101,9 @@ class Suggestions:
 
 
 def build_suggestions(phrases: Iterable[tuple[str, float]], vocabulary: Vocabulary) -> Suggestions:
-    """File phrases with their weights. The weights of one phrase add up; it is shown as its heaviest spelling.
+    """Build search suggestions from weighted phrases; equal phrases add up and show their heaviest spelling.
 
-    Of a long phrase the beginning is offered.
+    Long phrases are cut to their beginning.
 
     >>> from vedette.index.query.vocabulary import build_vocabulary
     >>> pages = [("kafka", 90), ("streams", 40), ("strong", 2)]
@@ -142,7 +142,7 @@ def _build_index(forms: tuple[str, ...], phrases: tuple[str, ...], vocabulary: V
 
 
 def _shorten(text: str) -> tuple[str, str]:
-    """As much of a text as is offered, and its words; both empty where nothing is."""
+    """Shorten a phrase to the part that is suggested, with its words; both empty where nothing is."""
     shown = text[: 4 * MAX_LETTERS]
     if not shown.isprintable():
         shown = "".join(character if character.isprintable() else " " for character in shown)
@@ -154,7 +154,7 @@ def _shorten(text: str) -> tuple[str, str]:
 
 
 def _deduplicate(offered: list[tuple[str, str]], typed: str) -> tuple[str, ...]:
-    """What is offered, the first of each form, without what is typed already."""
+    """Deduplicate suggestions: keep the first of each form, and drop what is typed already."""
     shown: dict[str, str] = {}
     for form, text in offered:
         shown.setdefault(form, text)
@@ -163,11 +163,11 @@ def _deduplicate(offered: list[tuple[str, str]], typed: str) -> tuple[str, ...]:
 
 
 def _pick_largest(values: Ints, most: int) -> Ints:
-    """The places of the largest values, the largest first."""
+    """Return the positions of the ``most`` largest values, largest first."""
     places = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
     return places[np.lexsort((places, -values[places]))]
 
 
 def _pick_smallest(numbers: Numbers, most: int) -> Numbers:
-    """At most so many different numbers, the smallest ones, in order."""
+    """Return up to ``most`` distinct phrase numbers, the smallest ones, in order."""
     return np.unique(np.partition(numbers, most)[:most] if len(numbers) > most else numbers)

@@ -1,12 +1,12 @@
-"""The words of the index: how many pages have each, which are forms of one word, and which are stop words.
+"""Vocabulary of the index: its words, how many pages have each, and which words are inflections of one word.
 
-Words are kept as they are indexed (``vedette.text``), sorted, as UTF-8 in one piece; half a million of them take some
-ten bytes each, and any is found by bisection. Since UTF-8 sorts as its characters do, all words with a prefix stand
-side by side.
+Words are stored as they are indexed (``vedette.text``), sorted, as UTF-8 in one buffer; half a million of them take
+some ten bytes each, and any is found by bisection. Since UTF-8 sorts as its characters do, all words with a prefix are
+adjacent.
 
 Nothing is stemmed in the index, so that a word finds itself first. Other forms of a query's word are looked up here:
 words with the same *stem* in one of the languages of the index. Stemming gets some of it wrong ("news" is no plural in
-English, but German rules take it for one), so that a form never weighs as much as the word, and the less the fewer
+English, but German rules take it for one), so a form never weighs as much as the word, and weighs less the fewer
 languages agree on it and the more of its ending differs.
 """
 
@@ -118,11 +118,11 @@ _DIGIT = re.compile(r"\d")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words of an index. Words are addressed by *row*, their place in the order of the alphabet.
+    """The sorted vocabulary of an index. Words are addressed by *row*, their alphabetical position.
 
-    ``text`` has the words one behind the other, ``starts`` where each begins and at last where the text ends, ``df``
-    how many pages have each. ``stem_keys`` are numbers of stems in order, and ``stem_rows`` the word of each, the more
-    frequent first where a stem has many: twelve bytes for each word and language.
+    ``text`` has the words one after the other, ``starts`` where each begins and finally where the text ends, ``df`` how
+    many pages have each. ``stem_keys`` are stem hashes in order, and ``stem_rows`` the word of each, most frequent
+    first where a stem has several: twelve bytes for each word and language.
     """
 
     text: bytes
@@ -137,16 +137,16 @@ class Vocabulary:
         return len(self.df)
 
     def get_word(self, row: int) -> str:
-        """The word in a row."""
+        """Return the word of a vocabulary row."""
         return self._word_bytes(row).decode("utf-8", "surrogatepass")
 
     def doc_freq(self, word: str) -> int:
-        """How many pages have a word; 0 where none has."""
+        """Return how many pages have a word; 0 where none has."""
         row = self._bisect(word)
         return int(self.df[row]) if row < len(self) and self.get_word(row) == word else 0
 
     def find_prefix(self, prefix: str) -> range:
-        """The rows of all words that begin so, itself included."""
+        """Return the rows of all vocabulary words with a prefix, including the prefix itself."""
         first = self._bisect(prefix)
         end = bisect_left(
             range(len(self)), 1, first, key=lambda row: not self._word_bytes(row).startswith(_encode_word(prefix))
@@ -154,7 +154,7 @@ class Vocabulary:
         return range(first, end)
 
     def find_forms(self, word: str, most: int = 6) -> tuple[tuple[str, float], ...]:
-        """Other words of the index that are forms of this one, the most frequent first, each with a weight below 1.
+        """Find inflected forms of a word in the vocabulary, most frequent first, each with a weight below 1.
 
         The word itself need not be in the index. Short words and words with digits have no other forms.
         """
@@ -168,7 +168,7 @@ class Vocabulary:
         return tuple(forms[:most])
 
     def _find_by_stem(self, language: str, word: str, most: int) -> Ints:
-        """The most frequent words that have the word's stem in a language, perhaps itself among them."""
+        """Find the most frequent words with the same stem in a language, possibly including the word itself."""
         key = _compute_stem_keys(language, self.stem(language, [word]))[0]
         first = int(np.searchsorted(self.stem_keys, key))
         few = slice(first, first + most + 1)
@@ -187,7 +187,7 @@ class Vocabulary:
 
 
 def build_vocabulary(pairs: Iterable[tuple[str, int]], stem: Stemmer, languages: Sequence[str]) -> Vocabulary:
-    """The vocabulary of words and how many pages have each; of a word told twice the larger number counts.
+    """Build the vocabulary from words and their page counts; of duplicates the larger count wins.
 
     ``stem`` stems many words of a language (ISO 639-1) at once.
 
@@ -215,7 +215,7 @@ def build_vocabulary(pairs: Iterable[tuple[str, int]], stem: Stemmer, languages:
 def _build_stem_index(
     words: list[str], df: Ints, stem: Stemmer, languages: tuple[str, ...]
 ) -> tuple[Keys, npt.NDArray[np.uint32]]:
-    """The keys of all stems in all languages, in order, and their words."""
+    """Build the stem index of the vocabulary: the sorted stem keys of all languages, and their words."""
     inflected = np.array([row for row, word in enumerate(words) if _is_inflected(word)], np.int64)
     rows = inflected[np.argsort(-df[inflected], kind="stable")]
     chosen = [words[row] for row in rows.tolist()]
@@ -226,7 +226,7 @@ def _build_stem_index(
 
 
 def _compute_stem_keys(language: str, stems: list[str]) -> Keys:
-    """A number for each stem in a language."""
+    """Compute a hash key for each stem in a language."""
     form = " ".join([stem or "-" for stem in stems])
     keys = raw_word_hashes(_encode_word(form)) if stems else np.zeros(0, np.uint64)
     keys ^= np.uint64(xxhash.xxh3_64_intdigest(language.encode()))
@@ -238,12 +238,12 @@ def _encode_word(word: str) -> bytes:
 
 
 def _is_inflected(word: str) -> bool:
-    """Whether a word may have other forms: numbers and short words have none, and very long ones are no words."""
+    """Check whether a word may have inflected forms: numbers, short words and very long ones have none."""
     return MIN_LETTERS <= len(word) <= MAX_LETTERS and not _DIGIT.search(word)
 
 
 def _compute_likeness(word: str, form: str) -> float:
-    """How near two forms are, by how many letters their endings have behind what they share."""
+    """Compute how close two inflected forms are, by the length of their endings after the common prefix."""
     pairs = zip(word, form, strict=False)
     same = next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(word), len(form)))
     further = max(0, len(word) + len(form) - 2 * same - CLOSE_LETTERS)

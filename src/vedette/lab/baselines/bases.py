@@ -1,6 +1,6 @@
 """Base classes of published baselines: policies without memory, crawl orders, rankings, ad scores.
 
-They stand beside the folders of policies, since every class in those folders is run by its name.
+They are outside the folders of policies, since every class in those folders is a policy that runs by its name.
 """
 
 from typing import Any, ClassVar
@@ -19,60 +19,60 @@ from vedette.serve.rank.explore.randomized_lists import RandomizedList
 
 
 class Stateless:
-    """A policy that learns nothing: every batch tells it all that it needs."""
+    """Base class of baselines without memory: every batch has all that the policy needs."""
 
     __slots__ = ()
 
     def start(self, config: None) -> tuple[()]:
-        """Return the empty state."""
+        """Return the empty state of a baseline without memory."""
         return ()
 
     def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401 - any batch
-        """Return the state as it is."""
+        """Return the state as it is: a baseline without memory learns nothing."""
         return state
 
 
 class ImpactOrder:
-    """A crawl order whose state is an impact model, trained on what first fetches brought."""
+    """Base class of crawl-order baselines whose state is an impact model, trained on the gains of first fetches."""
 
     __slots__ = ()
 
     def start(self, config: ImpactSettings | None) -> ImpactModel:
-        """Return a model that has seen no fetch."""
+        """Return an impact model that has seen no fetch, as a crawl-order baseline starts."""
         return create_model(config)
 
     def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
-        """Train on first fetches; a batch that does not say what they brought teaches nothing."""
+        """Train a crawl-order baseline's impact model on first fetches; a batch without gains changes nothing."""
         return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
 
 class RandomizedRanking:
-    """A ranking that plans a randomized list for a batch, and draws from it for each visitor."""
+    """Base class of ranking baselines that plan a randomized list for a batch, and draw from it for each visitor."""
 
     __slots__ = ()
 
     def plan(self, state: Any, batch: Candidates, now: float) -> RandomizedList:  # noqa: ANN401 - each has its own state
-        """Return the list to draw from."""
+        """Return the randomized list that a ranking baseline draws from."""
         raise NotImplementedError
 
     def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ANN401 - as above
-        """Draw the first k places of a list."""
+        """Draw the first k places of a ranking baseline's randomized list."""
         return self.plan(state, options, now).draw(k, rng)
 
 
 class CountScore(ScorePolicy):
-    """A score by counts alone: (click rate + bonus) bid; where ``discounted``, the bid counts times the discount."""
+    """Base class of ad baselines that score by counts: (click rate + bonus) bid, with the budget discount if set."""
 
     __slots__ = ()
     discounted: ClassVar[bool] = False
 
     @staticmethod
     def bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG004 - the shape that bonuses have
-        """Return what exploring adds to each rate: nothing, unless a policy says otherwise."""
+        """Return the exploration bonus that an ad baseline adds to each click rate; none by default."""
         return np.zeros_like(rate)
 
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
-        """Return the priority of each ad."""
+        """Return the priority of each ad by counts: (click rate + bonus) bid, perhaps discounted."""
         rate = click_rates(options)
         factor = msvv_discount(options.remaining, options.budget) if self.discounted else 1.0
         return (rate + self.bonus(options, rate)) * (factor * options.bid)

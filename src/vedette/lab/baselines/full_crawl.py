@@ -1,6 +1,6 @@
 """Statistics of full crawls: which share of all new pages each source leads to, and which lead to the same.
 
-The policies of Pandey08 (section 3.6) learn from full crawls: one batch tells of every known page which new ones it
+The policies of Pandey08 (section 3.6) learn from full crawls: one batch has for every known page which new ones it
 leads to. A crawl that brought nothing new says nothing of shares, and leaves everything as it was.
 """
 
@@ -17,17 +17,17 @@ MAX_SETS = 2_000
 
 
 def count_new(batch: Sources) -> int:
-    """How many new targets the looks of a batch showed together."""
+    """Count the distinct new targets of a full crawl."""
     return len(np.unique(batch.shown[batch.shown_new]))
 
 
 def compute_shares(batch: Sources) -> Floats:
-    """p_i of section 3.6.1: the share of what was new that each row leads to; 0 where nothing was."""
+    """Compute the share of a full crawl's new targets that each row leads to (p_i of section 3.6.1); 0 without any."""
     return get_latest_yields(batch) / max(count_new(batch), 1)
 
 
 def build_new_sets(batch: Sources) -> list[int]:
-    """The new targets of each row, as a number with a bit for each."""
+    """Build a bit set of the new targets that each row of a full crawl leads to."""
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))[batch.shown_new]
     bits = np.unique(batch.shown[batch.shown_new], return_inverse=True)[1]
     sets = [0] * len(batch)
@@ -37,7 +37,7 @@ def build_new_sets(batch: Sources) -> list[int]:
 
 
 def cluster_sets(sets: Sequence[int], likeness: float) -> list[int]:
-    """The cluster of each set, numbered; -1 for empty sets. Who is like any of a cluster belongs to it.
+    """Cluster the bit sets of a full crawl by single linkage; return each one's number, -1 for empty sets.
 
     Two sets are alike where their Jaccard coefficient is at least ``likeness``.
 
@@ -62,14 +62,14 @@ def _find_root(head: dict[int, int], bits: int) -> int:
 
 
 def lookup_values(rows: Floats, place: Ints) -> Floats:
-    """What is remembered of these places; 0 where that is nothing."""
+    """Look up the values remembered of these places from full crawls; 0 where there is none."""
     return grow_rows(rows, place)[place]
 
 
 def pick_best(options: Sources, worth: Floats, k: int, *, told: bool) -> Picks:
-    """The k rows that are worth most, if anything; equals go by place.
+    """Pick the k rows of the largest worth above 0 after full crawls; equals go by place.
 
-    Who was not ``told`` of anything new yet takes the stalest: without a full crawl there must be a first look.
+    Before anything new was seen (``told`` is false) take the stalest: without a full crawl there must be a first poll.
     """
     order = np.lexsort((options.place, -worth if told else options.last_poll_s))
     rows = order[: min(k, np.count_nonzero(worth)) if told else k].astype(np.int64)

@@ -14,17 +14,17 @@ import numpy as np
 
 
 class Cover(NamedTuple):
-    """The chosen rows in their order, and how much each added; the gains never rise."""
+    """A greedy cover: the chosen rows in order, and how much each added; the gains never rise."""
 
     rows: tuple[int, ...]
     gains: tuple[int, ...]
 
     def count_found(self, most: int) -> int:
-        """How many new pages the first ``most`` picks find: the k-budgeted cover."""
+        """Count the new pages that the first ``most`` picks of the greedy cover find: the k-budgeted cover."""
         return sum(self.gains[:most])
 
     def find_size(self, share: float) -> int:
-        """How many picks it takes to find this share of all that can be found: the rho-partial cover.
+        """Count the picks of the greedy cover that find this share of all that can be found: the rho-partial cover.
 
         >>> Cover((4, 2, 7), (6, 3, 1)).find_size(0.9), Cover((4, 2, 7), (6, 3, 1)).find_size(0.91)
         (2, 3)
@@ -34,7 +34,7 @@ class Cover(NamedTuple):
 
 
 def compute_greedy_cover(sets: Sequence[int], *, most: int | None = None) -> Cover:
-    """GREEDY over sets of bits, until all is covered or ``most`` rows are taken; of equals the first row is taken.
+    """Compute the greedy cover of bit sets, until all is covered or ``most`` rows are taken; ties go to the first row.
 
     What a row adds can only fall, so a row is weighed again only when it is at the top of the heap.
 

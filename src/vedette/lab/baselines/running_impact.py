@@ -1,6 +1,6 @@
 """Running impact estimates of unseen URLs, updated as links to them are seen.
 
-A link brings the URL, its words, and who says so. What earlier links said is needed, too, but not their words: only
+A link brings the URL, its words, and its source. What earlier links said is needed, too, but not their words: only
 which n-grams of needy queries they had. Most have none, so what is kept is bounded by the share of needy queries; and
 by ``MAX_HITS`` a URL, and by ``MAX_URLS`` URLs, since links are written by strangers.
 
@@ -21,9 +21,9 @@ MAX_URLS = 1_000_000
 
 
 class ImpactTracker:
-    """Keeps what was learned, and what links said to needy queries.
+    """Tracker of running impact estimates: the trained model, and the hits of links on needy queries.
 
-    ``estimate_gain`` is in the unit of the gains that ``learn`` was told: live, expected gain in search quality by one
+    ``estimate_gain`` is in the unit of the gains that ``learn`` received: live, expected gain in search quality by one
     fetch.
     """
 
@@ -32,12 +32,12 @@ class ImpactTracker:
         self._hits: dict[int, tuple[int, ...]] = {}
 
     def learn(self, brought: TrainingPages, asking: ImpactSettings | None = None) -> None:
-        """First fetches that were measured, all that count; and other needy queries, where they changed."""
+        """Train the running impact model on all measured first fetches, and set other needy queries if they changed."""
         self.model = train_model(self.model if asking is None else create_model(asking), brought)
         self._hits.clear()
 
     def estimate_gain(self, urls: Ints, batch: DescribedUrls) -> Floats:
-        """What a first fetch of each is worth now; a row is a URL by its number, with the strings of this moment."""
+        """Estimate the current gain of a first fetch of each URL, from its number and the strings of new links."""
         matcher = self.model.matcher
         if matcher is None:
             return self.model.estimate_gain(batch)
@@ -48,19 +48,19 @@ class ImpactTracker:
         return self.model.estimate_gain(batch, hits)
 
     def count_candidates(self, batch: DescribedUrls) -> int:
-        """How many pairs of a URL and a needy query these strings make, which is what a batch costs most for."""
+        """Count the pairs of a URL and a needy query that these strings make, the main cost of a batch."""
         return 0 if self.model.matcher is None else len(self.model.matcher.match_pairs(batch.texts).row)
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory it takes: arrays as they are, a kept URL with its entry in a table and its numbers."""
+        """Estimate the memory of the running impact tracker: its arrays, and each kept URL with its table entry."""
         known = self.model
         parts = (known.matcher, known.sketches, known.page_forest, *(known.means or ()), *(known.scorer or ()))
         arrays = sum(int(part.size_bytes) for part in parts if part is not None)
         return arrays + sum(160 + 8 * len(hits) for hits in self._hits.values())
 
     def _load_hits(self, urls: Ints) -> Hits:
-        """What links said before, of the URLs of a batch."""
+        """Load the stored link hits on needy queries of the URLs of a batch."""
         if not self._hits:
             nothing = np.zeros(0, np.int64)
             return Hits(nothing, nothing, nothing.astype(np.bool_))
@@ -69,7 +69,7 @@ class ImpactTracker:
         return Hits(hit >> 1, row, (hit & 1).astype(np.bool_))
 
     def _store_hits(self, urls: Ints, fresh: Hits) -> None:
-        """Only what links said: the words of the URL itself come with every link."""
+        """Store the link hits on needy queries of URLs; words of the URL itself come with every link."""
         said = np.flatnonzero(fresh.is_anchor)
         marks = (fresh.ngram[said] << 1 | 1).tolist()
         for url, mark in zip(urls[fresh.row[said]].tolist(), marks, strict=True):
@@ -81,6 +81,6 @@ class ImpactTracker:
 def select_needy_queries(
     wanted: QuerySet, sketches: Sketches, rates: Improvability, share: float
 ) -> tuple[Ints, QuerySet]:
-    """The neediest of all queries, by what is known of their present results; and they alone."""
+    """Select the neediest queries by their present results; return their rows and the query set."""
     chosen = needy(wanted.frequency, rates.predict(sketches.compute_means()), share)
     return chosen, wanted.select(chosen)

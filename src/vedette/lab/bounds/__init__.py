@@ -1,1 +1,1 @@
-"""Upper bounds: oracles that see the world, also its future, and show how much a policy could reach at best."""
+"""Upper bounds of the lab: oracles that see the world, also its future, and show the best that a policy could reach."""

@@ -18,7 +18,7 @@ from vedette.policy import Floats, Ints
 
 
 def solve_days(days: Sequence[AdMarketDay], slots: int, factors: Floats) -> Floats:
-    """The bound of each day."""
+    """Compute the linear-programming bound on ad revenue of each day."""
     found = []
     for day in days:
         offers = day.offers
@@ -34,7 +34,7 @@ def solve_days(days: Sequence[AdMarketDay], slots: int, factors: Floats) -> Floa
 def solve_lp_revenue(
     value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats
 ) -> float:
-    """The largest sum, for ads worth ``value`` a showing in the first slot."""
+    """Solve the linear program of the ad revenue bound, for ads worth ``value`` a showing in the first slot."""
     optimize, sparse = import_extra("bound-lp is found with", "scipy.optimize", "scipy.sparse")
     ads, slots = len(value), len(factors)
     if not ads:

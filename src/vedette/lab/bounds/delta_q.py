@@ -33,7 +33,7 @@ from vedette.policy import Floats, Ints
 def compute_slot_gains(
     workload: Workload, local: Floats, live: Floats, queries: Ints, ties: TieBreak = TieBreak.OLDER_FIRST
 ) -> tuple[Ints, Floats]:
-    """The slots of some queries that a fetch of their page would fill otherwise, and what the query then brings more.
+    """Compute, for the delta-Q bound, which slots a fetch of their page would change and how much each query gains.
 
     ``local`` and ``live`` are scores in slots: those of copies, and those of what pages say now.
     """
@@ -44,9 +44,9 @@ def compute_slot_gains(
 
 
 class _Moves(NamedTuple):
-    """A slot, whether it is listed, where in all lists its own begins, and its ranks: now, and once it is fetched.
+    """Moves of slots in result lists for the delta-Q bound: listed or not, start of its list, ranks before and after.
 
-    What is not listed has the rank behind the last.
+    A slot that is not listed has the rank behind the last.
     """
 
     slot: Ints
@@ -74,7 +74,7 @@ def _find_moves(
 
 
 def _count_ahead(lists: ResultLists, local: Floats, slot: Ints, row: Ints, live: Floats, ties: TieBreak) -> Ints:
-    """How much of all lists comes before each of these slots, if it stood where its live score puts it."""
+    """Count the listed results ahead of each slot's live score in all result lists, for the delta-Q bound."""
     slots, rows = np.concatenate((lists.slot, slot)), np.concatenate((lists.row, row))
     scores = np.concatenate((local[lists.slot], live[slot]))
     order = np.lexsort((slots if ties is TieBreak.OLDER_FIRST else -slots, -scores, rows))
@@ -84,7 +84,7 @@ def _count_ahead(lists: ResultLists, local: Floats, slot: Ints, row: Ints, live:
 
 
 def _gain_of_others(lists: ResultLists, live: Floats, moves: _Moves) -> Floats:
-    """What those bring more or less that each move passes by."""
+    """Compute the quality gain or loss of the results that each move of the delta-Q bound passes by."""
     true, rank = live[lists.slot], lists.rank
     sinking = _prefix_sums(true * (visibility(rank) - visibility(rank + 1)))
     rising = _prefix_sums(true * (visibility(np.maximum(rank - 1, 1)) - visibility(rank)))
@@ -95,7 +95,7 @@ def _gain_of_others(lists: ResultLists, live: Floats, moves: _Moves) -> Floats:
 
 
 def _prefix_sums(values: Floats) -> Floats:
-    """The sum of all values before each place, and of all."""
+    """Return the sum of all values before each position, and the total, for the delta-Q bound."""
     return np.append(0.0, np.cumsum(values))
 
 
@@ -104,9 +104,9 @@ MIN_GAIN_SHARE = 1e-12
 
 
 class BoundDeltaQ:
-    """Chooses by the versions that are live at the moment of the choice.
+    """The delta-Q bound: choose the pages whose fetch improves search quality most, by the versions live right now.
 
-    Only queries that something touched since the last choice are worked out again.
+    Only queries that a change touched since the last choice are computed again.
     """
 
     def __init__(self, history: History, workload: Workload) -> None:
@@ -119,7 +119,7 @@ class BoundDeltaQ:
         self._least = MIN_GAIN_SHARE * float(workload.frequency.sum())
 
     def choose(self, copies: Ints, now_s: float, most: int) -> Ints:
-        """The pages to fetch now, ascending."""
+        """Choose the pages that the delta-Q bound fetches now, ascending."""
         if not most:
             return np.zeros(0, np.int64)
         self._update_side(self._local, copies)
@@ -139,7 +139,7 @@ class BoundDeltaQ:
         self._stale[side.update(pages, versions[pages])] = True
 
     def _choose_best(self, most: int) -> Ints:
-        """One after the other, each as if it had been fetched when the next is looked for."""
+        """Choose pages greedily for the delta-Q bound, each as if those chosen before had been fetched."""
         taken: list[int] = []
         while len(taken) < most:
             self._recompute_gains()

@@ -2,8 +2,8 @@
 
 Neither is the optimum, which is out of reach (maximum cover is NP-hard); both take, again and again, what adds most.
 ``bound-myopic`` does so hour by hour, as the oracle of Thompson23 (section 3.2.1), and is what regret is measured
-against: it never lets a look wait for a better hour, so a policy may outdo it. ``bound-greedy`` is GREEDY of Pandey08
-(section 3.5.2) over all looks of all hours at once, at most k in an hour: its "while |C| <= k" would take k + 1.
+against: it never lets a poll wait for a better hour, so a policy may outdo it. ``bound-greedy`` is GREEDY of Pandey08
+(section 3.5.2) over all polls of all hours at once, at most k in an hour: its "while |C| <= k" would take k + 1.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from vedette.policy import Ints
 
 
 class MyopicBound:
-    """At each snapshot the k sources that together show most targets which it has not found yet, by greedy cover.
+    """Myopic discovery bound: at each snapshot the k sources that show most targets not found yet, by greedy cover.
 
     It spends its whole budget, as a crawler does: where fewer than k bring anything, others fill up.
     """
@@ -29,7 +29,7 @@ class MyopicBound:
         self._found: npt.NDArray[np.bool_] = np.zeros(world.targets, bool)
 
     def choose(self, snapshot: int) -> Ints:
-        """Sources in the order in which they were taken."""
+        """Choose the sources that the myopic discovery bound polls at a snapshot, in the order of the greedy cover."""
         source, target = self._world.visible_links(snapshot)
         missing = ~self._found[target]
         rows = compute_greedy_cover(
@@ -39,13 +39,13 @@ class MyopicBound:
         return np.array(list(order)[: self._k], np.int64)
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """What was found need not be found again."""
+        """Mark the targets that the myopic discovery bound found, so that they do not count again."""
         del snapshot
         self._found[brought.target] = True
 
 
 def _to_bitsets(source: Ints, target: Ints, sources: int) -> list[int]:
-    """What each source shows, as a number with a bit for each target."""
+    """Convert the targets that each source shows to bit sets, for the discovery bounds."""
     sets = [0] * sources
     bits = np.unique(target, return_inverse=True)[1]
     for row, bit in zip(source.tolist(), bits.tolist(), strict=True):
@@ -54,7 +54,7 @@ def _to_bitsets(source: Ints, target: Ints, sources: int) -> list[int]:
 
 
 class GreedyBound:
-    """The looks of a whole span, taken one by one: always the look that shows most targets no taken look shows.
+    """Greedy discovery bound: plan the polls of a whole span, always the one that adds most uncovered targets.
 
     At most k at a snapshot; of equals the earliest. It stops when all is found, so it may spend less than its budget.
     """
@@ -63,18 +63,18 @@ class GreedyBound:
         self._plan = _GreedyPlanner(world, k, begin, end).build_plan()
 
     def choose(self, snapshot: int) -> Ints:
-        """The sources that were planned for this snapshot."""
+        """Return the sources that the greedy discovery bound planned to poll at this snapshot."""
         return np.array(self._plan.get(snapshot, []), np.int64)
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """Nothing that a look brings was unknown."""
+        """Ignore poll results: the greedy discovery bound knew them all beforehand."""
 
 
 class _GreedyPlanner:
-    """``gain[source, snapshot]`` is what a look would still add. It only falls, so levels are gone through downwards.
+    """Planner of the greedy discovery bound; ``gain[source, snapshot]`` is what a poll would still add, and only falls.
 
     Keeping all gains exact costs one step for each row of each target once, when the target is covered; finding the
-    largest costs one pass for each level. So a year of a million possible looks takes seconds.
+    largest costs one pass for each level. So a year of a million possible polls takes seconds.
     """
 
     def __init__(self, world: Frontpages, k: int, begin: int, end: int) -> None:
@@ -87,7 +87,7 @@ class _GreedyPlanner:
         self._first_row = np.searchsorted(world.target[self._by_target], np.arange(world.targets + 1))
 
     def build_plan(self) -> Mapping[int, list[int]]:
-        """The sources to look at, by snapshot."""
+        """Build the polling plan of the greedy discovery bound: the sources to poll, by snapshot."""
         looks: dict[int, list[int]] = {}
         for level in range(int(self._gain.max(initial=0)), 0, -1):
             snapshots, sources = np.nonzero((self._gain == level).T & (self._room > 0)[:, None])
@@ -106,14 +106,14 @@ class _GreedyPlanner:
             self._cover_target(target)
 
     def _cover_target(self, target: int) -> None:
-        """Nobody gains by this target any more."""
+        """Mark a target as covered: no poll of the greedy discovery bound gains by it any more."""
         world = self._world
         for row in self._by_target[self._first_row[target] : self._first_row[target + 1]].tolist():
             self._gain[world.source[row], world.start[row] : world.stop[row]] -= 1
 
 
 def _count_links(world: Frontpages) -> npt.NDArray[np.int32]:
-    """How many targets a look at each source at each snapshot shows; far below 0 where it would fail, for ever."""
+    """Count the targets that a poll of each source at each snapshot shows; far below 0 where the poll would fail."""
     steps = np.zeros((world.sources, world.snapshots + 1), np.int32)
     np.add.at(steps, (world.source, world.start), 1)
     np.subtract.at(steps, (world.source, world.stop), 1)

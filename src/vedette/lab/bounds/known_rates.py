@@ -35,9 +35,9 @@ BINS_PER_FACTOR_E = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundKnown:
-    """Fetch each page at the frequency of its rate and of the day's slope, from a moment of its own on.
+    """Freshness bound with known change rates: fetch each page at its optimal frequency, with a phase of its own.
 
-    Its state is no array, so batches come with the pages' own numbers as places.
+    Its state is not an array, so batches come with the pages' own numbers as places.
     """
 
     rate: Floats
@@ -46,15 +46,15 @@ class BoundKnown:
     name: str = "bound-known"
 
     def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """All is known, so nothing is learned."""
+        """Return the empty state of the known-rates bound, which has nothing to learn."""
         return ()
 
     def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What a fetch found changes nothing."""
+        """Return the state of the known-rates bound as it is; a fetch teaches it nothing."""
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
-        """After the interval; the first time after a part of it, so that not all pages are due together."""
+        """Return due times after the optimal interval; the first comes after a part of it, to spread pages out."""
         interval_s = self._interval_s(batch, now)
         part = np.where(batch.first_fetch, rng.random(len(batch)), 1.0)
         # What is never due has no part of it either.
@@ -62,7 +62,7 @@ class BoundKnown:
         return due
 
     def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
-        """The interval, in words."""
+        """Describe the optimal fetch interval of a page under the known-rates bound, as the reason."""
         return f"bound-known: every {self._interval_s(batch, now)[row] / 3600:.1f} h"
 
     def _interval_s(self, batch: KnownPages, now: float) -> Floats:
@@ -73,7 +73,7 @@ class BoundKnown:
 
 
 def build_bound_known(history: History, begin_s: float, end_s: float, budget: float) -> BoundKnown:
-    """The bound for a part of a history and a budget in fetches a day."""
+    """Build the known-rates freshness bound for a span of a history and a budget in fetches a day."""
     rate = measure_rates(history, begin_s, end_s)
     moving = np.flatnonzero(rate > 0)
     bin_ = np.rint(np.log(rate[moving]) * BINS_PER_FACTOR_E).astype(np.int64)
@@ -89,7 +89,7 @@ def build_bound_known(history: History, begin_s: float, end_s: float, budget: fl
 
 
 def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
-    """Changes a second of each page while it lived in a span."""
+    """Measure the change rate of each page, in changes a second, while it lived within a span of a history."""
     lived_s = np.minimum(history.died_s, end_s) - np.maximum(history.born_s, begin_s)
     is_change = np.append(False, history.version_page[1:] == history.version_page[:-1])
     is_change[1:] &= history.digest[1:] != history.digest[:-1]
@@ -100,9 +100,9 @@ def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
 
 
 def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
-    """Return the slope at which the frequencies of these numbers of pages of each rate add up to the budget.
+    """Solve for the Lagrange slope at which the optimal fetch frequencies of all pages add up to the budget.
 
-    Where there are few pages, each is fetched a million times a change at most, and the rest is not spent.
+    Where there are few pages, each is fetched at most a million times a change, and the rest is not spent.
 
     >>> m = solve_slope(np.array([1.0, 100.0]), np.ones(2), budget_per_s=1.0)
     >>> solve_frequency(np.array([1.0, 100.0]), m).round(3).tolist()
@@ -120,7 +120,7 @@ def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
 
 
 def solve_frequency(rates: Floats, slope: float) -> Floats:
-    """Fetches a second at which each page's slope has this value; 0 where it is lower from the start."""
+    """Solve for the fetch frequency (per second) at which each page has this freshness slope; 0 where there is none."""
     # Where no page changes, the slope is infinite, and no page has it.
     wanted = np.where(rates > 0, np.maximum(rates, 1e-300) * slope, inf)
     ratio = np.interp(wanted, SLOPES, RATIOS)

@@ -1,1 +1,1 @@
-"""The framework of the lab: experiments, plans, runner, run folders, reports, statistics."""
+"""Framework of the lab: experiments, plans, runner, run folders, reports, statistics."""

@@ -1,4 +1,4 @@
-"""Conformance checks that every policy must pass; each says in words what is wrong.
+"""Conformance checks that every policy must pass; each describes the violation in words.
 
 The test suite puts them to the policies of this package with batches of every kind; ``find_violation`` puts them to a
 policy from elsewhere before it is run.
@@ -25,7 +25,7 @@ _TARGETS = 40  # few, so that sources show the same ones
 
 
 def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
-    """Return sources after some hours of polls that failed, brought something, or brought nothing.
+    """Sample discovery sources for the conformance checks, after polls that failed, found something, or found nothing.
 
     Half of the batches are to choose from; the others are as after a poll of every source, in any order.
     """
@@ -42,7 +42,7 @@ def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
 
 
 def _sample_polls(rng: np.random.Generator, place: Ints, known: npt.NDArray[np.bool_]) -> PollResults:
-    """Return what a poll of each of these sources brings, up to five targets; ``known`` is updated."""
+    """Sample the result of polling each of these sources, up to five targets; ``known`` is updated."""
     ok = rng.random(len(place)) < 0.8
     many = rng.integers(0, 6, len(place)) * ok
     start = np.concatenate([[0], np.cumsum(many)]).astype(np.int64)
@@ -60,7 +60,7 @@ _REQUIRED = ("name", "start", "observe", "reason")
 
 
 class Trial(NamedTuple):
-    """A policy, what it observed before, the batch to decide on, how many it may choose, and the seed of its draws."""
+    """A conformance trial: a policy, its past observations, the batch to decide on, k, and the seed of its draws."""
 
     policy: Any
     shape: str
@@ -70,25 +70,25 @@ class Trial(NamedTuple):
     seed: int = 1
 
     def learn_state(self) -> Any:  # noqa: ANN401 - a state is whatever its policy makes of it
-        """The state of a policy that has seen something."""
+        """Return the state of the policy under conformance test after its past observations."""
         return self.policy.observe(self.policy.start(None), self.seen, NOW_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision as plain lists: what was given to which row, and with which probability where it was drawn."""
+    """A policy's decision as plain lists: the value of each row, and its propensity where it was drawn."""
 
     values: list[float]
     propensities: list[float]
 
 
 def find_shapes(policy: object) -> list[str]:
-    """Return the kinds of decisions that it makes; a policy makes one."""
+    """Return the decision shapes (priority, due time, choice of k) that a policy implements; it should be one."""
     return [shape for shape in SHAPES if hasattr(policy, shape)]
 
 
 def decide(trial: Trial, state: Any, seed: int | None = None) -> Decision:  # noqa: ANN401 - see Trial.learned
-    """Return the decision of a policy of any shape."""
+    """Return the decision of a policy of any shape, for the conformance checks."""
     rng = rng_for(trial.seed if seed is None else seed, "lab/conformance")
     if trial.shape == "choose":
         picks = trial.policy.choose(state, trial.batch, trial.k, NOW_S, rng)
@@ -99,7 +99,7 @@ def decide(trial: Trial, state: Any, seed: int | None = None) -> Decision:  # no
 
 
 def check_no_mutation(trial: Trial) -> str:
-    """Neither a decision nor an observation changes the batch or the state that it was given."""
+    """Check that a policy changes neither the batch nor the state that it was given."""
     state = trial.learn_state()
     before, state_before = _column_bytes(trial.batch), pickle.dumps(state)
     decide(trial, state)
@@ -114,7 +114,7 @@ def _column_bytes(batch: Any) -> list[bytes]:  # noqa: ANN401 - each stage has i
 
 
 def check_output_shape(trial: Trial) -> str:
-    """Empty, one row or many: a number for each row, or at most k distinct rows with their propensities."""
+    """Check the shape of a policy's output: a number for each row, or at most k distinct rows with propensities."""
     decision = decide(trial, trial.learn_state())
     rows = len(trial.batch)
     if trial.shape == "choose":
@@ -140,7 +140,7 @@ def _check_picks(decision: Decision, rows: int, k: int) -> str:
 
 
 def check_deterministic(trial: Trial) -> str:
-    """What is handed in is all that counts: no clock, no order of calls, no hidden state."""
+    """Check that a policy is deterministic: no clock, no dependence on the order of calls, no hidden state."""
     state = trial.learn_state()
     first = decide(trial, state)
     decide(trial, state, trial.seed + 1)
@@ -151,7 +151,7 @@ def check_deterministic(trial: Trial) -> str:
 
 
 def check_serializable(trial: Trial) -> str:
-    """A state that was written and read again decides as before; where it is plain, JSON keeps it too."""
+    """Check that a policy's state survives pickling, and JSON where it is plain, and then decides the same."""
     state = trial.learn_state()
     copies = [pickle.loads(pickle.dumps(state))]  # noqa: S301 - our own bytes
     if isinstance(state, dict | list | str | int | float):
@@ -162,7 +162,7 @@ def check_serializable(trial: Trial) -> str:
 
 
 def check_reasons(trial: Trial) -> str:
-    """A person who asks why gets a sentence: not empty, not two lines."""
+    """Check that a policy's reasons are one-line sentences, and not empty."""
     state = trial.learn_state()
     reasons = [trial.policy.reason(state, trial.batch, row, NOW_S) for row in range(min(len(trial.batch), 5))]
     good = all(isinstance(reason, str) and len(reason.strip().splitlines()) == 1 for reason in reasons)
@@ -179,12 +179,12 @@ CHECKS: tuple[Callable[[Trial], str], ...] = (
 
 
 def sample_unseen(rng: np.random.Generator, rows: int) -> UnseenUrls:
-    """Return URLs that were never fetched, with depths, numbers and in-links in any order."""
+    """Sample unseen URLs for the conformance checks of order policies, with any depths, numbers and in-links."""
     return UnseenUrls(*(rng.integers(0, 2**31, rows) for _ in range(3)))
 
 
 def sample_known(rng: np.random.Generator, rows: int) -> KnownPages:
-    """Return pages that were fetched, each once in a batch, with and without a known time of change."""
+    """Sample known pages for the conformance checks of refresh policies, with and without a known time of change."""
     fetched_s = NOW_S - rng.uniform(0, 1e8, rows)
     modified_s = np.where(rng.random(rows) < 0.5, np.nan, NOW_S - rng.uniform(0, 1e8, rows))
     return KnownPages(rng.permutation(rows), fetched_s, rng.random(rows) < 0.5, rng.random(rows) < 0.5, modified_s)
@@ -198,7 +198,7 @@ SAMPLES: Mapping[str, Callable[[np.random.Generator, int], Any]] = {
 
 
 def find_violation(policy: object) -> str:
-    """Return what is wrong with a plug-in policy, in words; empty where nothing is."""
+    """Run all conformance checks on a plug-in policy; return the first violation in words, or an empty string."""
     if missing := [name for name in _REQUIRED if not hasattr(policy, name)]:
         return f"it has no {missing[0]}"
     shapes = find_shapes(policy)

@@ -1,4 +1,4 @@
-"""Experiments of the lab: the base class, cells, rows of measurements, metrics, and spans of time.
+"""Experiments of the lab: the base class, cells, rows of measurements, metrics, and time spans.
 
 An experiment is a question that is put to worlds, policies, budgets and seeds. A *cell* is one of each. It is computed
 from its description alone, so cells can be spread over cores, interrupted and resumed, and always come out the same.
@@ -14,7 +14,7 @@ from vedette.timeutil import DAY_S
 
 
 class Metric(NamedTuple):
-    """What a number says, in words; its unit; and whether more of it is better (None: neither)."""
+    """A metric of an experiment: its description, its unit, and whether more of it is better (None: neither)."""
 
     description: str
     unit: str = ""
@@ -42,14 +42,14 @@ METRICS: Mapping[str, Metric] = {
 
 
 class Span(NamedTuple):
-    """The part of a world that is used, as given on the command line: ISO dates or indices; empty for all of it."""
+    """The part of a world that an experiment uses, as on the command line: ISO dates or indices; empty for all."""
 
     begin: str = ""
     end: str = ""
 
 
 class Cell(NamedTuple):
-    """One world, policy, budget and seed. The world is named as the user writes it, without any local path."""
+    """A cell of an experiment: one world (as the user writes it, without local paths), policy, budget and seed."""
 
     experiment: str
     world: str
@@ -63,7 +63,7 @@ Measurements = Mapping[str, float]
 
 
 class Experiment(Protocol):
-    """One question; subclasses set these names as class attributes and define ``run``.
+    """Base class of the lab's experiments; subclasses set these names as class attributes and define ``run``.
 
     ``worlds`` are the kinds of worlds that it takes ("git", "frontpages", "made", "live"). An experiment may also name
     ``usual_worlds``: the worlds to run where the command line names none.
@@ -71,49 +71,49 @@ class Experiment(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name on the command line."""
+        """Return the experiment's name on the command line."""
 
     @property
     def about(self) -> str:
-        """The question, in one line."""
+        """Return the experiment's question, in one line."""
 
     @property
     def worlds(self) -> tuple[str, ...]:
-        """The kinds of worlds that it takes."""
+        """Return the kinds of worlds that the experiment accepts."""
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The numbers of its rows, from ``METRICS`` or its own (then described in ``own``)."""
+        """Return the metrics of the experiment's rows, from ``METRICS`` or its own (described in ``own``)."""
 
     @property
     def own(self) -> Mapping[str, Metric]:
-        """Metrics that only this experiment has."""
+        """Return the metrics that only this experiment has."""
         return {}
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies and bounds that it can run; all of them run where the command line names none."""
+        """Return the policies and bounds that the experiment can run; by default it runs all of them."""
 
     @property
     def of_texts(self) -> tuple[str, ...]:
-        """Policies that need the texts of pages; they run on made worlds only where the command line names them."""
+        """Return the policies that need page texts; on synthetic worlds they run only where the user names them."""
         return ()
 
     @property
     def figures(self) -> tuple[tuple[str, str], ...]:
-        """Which metrics a report draws over which coordinate; empty for the first few of each table."""
+        """Return which metrics a report plots over which coordinate; empty for the first few of each table."""
         return ()
 
     @property
     def budgets(self) -> tuple[float, ...]:
-        """The default budgets, in fetches a day unless ``about`` says otherwise."""
+        """Return the experiment's default budgets, in fetches a day unless ``about`` says otherwise."""
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """Return the rows of a cell; a row may have further columns (``step``, ``host``, ``k``), also numbers."""
+        """Run the experiment on a cell and return its rows; a row may have further columns (``step``, ``host``)."""
 
 
 def resolve_span(span: Span, begin_s: float, end_s: float) -> tuple[float, float]:
-    """Return the ends of a span as times within a world's own. A number counts days from its begin; dates are UTC.
+    """Resolve a span to begin and end times within a world. A number counts days from its begin; dates are UTC.
 
     >>> resolve_span(Span("1970-01-02", "3"), 0.0, 1e6)
     (86400.0, 259200.0)
@@ -143,7 +143,7 @@ def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
 
 
 def step_times(begin_s: float, end_s: float, step_s: float) -> Iterator[float]:
-    """Yield the end of each whole step of a span.
+    """Yield the end time of each whole step of a time span.
 
     >>> list(step_times(0.0, 25.0, 10.0))
     [10.0, 20.0]

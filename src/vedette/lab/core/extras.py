@@ -1,4 +1,4 @@
-"""Optional libraries of the lab (scipy, pyarrow), imported when they are needed."""
+"""Optional libraries of the lab (scipy, pyarrow), imported only when needed."""
 
 from importlib import import_module
 from typing import Any
@@ -7,9 +7,9 @@ from vedette.errors import UsageError
 
 
 def import_extra(purpose: str, *names: str) -> tuple[Any, ...]:
-    """Return modules of a library of the extra ``lab``; it has no types to check against.
+    """Import optional modules (scipy, pyarrow) of the extra ``lab``, which have no types to check against.
 
-    They are imported late: listing experiments does not need them.
+    They are imported late, since listing experiments does not need them.
     """
     try:
         return tuple(import_module(name) for name in names)

@@ -1,6 +1,6 @@
-"""Replay of the decision log of a live crawl: does the lab decide as the crawler did, from the same facts?
+"""Replay the decision log of a live crawl: does the lab decide as the crawler did, from the same facts?
 
-A crawl writes them where VEDETTE_DECISIONS names a file: due times of sources and of what is gone (``refresh``), what a
+A crawl logs decisions where VEDETTE_DECISIONS names a file: due times of sources and gone pages (``refresh``), what a
 refresh policy learned of pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``), and
 the worth of unseen ones (``order``). Here each goes through the policies and the steps of the lab. Which of several
 front queues a URL is drawn from is decided by the store, by lot, and is not replayed.
@@ -29,7 +29,7 @@ Columns = Mapping[str, npt.NDArray[np.generic]]
 
 
 class Difference(NamedTuple):
-    """Where the lab decides otherwise: the number of the decision in the log, its stage, and the column and row."""
+    """Where the lab's decision differs from the live crawler's log: the decision's number, stage, column and row."""
 
     number: int
     stage: str
@@ -38,13 +38,13 @@ class Difference(NamedTuple):
 
 
 def replay_log(log: Path) -> Difference | None:
-    """Return the first difference between a log and the decisions of the lab; None where there is none."""
+    """Replay a live crawl's decision log in the lab and return the first difference, or None."""
     with log.open(encoding="utf-8") as lines:
         return find_difference(parse_decision(line) for line in lines)
 
 
 def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
-    """The first difference; a line that is not whole, as a killed crawl may leave one, is passed over."""
+    """Return the first logged decision that the lab makes differently; skip a line cut short by a killed crawl."""
     for number, decision in enumerate(decisions):
         column = _compare_decision(decision) if decision is not None else None
         if decision is not None and column is not None:
@@ -53,12 +53,12 @@ def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
 
 
 def redo_decision(decision: Decision) -> Columns:
-    """Return what the lab decides on the same facts."""
+    """Redo a logged decision of the live crawler with the lab's policies, from the same facts."""
     return STAGES[decision.stage](decision)
 
 
 def _compare_decision(decision: Decision) -> tuple[str, int] | None:
-    """Return the first column and row that differ."""
+    """Compare a logged decision with the lab's; return the first column and row that differ."""
     made = redo_decision(decision)
     for name, told in decision.outcome.items():
         # Nothing else is the same number: decisions are compared to the bit, and never is never.
@@ -69,7 +69,7 @@ def _compare_decision(decision: Decision) -> tuple[str, int] | None:
 
 
 def _find_differing_rows(told: npt.NDArray[np.generic], made: npt.NDArray[np.generic]) -> npt.NDArray[np.intp]:
-    """The rows that differ; unknown is unknown, and rows that only one has differ."""
+    """Return the rows where logged and recomputed decisions differ; NaN equals NaN, and extra rows differ."""
     if told.shape != made.shape:
         return np.arange(min(len(told), len(made)), max(len(told), len(made), 1))
     unlike = (told != made) & ~((told != told) & (made != made))  # noqa: PLR0124 - of all numbers only NaN is not itself
@@ -77,7 +77,7 @@ def _find_differing_rows(told: npt.NDArray[np.generic], made: npt.NDArray[np.gen
 
 
 def _redo_policy_refresh(decision: Decision) -> Columns:
-    """A batch of the refresh policy: what it remembers after it, and when its pages are due."""
+    """Redo a logged batch of the refresh policy: its memory after the batch, and when its pages are due."""
     facts = {name: np.asarray(column) for name, column in decision.facts.items()}
     mind = PolicyRunner(create_policy(next(iter(decision.policies))))
     batch = KnownPages(**{name: facts[name] for name in KnownPages.__slots__ if name in facts})

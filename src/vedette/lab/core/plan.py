@@ -1,4 +1,4 @@
-"""Plan of a run: check experiments, worlds, policies, budgets and seeds, and list the cells that they make."""
+"""Plan of a lab run: check experiments, worlds, policies, budgets and seeds, and list the resulting cells."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"\d{1,12}")
 
 
 class RunRequest(NamedTuple):
-    """A run as requested; what is empty is left to the experiment."""
+    """A lab run as requested on the command line; empty fields are left to the experiment."""
 
     experiments: Sequence[str]
     worlds: Sequence[str]
@@ -28,7 +28,7 @@ class RunRequest(NamedTuple):
 
 
 class RunPlan(NamedTuple):
-    """A run that can be carried out: its cells in their order, its command, and worlds that were skipped."""
+    """Plan of a lab run: its cells in order, its command, and the worlds that were skipped."""
 
     cells: tuple[Cell, ...]
     command: str
@@ -36,22 +36,22 @@ class RunPlan(NamedTuple):
 
     @property
     def worlds(self) -> list[str]:
-        """The labels of the worlds that it needs, each once."""
+        """Return the labels of the worlds that the run plan needs, each once."""
         return list(dict.fromkeys(cell.world for cell in self.cells))
 
     @property
     def experiments(self) -> list[str]:
-        """The experiments that it runs, each once."""
+        """Return the experiments of the run plan, each once."""
         return list(dict.fromkeys(cell.experiment for cell in self.cells))
 
     @property
     def policies(self) -> list[str]:
-        """The policies that it tries, each once."""
+        """Return the policies of the run plan, each once."""
         return list(dict.fromkeys(cell.policy for cell in self.cells))
 
 
 def build_plan(wanted: RunRequest) -> RunPlan:
-    """Return the cells of a run, worlds outermost: a process keeps its world. Wrong names are refused here."""
+    """Build the plan of a lab run, worlds outermost since a process keeps its world; reject unknown names."""
     found = [(name, find_experiment(name)) for name in wanted.experiments]
     if not wanted.worlds:
         wanted = wanted._replace(worlds=_default_worlds(found))
@@ -77,13 +77,13 @@ def _iter_cells(name: str, experiment: Experiment, label: str, wanted: RunReques
 
 
 def _default_policies(experiment: Experiment, label: str) -> tuple[str, ...]:
-    """Return the policies to run in a world by default: made pages have no texts."""
+    """Return the policies that a plan runs by default in a world: synthetic pages have no texts."""
     left_out = experiment.of_texts if label.startswith("made:") else ()
     return tuple(name for name in experiment.policies if name not in left_out)
 
 
 def _default_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
-    """Return the worlds to run by default: those that the experiments name."""
+    """Return the worlds that a plan runs by default: those that its experiments name."""
     return tuple(dict.fromkeys(name for _, experiment in found for name in getattr(experiment, "usual_worlds", ())))
 
 
@@ -99,7 +99,7 @@ def _check_request(wanted: RunRequest) -> None:
 
 
 def _resolve_worlds(names: Sequence[str], found: Sequence[tuple[str, Experiment]]) -> tuple[list[str], list[str]]:
-    """Return the labels of the worlds that exist, and a message for each that does not."""
+    """Resolve world names to the labels of existing worlds, with a message for each missing one."""
     labels: list[str] = []
     skipped: list[str] = []
     for name in names:
@@ -123,7 +123,7 @@ def _check_kind(label: str, found: Sequence[tuple[str, Experiment]]) -> None:
 
 
 def parse_span(begin: str, end: str) -> Span:
-    """Parse the part of a world: two days or two numbers, the end excluded.
+    """Parse the time span of a lab run from the command line: two days or two numbers, the end excluded.
 
     >>> parse_span("2023-01-01", "2023-02-01")
     Span(begin='2023-01-01', end='2023-02-01')
@@ -147,7 +147,7 @@ def _parse_end(text: str) -> int:
 
 
 def _format_command(wanted: RunRequest, labels: Sequence[str]) -> str:
-    """Return the command of the run, with labels for paths and without missing worlds."""
+    """Format the command that repeats a lab run, with labels for paths and without missing worlds."""
     words = ["vedette lab run", ",".join(wanted.experiments), "--world", ",".join(labels)]
     words += ["--budget", ",".join(f"{budget:g}" for budget in wanted.budgets)] if wanted.budgets else []
     words += ["--policies", ",".join(wanted.policies)] if wanted.policies else []

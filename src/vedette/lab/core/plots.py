@@ -1,7 +1,7 @@
-"""Plots of the lab as SVG files, drawn here: what a policy reaches by budget, or at one budget, with 95 % bands.
+"""SVG plots of the lab's reports: what a policy reaches by budget, or at one budget, with 95 % bands.
 
 Bounds are dashed and grey, baselines thin, ``default`` thick and in the accent colour. A policy has the same colour in
-every plot, unless another has it there. Lines are labelled where they end. Each file stands alone and reads in light
+every plot, unless another has it there. Lines are labelled where they end. Each file is self-contained and fits light
 and dark.
 """
 
@@ -25,7 +25,7 @@ MAX_VALUE = 1e15  # what is larger is no measurement
 
 
 class Axis(NamedTuple):
-    """From ``low`` at ``begin`` to ``high`` at ``end``, in steps or in factors, with numbers at ``ticks``."""
+    """A plot axis from ``low`` at ``begin`` to ``high`` at ``end``, linear or logarithmic, with ``ticks``."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Axis(NamedTuple):
     is_log: bool = False
 
     def to_pixels(self, value: float) -> float:
-        """Where a value is drawn; what lies outside is drawn at the edge."""
+        """Return the pixel position of a value on a plot axis; values outside are drawn at the edge."""
         low, high, at = (math.log(v) if self.is_log else v for v in (self.low, self.high, max(value, self._minimum)))
         share = (at - low) / (high - low) if high > low else 0.5
         return self.begin + min(max(share, 0.0), 1.0) * (self.end - self.begin)
@@ -46,7 +46,7 @@ class Axis(NamedTuple):
 
 
 def build_y_axis(values: Sequence[float], unit: str, begin: float, end: float) -> Axis:
-    """An axis for amounts: from zero, to the next round number; shares end at 1 where they come near.
+    """Build the y axis of a plot: from zero to the next round number; shares end at 1 where they come near.
 
     >>> build_y_axis([0.2, 0.93], "share", 0, 100).ticks
     (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -64,7 +64,7 @@ def build_y_axis(values: Sequence[float], unit: str, begin: float, end: float) -
 
 
 def build_x_axis(values: Sequence[float], begin: float, end: float) -> Axis:
-    """An axis for what was chosen: from the least to the most; in factors where these are far apart.
+    """Build the x axis of a plot from the smallest to the largest value; logarithmic where these are far apart.
 
     >>> round(build_x_axis([10.0, 100.0, 1000.0], 0, 100).to_pixels(100.0), 6)
     50.0
@@ -85,7 +85,7 @@ def _choose_ticks(axis: Axis) -> list[float]:
 
 
 def _drop_overlapping(axis: Axis, places: Sequence[float]) -> tuple[float, ...]:
-    """Those that do not cover each other, from the first on."""
+    """Drop tick labels of a plot axis that would overlap an earlier one."""
     kept: list[float] = []
     for place in places:
         if not kept or abs(axis.to_pixels(place) - axis.to_pixels(kept[-1])) >= MIN_TICK_DISTANCE:
@@ -94,7 +94,7 @@ def _drop_overlapping(axis: Axis, places: Sequence[float]) -> tuple[float, ...]:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Return a number as people read it, with its unit.
+    """Format a measured value of a plot or table for people, with its unit.
 
     >>> samples = (0.834, "share"), (12345.0, ""), (2.5, "h"), (0.00123, "")
     >>> [format_value(*each).replace(THIN_SPACE, " ") for each in samples]
@@ -108,7 +108,7 @@ def format_value(value: float, unit: str) -> str:
 
 
 def _format_number(value: float) -> str:
-    """Three digits that count; whole from a hundred on, with thin spaces."""
+    """Format a number with three significant digits; whole from a hundred on, with thin spaces."""
     if abs(value) >= 100:
         return f"{round(value):,}".replace(",", THIN_SPACE) if abs(value) < MAX_VALUE else f"{value:.2e}"
     text = f"{value:.3g}"
@@ -150,7 +150,7 @@ text { font: 13px system-ui, sans-serif; fill: var(--soft); }
 
 
 class Point(NamedTuple):
-    """A measured value: where, how much, and between what with 95 % (NaN where that is not known)."""
+    """A point of a plot: x, y, and the ends of its 95 % interval (NaN where unknown)."""
 
     x: float
     y: float
@@ -159,14 +159,14 @@ class Point(NamedTuple):
 
 
 class Series(NamedTuple):
-    """What one policy reached."""
+    """A series of a plot: the points of one policy."""
 
     policy: str
     points: Sequence[Point]
 
 
 class Plot(NamedTuple):
-    """A plot: what it shows, what goes to the right, what goes up, and in which unit."""
+    """A plot to draw: title, axis labels, unit and series."""
 
     title: str
     x_label: str
@@ -176,7 +176,7 @@ class Plot(NamedTuple):
 
 
 def draw_svg(plot: Plot) -> str:
-    """The SVG file: lines over x, or a row for each policy where there is one x. What is not finite is left out."""
+    """Draw a plot as SVG: lines over x, or a row for each policy where x has one value; skip infinite values."""
     finite = [Series(each.policy, _select_finite(each.points)) for each in plot.series]
     drawn = [each for each in finite if each.points]
     places = frozenset(dot.x for each in drawn for dot in each.points)
@@ -221,7 +221,7 @@ def _draw_lines(plot: Plot, series: Sequence[Series]) -> str:
 
 
 def _choose_x_axis(places: Sequence[float]) -> Axis:
-    """The axis of what was chosen: numbers that are counted have whole ones below; zero has room beside factors.
+    """Choose the x axis of a plot: whole ticks for small counts, and room for zero beside a logarithmic axis.
 
     >>> _choose_x_axis([0.0, 1.0, 2.0, 3.0]).ticks
     (0.0, 1.0, 2.0, 3.0)
@@ -265,7 +265,7 @@ def _draw_grid(across: Axis, up: Axis, plot: Plot) -> str:
 
 
 def _tick_unit(plot: Plot) -> str:
-    """A long unit has no room beside an axis; the words of the plot say it, too."""
+    """Return the unit for the tick labels of a plot; empty for a long unit, which the plot's title also names."""
     return plot.unit if len(plot.unit) <= MAX_UNIT_CHARS or plot.unit == "share" else ""
 
 
@@ -285,7 +285,7 @@ def _draw_line(dots: Sequence[Point], across: Axis, up: Axis) -> str:
 
 
 def _draw_label(series: Series, across: Axis, up: Axis, y: float) -> str:
-    """The policy's name beside the end of its line, and a hair that leads there where it had to give way."""
+    """Draw the policy's name beside the end of its line in a plot, with a thin leader line if the label was moved."""
     last = series.points[-1]
     end, x = across.to_pixels(last.x), WIDTH - RIGHT + 14
     hair = f'<path style="stroke-width:.75" d="M{end + 4:.1f} {up.to_pixels(last.y):.1f}L{x - 3} {y - 4:.1f}"/>'
@@ -293,7 +293,7 @@ def _draw_label(series: Series, across: Axis, up: Axis, y: float) -> str:
 
 
 def _spread_labels(wanted: Sequence[float], top: float, bottom: float) -> list[float]:
-    """Where labels stand so that none covers another: as near as they can to where they belong."""
+    """Spread the labels of a plot so that none overlaps another, each as near as possible to its wanted position."""
     order = sorted(range(len(wanted)), key=lambda place: wanted[place])
     line = min(LINE_HEIGHT, (bottom - top) / max(len(wanted) - 1, 1))
     placed = [wanted[place] + 4 for place in order]
@@ -308,7 +308,7 @@ def _spread_labels(wanted: Sequence[float], top: float, bottom: float) -> list[f
 
 
 def _draw_bars(plot: Plot, series: Sequence[Series]) -> str:
-    """One row for each policy: its name, its value as a dot, its interval as a line."""
+    """Draw a plot of one row for each policy: its name, its value as a dot, its interval as a line."""
     values = _collect_values([dot for each in series for dot in each.points])
     wide = min(240.0, 24 + CHARACTER_WIDTH * max((len(each.policy) for each in series), default=0))
     across = build_y_axis(values, plot.unit, wide, WIDTH - 96)
@@ -347,12 +347,12 @@ def _css_class(policy: str) -> str:
 
 
 def _layer(policy: str) -> int:
-    """What is drawn later lies above: bounds first, ``default`` last."""
+    """Return the drawing layer of a policy's line in a plot: bounds first, ``default`` last and on top."""
     return 0 if policy.startswith("bound-") else 2 if policy == "default" else 1
 
 
 def _assign_colors(series: Sequence[Series]) -> dict[str, str]:
-    """The colours of those that are neither: by the name alone, or the next that is free."""
+    """Assign plot colors to policies that are neither bounds nor ``default``: by name, or the next free color."""
     free = list(range(COLOR_COUNT))
     tones: dict[str, str] = {}
     for policy in sorted(each.policy for each in series if _layer(each.policy) == 1):
@@ -365,7 +365,7 @@ def _assign_colors(series: Sequence[Series]) -> dict[str, str]:
 
 
 def _escape_text(text: str) -> str:
-    """A text that any reader of XML takes, whatever somebody calls a policy."""
+    """Escape a text of a plot for SVG, replacing unprintable characters that XML may not allow."""
     return escape("".join(each if each.isprintable() else "\ufffd" for each in text))
 
 

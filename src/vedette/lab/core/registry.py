@@ -1,4 +1,4 @@
-"""Registry of experiments and policies by name: those of this package, and plug-ins (``package.module:Name``).
+"""Registry of the lab's experiments and policies by name, and of plug-ins (``package.module:Name``).
 
 ``default`` is the policy that runs live. A plug-in policy has to pass the conformance checks before it runs.
 """
@@ -34,7 +34,7 @@ _EXPERIMENT_ATTRIBUTES = (
 
 @cache
 def list_experiments() -> Mapping[str, Experiment]:
-    """Return the experiments of the package by name: each module of the folder that has an ``EXPERIMENT``."""
+    """List the experiments of the lab by name: each module of the folder that has an ``EXPERIMENT``."""
     names = sorted(found.name for found in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."))
     modules = [importlib.import_module(name) for name in names]
     found = [cast("Experiment", module.EXPERIMENT) for module in modules if hasattr(module, "EXPERIMENT")]
@@ -42,7 +42,7 @@ def list_experiments() -> Mapping[str, Experiment]:
 
 
 def find_experiment(name: str) -> Experiment:
-    """Return an experiment by its name, or a plug-in by ``package.module:Name``."""
+    """Find an experiment of the lab by its name, or a plug-in by ``package.module:Name``."""
     if not is_plugin(name):
         if name not in list_experiments():
             raise UsageError(f'there is no experiment "{name}"; {suggest_name(name, list_experiments())}')
@@ -55,7 +55,7 @@ def find_experiment(name: str) -> Experiment:
 
 @cache
 def load_policies(stage: str) -> Mapping[str, Any]:
-    """Return the policies of a stage by name: those that may run live, and published ones that only the lab runs."""
+    """Load the policies of a stage by name: those that may run live, and published baselines that only the lab runs."""
     modules = [module for name in policy_packages(stage) for module in _modules(name)]
     modules.sort(key=lambda module: module.__name__.rpartition(".")[2])
     kinds = [kind for module in modules for kind in vars(module).values() if _is_policy(kind, module.__name__)]
@@ -63,7 +63,7 @@ def load_policies(stage: str) -> Mapping[str, Any]:
 
 
 def policy_packages(stage: str) -> tuple[str, ...]:
-    """Return the packages with the policies of a stage, those that run live first."""
+    """Return the packages that hold the policies of a stage, those that run live first."""
     capability = CAPABILITIES.get(stage, stage)
     return f"vedette.{capability}.policies", f"{baselines.__name__}.{stage}"
 
@@ -81,7 +81,7 @@ def _is_policy(kind: object, module: str) -> bool:
 
 
 def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has its own shape
-    """Return a policy of a stage by its name, by ``default``, or a plug-in by ``package.module:Name``."""
+    """Find a policy of a stage by its name, by ``default``, or a plug-in by ``package.module:Name``."""
     if is_plugin(name):
         policy = _load_policy(name)
         if (meant := STAGES[find_shapes(policy)[0]]) != stage:
@@ -95,7 +95,7 @@ def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has 
 
 
 def check_policy(experiment: Experiment, name: str) -> None:
-    """Raise an error for a policy that an experiment cannot run, with those that it can."""
+    """Raise an error for a policy that an experiment cannot run, listing the policies that it can."""
     if is_plugin(name):
         _load_policy(name)
     elif name not in experiment.policies:
@@ -103,12 +103,12 @@ def check_policy(experiment: Experiment, name: str) -> None:
 
 
 def find_metric(experiment: Experiment, name: str) -> Metric:
-    """Return the description of a metric of an experiment."""
+    """Find the description of a metric of an experiment."""
     return experiment.own.get(name) or METRICS.get(name) or Metric(name)
 
 
 def is_plugin(name: str) -> bool:
-    """Return whether a name is that of a plug-in: ``package.module:Name``."""
+    """Check whether a policy or experiment name is that of a plug-in: ``package.module:Name``."""
     return ":" in name
 
 
@@ -143,7 +143,7 @@ def _import_object(place: str) -> Any:  # noqa: ANN401 - anything may be there
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
-    """Return a hint for an unknown name: the nearest, and all that are known.
+    """Return a hint for an unknown policy or experiment name: the nearest, and all known names.
 
     >>> suggest_name("radnom", ["random", "round-robin"])
     'did you mean random? There are: random, round-robin'

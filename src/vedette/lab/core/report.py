@@ -1,6 +1,6 @@
-"""Report of finished runs: a Markdown page for each experiment, with tables, paired comparisons and SVG plots.
+"""Report on finished lab runs: a Markdown page for each experiment, with tables, paired comparisons and SVG plots.
 
-The same is written as JSON, for the console: the lab and what runs live share files, and no code.
+The same is written as JSON, for the console: the lab and the live system share files, and no code.
 """
 
 import json
@@ -29,7 +29,7 @@ never changes if it was fetched once. So such a world tells which policy does be
 
 
 class FinishedRun(NamedTuple):
-    """A finished run: what its manifest says, and its rows."""
+    """A finished lab run to report on: its manifest and its rows."""
 
     name: str
     manifest: Mapping[str, Any]
@@ -37,7 +37,7 @@ class FinishedRun(NamedTuple):
 
 
 class _PlotFile(NamedTuple):
-    """A plot: its file, what it shows, which table has its numbers, and the file's text."""
+    """A plot file of a report: its name, what it shows, the table with its numbers, and the SVG text."""
 
     file: str
     caption: str
@@ -46,7 +46,7 @@ class _PlotFile(NamedTuple):
 
 
 class _ReportContent(NamedTuple):
-    """The content of a report on an experiment, before it is formatted; ``slug`` is in the names of its files."""
+    """The content of an experiment's report, before it is formatted; ``slug`` is in the names of its files."""
 
     slug: str
     name: str
@@ -59,7 +59,7 @@ class _ReportContent(NamedTuple):
 
 
 def read_run(folder: Path) -> FinishedRun:
-    """Read a finished run; the error for an unfinished one says how to resume it."""
+    """Read a finished lab run for its report; the error for an unfinished one says how to resume it."""
     if not (folder / MANIFEST_FILE).is_file() or not (folder / ROWS_FILE).is_file():
         going = (folder / "command").is_file()
         how = "run its command again to finish it" if going else "name a folder that vedette lab run has made"
@@ -73,7 +73,7 @@ def read_run(folder: Path) -> FinishedRun:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest, if it has what a report needs."""
+    """Read a run's manifest and check that it has what a report needs."""
     said = json.loads(path.read_text(encoding="utf-8"))
     kinds = {"command": str, "versions": dict, "worlds": dict}
     if not isinstance(said, dict) or not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
@@ -86,9 +86,9 @@ def _first_line(error: Exception) -> str:
 
 
 def write_report(runs: Sequence[FinishedRun], to: Path) -> list[Path]:
-    """Write a page for each experiment of the runs, its plots, and all of it as JSON; return the paths of the files.
+    """Write the reports on lab runs: a Markdown page for each experiment, its plots, and JSON; return the paths.
 
-    No other file is touched. Each is there whole or as it was; the JSON comes last, so who reads it finds its plots.
+    No other file is touched. Each is written atomically; the JSON comes last, so its readers find the plots.
     """
     rows = _merge_rows(runs)
     written: list[Path] = []
@@ -134,7 +134,7 @@ def _write_files(told: _ReportContent, to: Path) -> list[Path]:
 
 
 def _format_json(told: _ReportContent) -> str:
-    """Return the report as JSON, for the console."""
+    """Format a lab report as JSON, for the console."""
     values = {
         "format": FORMAT_VERSION,
         "title": told.name,
@@ -160,7 +160,7 @@ def _table_to_dict(sheet: Sheet) -> dict[str, Any]:
 
 
 def _merge_rows(runs: Sequence[FinishedRun]) -> list[Row]:
-    """Return the rows of all runs; a cell that several have is taken once, and must be the same in all."""
+    """Merge the rows of all runs of a report; a cell that several runs have counts once, and must agree in all."""
     cells: dict[Any, tuple[str, list[Row]]] = {}
     for run in runs:
         mine: dict[Any, list[Row]] = {}
@@ -223,14 +223,14 @@ def _draw_plots(name: str, rows: Sequence[Row]) -> Iterator[_PlotFile]:
 
 
 def _choose_metrics(experiment: Experiment, table: Table, across: str) -> Sequence[str]:
-    """The numbers of a table that are drawn: those that the experiment chose, if it did, else the first few."""
+    """Choose the metrics of a table that the report plots: those that the experiment chose, or the first few."""
     if not experiment.figures:
         return table.metrics[:MAX_PLOTS]
     return [metric for metric, over in experiment.figures if over == across and metric in table.metrics]
 
 
 def _choose_x(table: Table) -> str:
-    """What goes to the right: the coordinate of most values, else the budget if there are several, else nothing."""
+    """Choose the x axis of a report's plots: the coordinate with most values, else the budget, else none."""
     counts = {
         name: len(dict.fromkeys(line.coordinates[place] for line in table.lines))
         for place, name in enumerate(table.coordinates)
@@ -244,7 +244,7 @@ def _choose_x(table: Table) -> str:
 def _build_plots(
     table: Table, world: str, metric: str, across: str, experiment: Experiment
 ) -> Iterator[tuple[list[str], Plot]]:
-    """A plot for each combination of what is neither drawn to the right nor as lines."""
+    """Build a report's plots of a metric: one for each combination of the remaining coordinates."""
     meaning = find_metric(experiment, metric)
     groups: dict[tuple[str, ...], dict[str, list[Point]]] = {}
     for line in table.lines:
@@ -260,12 +260,12 @@ def _build_plots(
 
 
 def _is_informative(dots: Sequence[Point]) -> bool:
-    """One number is no figure, nor is the same one everywhere, unless it has an interval; tables have them."""
+    """Check whether a report's plot is worth drawing: its values differ, or some have intervals."""
     return any(dot.y != dots[0].y or not math.isnan(dot.low) for dot in dots)
 
 
 def _build_point(x: float, told: Mapping[str, Interval], metric: str) -> Point:
-    """Return a value with its interval: over hosts or seeds, or else the one that the experiment itself reports."""
+    """Build a point of a report's plot, with its interval over hosts or seeds, or the experiment's own."""
     mean, low, high, _ = told[metric]
     if math.isnan(low) and f"{metric}_low" in told and f"{metric}_high" in told:
         low, high = told[f"{metric}_low"].mean, told[f"{metric}_high"].mean

@@ -1,4 +1,4 @@
-"""Folder of a run: each finished cell as a small file, and at the end all rows (Parquet) with a manifest.
+"""Folder of a lab run: each finished cell as a small file, and at the end all rows (Parquet) with a manifest.
 
 A file is there whole or not at all, so a run may be killed at any moment. A cell's file is named by all that its rows
 follow from (description, world, code): what was computed under other conditions is not found, and computed again.
@@ -30,21 +30,21 @@ _TEXT_COLUMNS = ("experiment", "world", "policy", "from", "to")
 
 
 class Row(NamedTuple):
-    """One row: the cell that it is of, and its numbers by name."""
+    """One row of results of a lab run: its cell, and its numbers by name."""
 
     cell: Cell
     numbers: Mapping[str, float]
 
 
 def list_columns(rows: Iterable[Row], metrics: Sequence[str]) -> list[str]:
-    """Return the names of all numbers: first the metrics of the experiment, in its order, then the rest by name."""
+    """List the columns of a run's rows: first the experiment's metrics, in its order, then the rest by name."""
     names = dict.fromkeys(name for row in rows for name in row.numbers)
     promised = [name for name in dict.fromkeys(metrics) if name in names]
     return [*promised, *sorted(name for name in names if name not in promised)]
 
 
 def to_dict(row: Row) -> dict[str, str | float | int | None]:
-    """Return a row as JSON values: what is not a finite number is null."""
+    """Convert a row of a lab run to JSON values; a number that is not finite becomes null."""
     cell = row.cell
     known = (cell.experiment, cell.world, cell.policy, cell.budget, cell.seed, cell.span.begin, cell.span.end)
     told: dict[str, str | float | int | None] = dict(zip(CELL_COLUMNS, known, strict=True))
@@ -52,7 +52,7 @@ def to_dict(row: Row) -> dict[str, str | float | int | None]:
 
 
 def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
-    """Write rows as Parquet, without a time or a path in it; a number that a row does not have is null."""
+    """Write the rows of a lab run as Parquet, without times or paths in it; missing numbers are null."""
     pa, parquet = _import_pyarrow()
     cells = [row.cell for row in rows]
     texts = {
@@ -73,7 +73,7 @@ def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read the rows of a Parquet file."""
+    """Read the rows of a lab run from a Parquet file."""
     _, parquet = _import_pyarrow()
     # One thread: a process that starts others, and is interrupted, has none besides its own.
     table = parquet.read_table(path, use_threads=False)
@@ -110,13 +110,13 @@ LIBRARIES = ("numpy", "pyarrow")
 
 
 def default_folder(plan: RunPlan) -> Path:
-    """Return the default folder of a run: the same command finds it again."""
+    """Return the default folder of a lab run; the same command finds it again."""
     name = "-".join(name.rpartition(".")[2].partition(":")[0] for name in plan.experiments)
     return Path("lab-runs") / f"{name}-{_short_hash(plan.command)[:8]}"
 
 
 class RunFolder:
-    """A run's files. Opening it takes what is there of the same run, and refuses the folder of another."""
+    """The files of a lab run. Opening it picks up an interrupted run, and refuses the folder of a different one."""
 
     def __init__(self, path: Path, plan: RunPlan) -> None:
         self.path = path
@@ -137,21 +137,21 @@ class RunFolder:
             raise UsageError(f"{self.path} holds something else than a run; name another folder with --out")
 
     def list_pending(self) -> list[Cell]:
-        """Return the cells that are still to be computed, in their order."""
+        """Return the cells of the run that are still to be computed, in order."""
         return [cell for cell in self._plan.cells if not self._cell_path(cell).is_file()]
 
     def store_cell(self, cell: Cell, rows: Sequence[Measurements]) -> None:
-        """Store a cell's rows; from then on it is finished, whatever happens."""
+        """Store the rows of a cell in the run folder; from then on the cell is finished, even after a crash."""
         # Floats come back from their shortest text as they were.
         told = [{name: float(value) for name, value in row.items()} for row in rows]
         write_atomic(self._cell_path(cell), json.dumps(told).encode())
 
     def load_rows(self) -> list[Row]:
-        """Return the rows of all cells, in the order of the plan."""
+        """Load the rows of all finished cells of the run, in the order of the plan."""
         return [Row(cell, row) for cell in self._plan.cells for row in json.loads(self._cell_path(cell).read_bytes())]
 
     def finish(self) -> None:
-        """Write rows and manifest, once all cells are finished, and delete cells of earlier conditions."""
+        """Write the run's rows and manifest once all cells are finished, and delete cells of earlier conditions."""
         metrics = [name for each in self._plan.experiments for name in find_experiment(each).metrics]
         aside = self.path / f"{ROWS_FILE}.new"
         write_rows(self.load_rows(), metrics, aside)
@@ -179,13 +179,13 @@ class RunFolder:
 
 
 def collect_versions() -> dict[str, str]:
-    """Return the versions of all that the numbers may depend on."""
+    """Collect the versions of Python and libraries that a run's numbers may depend on, for its manifest."""
     libraries = {name: metadata.version(name) for name in LIBRARIES if find_spec(name)}
     return {"vedette": __version__, "python": platform.python_version(), **libraries}
 
 
 def _hash_code(names: tuple[str, ...]) -> str:
-    """Return a hash of the code that runs: this package, and plug-ins."""
+    """Hash the code that a lab run executes: this package, and plug-ins."""
     elsewhere = [find_spec(name.partition(":")[0]) for name in names if is_plugin(name)]
     files = [Path(spec.origin) for spec in elsewhere if spec and spec.origin]
     return _short_hash("".join([_hash_package(), *(hashlib.sha256(file.read_bytes()).hexdigest() for file in files)]))
@@ -205,7 +205,7 @@ def _short_hash(text: str) -> str:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, also when the power goes."""
+    """Write a file of the run folder atomically, even across a power failure."""
     aside = path.with_name(f"{path.name}.new")
     with aside.open("wb") as opened:
         opened.write(content)

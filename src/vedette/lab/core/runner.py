@@ -1,4 +1,4 @@
-"""Runner: compute the cells of a plan in worker processes, each from its description alone.
+"""Runner of the lab: compute the cells of a plan in worker processes, each from its description alone.
 
 The parent hands out one cell at a time and writes down what comes back. So a run can be interrupted or killed at any
 moment: what was finished is kept, the same plan goes on, and the rows come out as if nothing had happened.
@@ -25,11 +25,11 @@ Progress = Callable[[int, int, Cell], None]
 
 
 class CellFailed(VedetteError):
-    """A cell failed; the message says which, and what is kept."""
+    """A cell of a lab run failed; the message says which cell, and what is kept."""
 
 
 class _CellResult(NamedTuple):
-    """The result of a cell: its rows, or the error and whether it is one of usage."""
+    """The result of computing a cell: its rows, or the error and whether it is a usage error."""
 
     rows: Sequence[Measurements] = ()
     error: str = ""
@@ -39,7 +39,7 @@ class _CellResult(NamedTuple):
 
 @dataclass(slots=True)
 class _WorkerProcess:
-    """A process that computes cells, and its current cell."""
+    """A worker process of the lab runner, and its current cell."""
 
     process: BaseProcess
     channel: Connection
@@ -47,12 +47,12 @@ class _WorkerProcess:
 
 
 def count_cores() -> int:
-    """Return how many cells can be computed at once."""
+    """Return how many cells the lab runner can compute at once."""
     return len(os.sched_getaffinity(0))
 
 
 def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) -> None:
-    """Compute what the folder lacks. Ends early by ``KeyboardInterrupt`` or a cell that fails; no process is left."""
+    """Compute the cells that a run folder lacks; leave no process behind on ``KeyboardInterrupt`` or a failed cell."""
     left = folder.list_pending()
     done = total - len(left)
     with _start_workers(min(jobs or count_cores(), len(left))) as hands:
@@ -65,7 +65,7 @@ def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) 
 
 
 def _iter_results(cells: Iterator[Cell], hands: Sequence[_WorkerProcess]) -> Iterator[tuple[Cell, _CellResult]]:
-    """Yield the result of each cell, in the order in which they are finished."""
+    """Hand cells to worker processes and yield the result of each, in the order in which they finish."""
     busy = [hand for hand in hands if _send_next(hand, cells)]
     while busy:
         ready = wait([hand.channel for hand in busy])
@@ -129,7 +129,7 @@ def _start_workers(count: int) -> Iterator[list[_WorkerProcess]]:
 
 
 def _run_worker(channel: Connection, parent: int, places: Mapping[str, str]) -> None:
-    """Receive cells and send rows, until the parent has gone."""
+    """Run a worker process of the lab runner: receive cells and send back rows until the parent is gone."""
     ignore_sigint()
     die_with_parent()
     if is_orphan(parent):

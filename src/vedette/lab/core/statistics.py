@@ -27,7 +27,7 @@ _NORMAL = NormalDist()
 
 
 class Interval(NamedTuple):
-    """A mean of n values, and where the mean of all such values lies with 95 %; NaN ends where n is below 2."""
+    """A mean of n values with its 95 % confidence interval; the ends are NaN where n is below 2."""
 
     mean: float
     low: float
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """A mean difference of n pairs with its interval, and how often chance alone makes one as large (two-sided)."""
+    """The mean difference of n pairs with its interval, and its two-sided p value."""
 
     mean: float
     low: float
@@ -46,7 +46,7 @@ class PairedDifference(NamedTuple):
 
 
 def bootstrap_interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEVEL) -> Interval:
-    """The mean with its bias-corrected and accelerated (BCa) bootstrap interval.
+    """Compute the mean with its bias-corrected and accelerated (BCa) bootstrap confidence interval.
 
     Values are resampled with replacement; NaN is left out. Few values make any bootstrap too narrow, so the normal
     quantile is widened to that of Student's t, times sqrt(n / (n - 1)): the "expanded" interval of T. Hesterberg,
@@ -79,7 +79,7 @@ def _drop_nan(values: Sequence[float] | Floats) -> Floats:
 
 
 def _resample_means(sample: Floats, seed: int) -> Floats:
-    """The means of many samples of samples, in order of size."""
+    """Compute the sorted means of many bootstrap samples."""
     rng = rng_for(seed, "lab/statistics/bootstrap")
     # By blocks, so that a long sample does not take much memory.
     block = max(1, 2_000_000 // len(sample))
@@ -91,7 +91,7 @@ def _resample_means(sample: Floats, seed: int) -> Floats:
 
 
 def _bca_quantiles(sample: Floats, mean: float, means: Floats, level: float) -> tuple[float, float]:
-    """Which quantiles of the draws are the ends: those of BCa, widened for few values."""
+    """Compute which bootstrap quantiles are the ends of a BCa interval, widened for few values."""
     slack = 1e-9 * np.ptp(sample)  # means that differ by less are the same mean, rounded otherwise
     below = (np.sum(means < mean - slack) + np.sum(means <= mean + slack)) / (2 * len(means))
     bias = _NORMAL.inv_cdf(min(max(float(below), 1e-6), 1 - 1e-6))
@@ -113,7 +113,7 @@ def _adjust_quantile(bias: float, acceleration: float, z: float) -> float:
 
 
 def _student_quantile(share: float, freedom: int) -> float:
-    """Student's quantile: exact for 1 and 2 degrees of freedom, else by the expansion in 1 / freedom.
+    """Compute Student's t quantile: exact for 1 and 2 degrees of freedom, else by the expansion in 1 / freedom.
 
     >>> [round(_student_quantile(0.975, n), 2) for n in (1, 2, 3, 9, 30)]
     [12.71, 4.3, 3.18, 2.26, 2.04]
@@ -135,9 +135,9 @@ def _student_quantile(share: float, freedom: int) -> float:
 def compare_paired(
     first: Sequence[float] | Floats, second: Sequence[float] | Floats, seed: int = 1
 ) -> PairedDifference:
-    """``first`` minus ``second``, row by row: both had the same world, budget and seed, so what they share cancels.
+    """Compare two policies' paired values, ``first`` minus ``second``, with an interval and a sign-flip test.
 
-    The interval is that of ``bootstrap_interval`` over the differences. p is by giving the differences random signs:
+    Pairs share world, budget and seed. The interval is that of ``bootstrap_interval``; p is by random signs:
     all ways where there are at most 12 pairs, else 9 999 drawn ones and the one at hand. A pair with NaN is left out.
 
     >>> compare_paired([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]).p
@@ -162,10 +162,10 @@ def _sign_test(differences: Floats, seed: int) -> float:
 
 
 def adjust_holm(ps: Sequence[float]) -> list[float]:
-    """The p values as they stand after m questions: the smallest times m, the next times m - 1, never falling.
+    """Adjust p values for multiple tests by Holm's method: the smallest times m, the next times m - 1, never falling.
 
-    Below 0.05 after this, the chance that any of them is a false alarm is below 0.05 (S. Holm, 1979). NaN stays NaN,
-    and is no question.
+    Below 0.05 after this, the chance that any of them is a false alarm is below 0.05 (S. Holm, 1979). NaN stays NaN
+    and does not count as a test.
 
     >>> adjust_holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -180,7 +180,7 @@ def adjust_holm(ps: Sequence[float]) -> list[float]:
 
 
 def spearman(one: Floats, other: Floats) -> float:
-    """Return the rank correlation, where equal values share their mean rank; NaN where all of one are equal.
+    """Compute Spearman's rank correlation, where ties share their mean rank; NaN where all values of one are equal.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 1000.0, 100.0]))
     0.5
@@ -189,7 +189,7 @@ def spearman(one: Floats, other: Floats) -> float:
 
 
 def pearson(one: Floats, other: Floats) -> float:
-    """Return the linear correlation; NaN where all values of one are equal."""
+    """Compute Pearson's linear correlation; NaN where all values of one are equal."""
     one, other = one - one.mean(), other - other.mean()
     spread = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / spread if spread else np.nan

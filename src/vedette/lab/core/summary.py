@@ -1,4 +1,4 @@
-"""Summary of rows: means with confidence intervals, and policies compared in pairs. Pure.
+"""Summary of an experiment's rows: means with confidence intervals, and paired comparisons of policies. Pure.
 
 Columns of a row that are no numbers of its experiment say what it is about. ``host``, ``part`` and ``step`` are
 *units*: parts of a cell, over which is averaged. All others are *coordinates*: each of their values has its own lines.
@@ -30,7 +30,7 @@ Values = dict[float, list[float]]
 
 
 class Line(NamedTuple):
-    """The result of one policy in one world, with one budget, at some coordinates: each metric with its interval."""
+    """A line of a summary table: one policy in one world, with one budget, at some coordinates, and its metrics."""
 
     world: str
     budget: float
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Lines with the same coordinates; ``over`` says what their intervals are over."""
+    """A summary table of lines with the same coordinates; ``over`` says what their intervals are over."""
 
     coordinates: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -49,7 +49,7 @@ class Table(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """How much more a policy reached than another, run for run, and p after all questions that were asked."""
+    """A paired comparison of two policies on a metric: the mean difference, and p adjusted for all comparisons."""
 
     world: str
     budget: float
@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
 
 
 def build_tables(rows: Sequence[Row], experiment: Experiment) -> list[Table]:
-    """Return the tables of an experiment's rows, in the order in which the rows come."""
+    """Summarize an experiment's rows as tables of means with intervals, in the order in which the rows come."""
     return [
         _build_table(shape, found, experiment) for shape, found in _group_by_columns(rows, experiment.metrics).items()
     ]
@@ -96,13 +96,13 @@ def _build_table(shape: tuple[str, ...], rows: Sequence[Row], experiment: Experi
 
 
 def _describe_world(row: Row) -> str:
-    """The world, and the part of it that was looked at."""
+    """Describe the world of a row and the time span used, for a summary table."""
     begin, end = row.cell.span
     return " ".join([row.cell.world, *([f"from {begin}"] if begin else []), *([f"to {end}"] if end else [])])
 
 
 def _collect_values(rows: Iterable[Row], metric: str) -> Values:
-    """The numbers of a metric by what is resampled: host or seed."""
+    """Collect the values of a metric by the unit that is resampled in a summary: host, part or seed."""
     found: Values = {}
     for row in rows:
         value = row.numbers.get(metric, math.nan)
@@ -127,14 +127,14 @@ def _compute_interval(values: Values) -> Interval:
 
 
 def _collapse_equal(values: list[float]) -> list[float]:
-    """Seeds that change nothing are no evidence: many equal numbers count as one."""
+    """Collapse values that are all equal to one: seeds that change nothing are no evidence."""
     return values if any(value != values[0] for value in values) else values[:1]
 
 
 def compare_policies(rows: Sequence[Row], experiment: Experiment) -> list[Comparison]:
     """Compare ``default`` (or else the first policy) with each other one, by every metric that has a better direction.
 
-    Only rows without coordinates are compared; bounds are not, since nobody can run them.
+    Only rows without coordinates are compared; bounds are not, since no crawler can run them.
     """
     plain = [
         row for row in rows if all(name in (*experiment.metrics, *HOST_COLUMNS, *STEP_COLUMNS) for name in row.numbers)
@@ -184,7 +184,7 @@ same each time."""
 
 
 class Sheet(NamedTuple):
-    """A table: its title, how to read it, what its metrics mean, its lines, and how many of them are printed."""
+    """A summary table to print: its title, how to read it, what its metrics mean, its lines, and how many to show."""
 
     title: str
     about: str
@@ -195,7 +195,7 @@ class Sheet(NamedTuple):
 
 
 def build_sheets(rows: Sequence[Row], experiment: Experiment) -> list[Sheet]:
-    """Return a sheet for each table of the rows, in their order, and one for how the policies compare."""
+    """Build a printable sheet for each summary table of an experiment's rows, and one that compares the policies."""
     return [
         *(_build_sheet(table, experiment) for table in build_tables(rows, experiment)),
         *_build_comparison_sheet(rows, experiment),
@@ -203,7 +203,7 @@ def build_sheets(rows: Sequence[Row], experiment: Experiment) -> list[Sheet]:
 
 
 def humanize(name: str) -> str:
-    """Return a name with spaces, as people say it.
+    """Return the name of a metric with spaces instead of underscores.
 
     >>> humanize("changed_per_fetch")
     'changed per fetch'

@@ -1,1 +1,1 @@
-"""The experiments of the lab: each file asks one question, and defines the metrics that answer it."""
+"""Experiments of the lab: each file asks one question, and defines the metrics that answer it."""

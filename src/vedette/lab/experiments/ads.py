@@ -72,7 +72,7 @@ def _spending_metrics(found: MarketOutcome) -> dict[str, float]:
 
 
 def _run_seed(name: str, policy: str, slots: int, seed: int) -> MarketOutcome:
-    """Run a seed with the rest of its block, or alone where the policy cannot be batched."""
+    """Run a seed of the ads experiment with the rest of its block, or alone where the policy cannot be batched."""
     block, at = divmod(seed - 1, BLOCK_SIZE)
     chosen = find_policy(STAGE, DEFAULT_POLICY if policy in (DEFAULT, "bound-known") else policy)
     if isinstance(chosen, ScorePolicy) and chosen.name not in _NOT_BATCHED:
@@ -106,7 +106,7 @@ def _slot_factors(name: str) -> Floats:
 
 
 class Ads(Experiment):
-    """The experiment."""
+    """The ads experiment (``sponsor``)."""
 
     name = "sponsor"
     about = "Which sponsored results to show, with unknown click rates and daily budgets? (budget: slots)"
@@ -119,11 +119,11 @@ class Ads(Experiment):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The default, all ad policies, and the bounds."""
+        """Return the policies of the ads experiment: the default, all ad policies, and the bounds."""
         return (DEFAULT, *load_policies(STAGE), *BOUNDS)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """Return the row of a market, and one for each of its days."""
+        """Run the ads experiment on a cell; return the row of a market, and one for each of its days."""
         name, slots = cell.world.partition(":")[2], _parse_slots(cell)
         known = _run_seed(name, "bound-known", slots, cell.seed)
         lp = _compute_lp_revenue(name, slots, cell.seed)

@@ -1,4 +1,4 @@
-"""Ads experiment (``sponsor-promises``): do ad policies keep what is proven about them? A small market for each seed.
+"""Ads experiment (``sponsor-promises``): do ad policies keep their proven guarantees? A small market for each seed.
 
     market:cells   figure 6.2 of Pandey08: GREEDY and MSVV with known rates, in four cells: rates of 1 or any, without
                    and with budgets. A third of the markets is random, a third is a trap for GREEDY, and in a third
@@ -35,7 +35,7 @@ MSVV_RATIO = 1 - np.exp(-1)
 
 
 def build_guarantee_rows(world: str, policy: str, slots: int, seed: int) -> list[Measurements]:
-    """The rows of one small market."""
+    """Build the rows of the ad guarantees experiment for one small market."""
     rng = rng_for(seed, f"lab/market/{world}")
     if world == "cells":
         return [_run_cell(cell, policy, seed, rng) for cell in (1, 2, 3, 4)]
@@ -57,7 +57,7 @@ def _build_day(
 
 
 def _run_cell(cell: int, policy: str, seed: int, rng: np.random.Generator) -> Measurements:
-    """A market of a cell: with rates of 1 in cells 1 and 2, with budgets in cells 2 and 4."""
+    """Check an ad policy's guarantee in a market of figure 6.2: rates of 1 in cells 1 and 2, budgets in 2 and 4."""
     day = (_random_market, _greedy_trap_market, _triangular_market)[seed % 3](seed, rng)
     day = day._replace(rate=rng.uniform(0.1, 0.9, len(day.rate)) if cell > 2 else np.ones(len(day.rate)))
     if cell % 2:
@@ -88,7 +88,7 @@ def _random_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
 
 
 def _greedy_trap_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
-    """The advertiser that bids a little more for the first phrase is the only one for the second."""
+    """Build an ad market that traps GREEDY: the higher bidder for the first phrase is the only one for the second."""
     times = int(rng.integers(100, 300))
     bid = np.array([101.0, 100.0, 100.0])
     query = np.repeat([0, 1], times)
@@ -96,7 +96,7 @@ def _greedy_trap_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
 
 
 def _triangular_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
-    """Each phrase has one bidder less than the one before it, and comes as often as a budget lasts."""
+    """Build a triangular ad market: each phrase has one bidder fewer, and comes as often as a budget lasts."""
     payers, times = 12, int(rng.integers(40, 80))
     pairs = [(phrase, payer) for phrase in range(payers) for payer in range(phrase, payers)]
     phrase, advertiser = (np.array(column) for column in zip(*pairs, strict=True))
@@ -106,7 +106,7 @@ def _triangular_market(seed: int, rng: np.random.Generator) -> AdMarketDay:
 
 
 def _run_mix(slots: int, seed: int, rng: np.random.Generator) -> Measurements:
-    """Showings of ads that are not among the best, against 8 ln N b^2 / gap^2 + 1 + pi^2/3 for each."""
+    """Check MIX's guarantee: showings of ads not among the best, against 8 ln N b^2 / gap^2 + 1 + pi^2/3 for each."""
     day = _small_market(phrases=1, ads=5, seed=seed, rng=rng)
     desk = AdServer(day, Mix(), slots, FACTORS, seed)
     paid = np.zeros(len(day.budget))
@@ -122,13 +122,13 @@ def _run_mix(slots: int, seed: int, rng: np.random.Generator) -> Measurements:
 
 
 def _allowed_mistakes(queries: int, bid: Floats, gap: Floats) -> Floats:
-    """The mistakes that theorem 4 allows with each ad."""
+    """Compute the mistakes that theorem 4 allows MIX with each ad."""
     found: Floats = np.ceil(8 * np.log(queries) * bid**2 / gap**2) + 1 + np.pi**2 / 3
     return found
 
 
 def _run_bpol(seed: int, rng: np.random.Generator) -> Measurements:
-    """Revenue against half of the fluid optimum, less (types + sum over phrases of batches x mistakes) r_max / 2."""
+    """Check BPOL: revenue against half the optimum, less (types + sum over phrases of batches x mistakes) r_max / 2."""
     # Of close calls nothing is promised, so every other market has two ads a phrase that are far apart.
     ads = 3 if seed % 2 else 2
     day = _small_market(phrases=2, ads=ads, seed=seed, rng=rng)
@@ -145,7 +145,7 @@ def _run_bpol(seed: int, rng: np.random.Generator) -> Measurements:
 
 
 def _count_batch_mistakes(day: AdMarketDay, phrase: int) -> float:
-    """The mistakes of all batches of a phrase: of each ad against the nearest that is better, as many times as ads."""
+    """Count the mistakes that BPOL's guarantee allows in all batches of a phrase: each ad against the next better."""
     own = day.offers.phrase == phrase
     bid, value = day.offers.bid[own], (day.offers.bid * day.rate)[own]
     queries = int(np.count_nonzero(day.query == phrase))
@@ -178,7 +178,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class AdGuarantees(Experiment):
-    """The experiment."""
+    """The ad guarantees experiment (``sponsor-promises``)."""
 
     name = "sponsor-promises"
     about = "Do greedy, msvv, mix and bpol keep what is proven of them? (budget: slots, for mix)"
@@ -191,7 +191,7 @@ class AdGuarantees(Experiment):
     policies = tuple(name for names in GUARANTEES.values() for name in names)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """One small market; nothing where a world says nothing of a policy."""
+        """Run the ad guarantees experiment on one small market; no rows where nothing is proven of the policy."""
         world = cell.world.partition(":")[2]
         if world not in GUARANTEES:
             raise UsageError(f"{self.name} is put to market:{', market:'.join(GUARANTEES)}")

@@ -47,19 +47,19 @@ BINS = 10
 
 
 class Groups(NamedTuple):
-    """The section and the site of each page, as rows of a memory's groups; row 0 is everything."""
+    """Groups of pages in the calibration experiment: section and site, as rows of a memory; row 0 is everything."""
 
     section: Ints
     site: Ints
 
     @classmethod
     def empty(cls, pages: int) -> "Groups":
-        """All pages belong to everything, and to nothing else."""
+        """Return groups for the calibration experiment where all pages belong to row 0 alone."""
         return cls(np.zeros(pages, np.int64), np.zeros(pages, np.int64))
 
 
 class FetchSampling(NamedTuple):
-    """From when to when, how many fetches a day, and the seed by which pages are drawn."""
+    """Fetch sampling of the calibration experiment: begin and end, fetches a day, and the seed that draws pages."""
 
     begin_s: float
     end_s: float
@@ -68,7 +68,7 @@ class FetchSampling(NamedTuple):
 
 
 class Judgments(NamedTuple):
-    """Every fetch that counts: its page, what was found, and the chance that each model gave it (a row a model)."""
+    """Judged fetches of the calibration experiment: pages, outcomes, and the chance by each model (a row a model)."""
 
     page: Ints
     changed: Bools
@@ -76,7 +76,7 @@ class Judgments(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A mean over fetches, with a 95 % bootstrap interval over pages: fetches of one page are not independent."""
+    """A mean calibration score over fetches, with a 95 % bootstrap interval over pages, as fetches of one depend."""
 
     mean: float
     low: float
@@ -84,7 +84,7 @@ class Score(NamedTuple):
 
 
 class ReliabilityBin(NamedTuple):
-    """Fetches with about the same chance by a model: how many, the mean chance, and the share that had changed."""
+    """A bin of a reliability diagram: fetches with about the same chance, the mean chance, and the changed share."""
 
     fetches: int
     chance: float
@@ -94,7 +94,7 @@ class ReliabilityBin(NamedTuple):
 def run_calibration(
     history: History, models: Sequence[ChangeModel], looks: FetchSampling, groups: Groups | None = None
 ) -> Judgments:
-    """Ask the models before each fetch, let them learn after it, and return what was judged."""
+    """Run the calibration experiment: ask the models before each fetch, train them after it, return the judgments."""
     minds = [_ModelRunner(model, history.pages) for model in models]
     counts_s = looks.begin_s + WARM_UP * (looks.end_s - looks.begin_s)
     rows: list[tuple[Ints, Bools, Floats]] = []
@@ -112,7 +112,7 @@ def run_calibration(
 
 
 class _ModelRunner:
-    """A model with what it remembers; it is handed the rows of the pages in question only."""
+    """A model of change under calibration, with its memory; it gets the rows of the pages in question only."""
 
     def __init__(self, model: ChangeModel, pages: int) -> None:
         self._model = model
@@ -120,11 +120,11 @@ class _ModelRunner:
         self._pages, self._groups = np.zeros((pages, model.page_width)), empty.groups
 
     def predict(self, pages: Ints, batch: KnownPages, at_s: Floats) -> Floats:
-        """What it says."""
+        """Return the chances of change that the model predicts for these fetches."""
         return self._model.chance(Memory(self._pages[pages], self._groups), batch, at_s)
 
     def learn(self, pages: Ints, batch: KnownPages) -> None:
-        """What it makes of it."""
+        """Let the model of change learn from these fetches."""
         after = self._model.learn(Memory(self._pages[pages], self._groups), batch)
         self._pages[pages], self._groups = after.pages, after.groups
 
@@ -132,7 +132,7 @@ class _ModelRunner:
 def _iter_batches(
     history: History, looks: FetchSampling, groups: Groups
 ) -> Iterator[tuple[Ints, KnownPages | None, KnownPages]]:
-    """Pages that are met or looked at; what is known of them before (None: nothing) and after."""
+    """Yield batches of pages that are first seen or fetched, with what is known before (None: nothing) and after."""
     web = _CopyTable(history, groups, looks.begin_s)
     rng, saved = rng_for(looks.seed, "lab/calibration"), 0.0
     pages = history.live_pages_at(looks.begin_s)
@@ -152,7 +152,7 @@ def _iter_batches(
 
 
 class _CopyTable:
-    """What is held of each page, a column each: the copy, when it was made, and what a fetch tells besides."""
+    """Copies of pages in the calibration experiment, a column each: version, time, and what a fetch shows besides."""
 
     def __init__(self, history: History, groups: Groups, begin_s: float) -> None:
         self._history, self._groups, self._begin_s = history, groups, begin_s
@@ -162,19 +162,19 @@ class _CopyTable:
         self._born = int(np.searchsorted(history.born_s, begin_s, side="right"))
 
     def take_newborn(self, now_s: float) -> Ints:
-        """Pages that were born since the last time, and live; pages are numbered by birth."""
+        """Take the live pages born since the last time; pages are numbered by birth."""
         end = int(np.searchsorted(self._history.born_s, now_s, side="right"))
         pages = np.arange(self._born, end)
         self._born = end
         return pages[self._history.died_s[pages] > now_s]
 
     def add_pages(self, pages: Ints, now_s: float) -> KnownPages:
-        """Pages are seen for the first time."""
+        """Add pages that the calibration experiment sees for the first time."""
         self._store_copies(pages, self._history.version_at(pages, now_s), now_s)
         return self.to_known(pages, first=True)
 
     def refetch(self, pages: Ints, now_s: float) -> KnownPages:
-        """Pages are looked at again: the copies are replaced."""
+        """Refetch pages in the calibration experiment and replace their copies."""
         digest, before_s = self._history.digest, self._last_s[pages]
         version, copy = self._history.version_at(pages, now_s), self.copy[pages]
         gone = version < 0
@@ -191,7 +191,7 @@ class _CopyTable:
         gone: Bools | None = None,
         before_s: Floats | None = None,
     ) -> KnownPages:
-        """What is known of pages by their copies."""
+        """Build the known-pages batch of these pages from their copies, for models of change."""
         count, history = len(pages), self._history
         copy = self.copy[pages]
         return KnownPages(
@@ -215,20 +215,20 @@ class _CopyTable:
         self._count_links(version, 1.0)
 
     def _count_links(self, versions: Ints, sign: float) -> None:
-        """How many copies link to each page: what a crawler knows of it without asking."""
+        """Count the copies that link to each page, which a crawler knows without a fetch."""
         held, history = versions[versions >= 0], self._history
         linked = concat_ranges(history.link_start[held], history.link_start[held + 1])
         np.add.at(self._links, history.link_to[linked], sign)
 
 
 def brier_scores(judged: Judgments) -> Floats:
-    """The squared error of every chance; less is better."""
+    """Compute the Brier score (squared error) of every predicted chance of change; less is better."""
     error: Floats = (judged.chance - judged.changed) ** 2
     return error
 
 
 def log_scores(judged: Judgments) -> Floats:
-    """The logarithm of the chance that was given to what was found, in nats; more is better.
+    """Compute the log score of every predicted chance of change, in nats; more is better.
 
     A chance is held between 1 / 10 000 and its opposite, so that one surprise does not outweigh everything.
     """
@@ -238,7 +238,7 @@ def log_scores(judged: Judgments) -> Floats:
 
 
 def bootstrap_score(values: Floats, page: Ints, seed: int) -> Score:
-    """The mean of one model's values, and its interval.
+    """Compute the mean of one model's calibration scores, with its bootstrap interval over pages.
 
     >>> bootstrap_score(np.array([1.0, 1.0, 1.0]), np.array([0, 0, 1]), 1)
     Score(mean=1.0, low=1.0, high=1.0)
@@ -254,13 +254,13 @@ def bootstrap_score(values: Floats, page: Ints, seed: int) -> Score:
 
 
 def _resample_pages(pages: int, seed: int) -> npt.NDArray[np.int64]:
-    """How often each page is drawn in each of many draws with replacement."""
+    """Draw bootstrap samples of pages: how often each page occurs in each sample."""
     rng = rng_for(seed, "lab/calibration/bootstrap")
     return rng.multinomial(pages, np.full(pages, 1 / pages), RESAMPLES)
 
 
 def bin_reliability(chance: Floats, changed: Bools) -> list[ReliabilityBin]:
-    """Looks by what was said of them, in bins of equal numbers of looks; where chances are true, both means agree."""
+    """Bin fetches by predicted chance for a reliability diagram, with equal numbers of fetches a bin."""
     order = np.argsort(chance, kind="stable")
     parts = [part for part in np.array_split(order, BINS) if len(part)]
     return [ReliabilityBin(len(part), float(chance[part].mean()), float(changed[part].mean())) for part in parts]
@@ -284,13 +284,13 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 def build_groups(history: History) -> Groups:
-    """The groups of pages: their sections and sites; row 0 is everything."""
+    """Build the groups of pages for the calibration experiment: their sections and sites; row 0 is everything."""
     groups = groups_of(history.urls)
     return Groups(groups.section, groups.site)
 
 
 def build_rows(judged: Judgments, seed: int) -> list[Measurements]:
-    """The rows of one model, the first in what was judged."""
+    """Build the calibration rows of one model, the first in the judgments."""
     chance = judged.chance[0]
     logs, squares = (
         bootstrap_score(values[0], judged.page, seed) for values in (log_scores(judged), brier_scores(judged))
@@ -317,7 +317,7 @@ def build_rows(judged: Judgments, seed: int) -> list[Measurements]:
 
 
 class Calibration(Experiment):
-    """The experiment."""
+    """The calibration experiment."""
 
     name = "calibration"
     about = "Do the chances that models of change give come true? (policies: models; budget: looks a day)"
@@ -329,7 +329,7 @@ class Calibration(Experiment):
     figures = (("found", "bin"), ("said", "bin"))
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """The scores, and a row for each tenth of the looks."""
+        """Run the calibration experiment on a cell: a row of scores, and one for each tenth of the fetches."""
         if cell.policy not in MODELS:
             raise UsageError(f'"{cell.policy}" is no model of change; {suggest_name(cell.policy, MODELS)}')
         history = open_history(cell.world)

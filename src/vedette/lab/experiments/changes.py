@@ -3,10 +3,10 @@
 A history is a complete record, so nothing has to be guessed between fetches. What is unknown is the ends: a version
 that still holds when the record or the page ends would have lived longer. So
 
-- the *rate* of a page is its changes by the time over which it was watched: the maximum of the likelihood of a Poisson
+- the *rate* of a page is its changes by the time over which it was observed: the maximum likelihood of a Poisson
   process, to which the unfinished end adds time and no change;
 - how long *versions live* is the product-limit estimate (E. Kaplan, P. Meier, 1958), to which an unfinished version
-  belongs as long as it was watched, and one that is older than the record from its age at that time on;
+  belongs as long as it was observed, and one that is older than the record from its age at that time on;
 - *ages* are weighed by time: the share of all page-days that a page spent at such an age;
 - the *hazard* is changes by page-days at an age. Over all pages it falls with age even where each page is memoryless,
   as old versions belong to slow pages. So memorylessness is judged page by page.
@@ -50,7 +50,7 @@ LEVEL = 0.05
 
 
 def normalize_gaps(begin_s: float, end_s: float, changes_s: Floats) -> Floats | None:
-    """The shares into which ascending changes divide a window; None where they are too few.
+    """Normalize the gaps between a page's changes to shares of the window; None where changes are too few.
 
     >>> normalize_gaps(0.0, 10.0, np.array([1.0, 2.0, 4.0, 6.0, 9.0])).tolist()
     [0.1, 0.1, 0.2, 0.2, 0.3, 0.1]
@@ -64,14 +64,14 @@ def normalize_gaps(begin_s: float, end_s: float, changes_s: Floats) -> Floats | 
 
 
 class GreenwoodResults(NamedTuple):
-    """For each page, how often memoryless changes look as odd, and whether they are rather in bursts than regular."""
+    """Results of the Greenwood test for each page: its p value, and whether changes are bursty rather than regular."""
 
     p: Floats
     bursts: Bools
 
 
 def run_greenwood_test(pages: Sequence[Floats], seed: int) -> GreenwoodResults:
-    """Test each page for memorylessness (Greenwood), by the shares of its gaps."""
+    """Test each page's changes for memorylessness (Greenwood), by the shares of its gaps."""
     p, bursts = np.ones(len(pages)), np.zeros(len(pages), bool)
     sizes = np.array([len(gaps) for gaps in pages], np.int64)
     odd = np.array([float(gaps @ gaps) for gaps in pages])
@@ -87,13 +87,13 @@ def run_greenwood_test(pages: Sequence[Floats], seed: int) -> GreenwoodResults:
 
 
 def _null_distribution(size: int, seed: int) -> Floats:
-    """Return draws of Greenwood's statistic of memoryless pages with ``size`` gaps, ascending."""
+    """Draw the null distribution of Greenwood's statistic: memoryless pages with ``size`` gaps, ascending."""
     gaps = rng_for(seed, f"lab/memoryless/{size}").standard_exponential((DRAWS, size))
     return np.sort((gaps**2).sum(axis=1) / gaps.sum(axis=1) ** 2)
 
 
 def select_discoveries(p: Floats, level: float = LEVEL) -> Bools:
-    """Which p-values stand when at most this share of those that stand may be false.
+    """Select the p values that are discoveries at this false discovery rate (Benjamini and Hochberg).
 
     >>> select_discoveries(np.array([0.04, 0.001, 0.2, 0.02])).tolist()
     [False, True, False, True]
@@ -106,9 +106,9 @@ def select_discoveries(p: Floats, level: float = LEVEL) -> Bools:
 
 
 def compute_hazard_ratios(pages: Sequence[Floats], edges: Sequence[float]) -> list[float]:
-    """The hazard from each edge to the next, by that of memoryless pages with as many changes; 1 where they are.
+    """Compute the change hazard from each edge to the next, by that of memoryless pages with as many changes.
 
-    Edges are ages in units of a page's mean interval, window by changes. Of n + 1 gaps of a memoryless page each is
+    It is 1 for memoryless pages. Edges are ages in units of a page's mean interval. Each of such a page's n + 1 gaps is
     longer than a share u with probability (1 - u) ** n, and all but the last end with a change.
     """
     seen, expected = np.zeros((2, len(edges))), np.zeros((2, len(edges)))
@@ -153,7 +153,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class VersionSpans(NamedTuple):
-    """The times for which versions were watched: whose, from when to when, its age at both ends, whether it changed."""
+    """Observed spans of page versions: page, begin and end, age at both ends, and whether a change ended it."""
 
     page: Ints
     begin_s: Floats
@@ -165,7 +165,7 @@ class VersionSpans(NamedTuple):
 
 
 def build_version_spans(history: History, begin_s: float, end_s: float, *, waves: bool) -> VersionSpans:
-    """All versions as they were watched from begin to end; without waves as though those had changed nothing."""
+    """Build the observed spans of all versions from begin to end; without waves as though those changed nothing."""
     first = np.zeros(len(history.version_page), bool)
     first[history.first_version] = True
     kept = np.flatnonzero((history.kind[history.version_page] == PAGE) & (waves | first | ~history.wave))
@@ -182,24 +182,24 @@ def build_version_spans(history: History, begin_s: float, end_s: float, *, waves
 
 
 class Survival(NamedTuple):
-    """Ages at which versions ended, ascending, and the share that lives longer than each."""
+    """Survival curve of page versions: ages at which versions ended, ascending, and the share that lives longer."""
 
     age_s: Floats
     share: Floats
 
     def share_at(self, age_s: float) -> float:
-        """The share that lives longer than this."""
+        """Return the share of page versions that live longer than this age."""
         place = int(np.searchsorted(self.age_s, age_s, side="right"))
         return float(self.share[place - 1]) if place else 1.0
 
     def quantile(self, q: float) -> float:
-        """The age up to which this share has ended; NaN where the record is too short to say."""
+        """Return the age by which this share of page versions has ended; NaN where the record is too short."""
         place = int(np.searchsorted(-self.share, q - 1 - 1e-12))
         return float(self.age_s[place]) if place < len(self.age_s) else np.nan
 
 
 def estimate_survival(spells: VersionSpans) -> Survival:
-    """The product-limit estimate, with versions that were old when the watching began.
+    """Estimate the survival of page versions (Kaplan-Meier), with versions that were old when the record began.
 
     >>> three = VersionSpans(*(np.array(c) for c in ([0, 1, 2], [0.0] * 3, [2.0, 3.0, 5.0], [0.0] * 3, [2.0, 3.0, 5.0],
     ...                  [True, False, True], [False] * 3)))
@@ -212,7 +212,7 @@ def estimate_survival(spells: VersionSpans) -> Survival:
 
 
 def build_rows(history: History, begin_s: float, end_s: float, *, waves: bool, seed: int) -> list[Measurements]:
-    """All rows of the time from begin to end."""
+    """Build all rows of the changes experiment for the time from begin to end."""
     spells = build_version_spans(history, begin_s, end_s, waves=waves)
     if not len(spells.page):
         return []
@@ -223,7 +223,7 @@ def build_rows(history: History, begin_s: float, end_s: float, *, waves: bool, s
 
 
 def _count_changes(spells: VersionSpans) -> tuple[Ints, Floats]:
-    """The changes of each page that was watched, and for how many days it was."""
+    """Count the changes of each observed page, and its days of observation."""
     _, place = np.unique(spells.page, return_inverse=True)
     return np.bincount(place, spells.changed).astype(np.int64), np.bincount(
         place, spells.end_s - spells.begin_s
@@ -286,12 +286,12 @@ def _build_age_rows(spells: VersionSpans) -> list[dict[str, float]]:
 
 
 def _time_at_ages(spells: VersionSpans, low_s: float, high_s: float) -> float:
-    """The time that was spent at such ages."""
+    """Sum the observed time that page versions spent at these ages."""
     return float(np.maximum(np.minimum(spells.exit_s, high_s) - np.maximum(spells.entry_s, low_s), 0).sum())
 
 
 def _collect_gaps(spells: VersionSpans) -> list[Floats]:
-    """The gaps of each page that has enough changes."""
+    """Collect the normalized change gaps of each page that has enough changes."""
     cuts = np.flatnonzero(np.diff(spells.page)) + 1
     found: list[Floats] = []
     for rows in np.split(np.arange(len(spells.page)), cuts):
@@ -308,7 +308,7 @@ def _build_ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
 
 
 class Changes(Experiment):
-    """The experiment: there is nothing to decide in it, so one policy and one budget stand for the record itself."""
+    """The changes experiment: it decides nothing, so one policy and one budget stand for the record itself."""
 
     name = "changes"
     about = "How do pages change, and do they remember when they did so last? (no policy, no budget)"
@@ -319,7 +319,7 @@ class Changes(Experiment):
     budgets = (1.0,)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """All rows, with waves and without."""
+        """Run the changes experiment on a cell: all rows, with waves and without."""
         history = open_history(cell.world)
         begin_s, end_s = resolve_span(cell.span, history.begin_s, history.end_s)
         return [

@@ -26,7 +26,7 @@ _OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, **CYCLE_METRICS}
 
 
 class Discovery(Experiment):
-    """The experiment."""
+    """The discovery experiment."""
 
     name = "discovery"
     about = "Which known pages to look at for what is new? (budget: looks a snapshot, over all hosts; git: a cycle)"
@@ -39,11 +39,11 @@ class Discovery(Experiment):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Those of the discover stage, and the bounds."""
+        """Return the policies of the discovery experiment: those of the discover stage, and the bounds."""
         return list_policy_names()
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """On front pages all hosts compete for the same looks; in histories each has its own."""
+        """Run the discovery experiment on a cell: front-page hosts share the polls; in histories each has its own."""
         if cell.world.startswith("frontpages:"):
             return build_rows(open_frontpages(cell.world), cell)
         rows: list[Measurements] = []

@@ -40,7 +40,7 @@ _OWN_METRICS: Mapping[str, Metric] = {
 
 
 class PricedPoller:
-    """A policy that is asked for what is worth the price, at most ``k`` looks at a time."""
+    """Poller that takes every source worth the price, at most ``k`` polls at a time."""
 
     def __init__(self, policy: Accrual, world: Frontpages, budget: float, seed: int) -> None:
         self._policy, self._budget, self._seed = policy, budget, seed
@@ -55,7 +55,7 @@ class PricedPoller:
         self._moved_s = -inf
 
     def choose(self, snapshot: int) -> Ints:
-        """What is worth the price now; as long as there is none, a constant number."""
+        """Choose the sources worth the price now; a constant number until there is a price."""
         now_s, options = float(self._times[snapshot]), self._book.list_options()
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{snapshot}")
         if self._price is not None:
@@ -68,7 +68,7 @@ class PricedPoller:
         return rows
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """Tell the policy, and move the price where a day is over."""
+        """Let the policy learn from the priced polls, and adjust the price at the end of a day."""
         now_s = float(self._times[snapshot])
         self._state = self._policy.observe(self._state, self._book.record(brought, now_s), now_s)
         self._begun_s = now_s if self._begun_s is None else self._begun_s
@@ -84,7 +84,7 @@ class PricedPoller:
 
 
 class DiscoveryByPrice(Experiment):
-    """The experiment."""
+    """The experiment of discovery with a price."""
 
     name = "discovery-by-price"
     about = "Do looks by price find as much as a constant number? (budget: looks a snapshot on average)"
@@ -95,7 +95,7 @@ class DiscoveryByPrice(Experiment):
     budgets = (2.55, 4.25, 8.5, 17.0)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """One run, in one row."""
+        """Run the discovery-by-price experiment on a cell: one run, in one row."""
         policy = _load_policy(cell.policy)
         world = open_frontpages(cell.world)
         looks = PricedPoller(policy, world, cell.budget, cell.seed)

@@ -19,7 +19,7 @@ _OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, "sources": Metric("sources 
 
 
 class DiscoveryPerHost(Experiment):
-    """The experiment; a row a host, which has its number in the recording as ``host``."""
+    """The discovery experiment per host; a row a host, which has its number in the recording as ``host``."""
 
     name = "discovery-per-host"
     about = "Which sources of a host to look at for what is new? (budget: looks a snapshot, for each host)"
@@ -30,11 +30,11 @@ class DiscoveryPerHost(Experiment):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Those of the discover stage, and the bounds."""
+        """Return the policies of the per-host discovery experiment: those of the discover stage, and the bounds."""
         return list_policy_names()
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """Every host has a budget of its own; one that the recording never saw has no row."""
+        """Run the per-host discovery experiment: each host has its own budget; unseen hosts have no row."""
         world = open_frontpages(cell.world)
         hosts = find_hosts(world)
         if not hosts:
@@ -43,7 +43,7 @@ class DiscoveryPerHost(Experiment):
 
 
 def find_hosts(world: Frontpages) -> list[int]:
-    """The hosts that have enough sources and were ever seen."""
+    """Find the hosts of a recording that have enough sources and were ever seen."""
     large = np.flatnonzero(np.bincount(world.host) >= MIN_SOURCES)
     return [host for host in large.tolist() if world.ok[:, world.host == host].any()]
 

@@ -60,7 +60,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class CoverCase(NamedTuple):
-    """A site at a step: what its old pages cover, and GREEDY's cover of all of it."""
+    """A feasibility case: a site at a step, what its old pages cover, and GREEDY's cover of all of it."""
 
     step: int
     cover_sets: CoverSets
@@ -68,12 +68,12 @@ class CoverCase(NamedTuple):
 
     @property
     def findable(self) -> int:
-        """All that can be found."""
+        """Return how many new pages of a feasibility case can be found."""
         return sum(self.cover.gains)
 
 
 def build_cases(history: History, begin_s: float, end_s: float, every_s: float, *, waves: bool) -> list[CoverCase]:
-    """All sites and steps of a history at which anything is new."""
+    """Build the feasibility cases of a history: all sites and steps at which anything is new."""
     backlinks = Backlinks.from_history(history)
     in_wave = history.wave[history.first_version]
     host = number_hosts(history)
@@ -87,7 +87,7 @@ def build_cases(history: History, begin_s: float, end_s: float, every_s: float, 
 
 
 def build_frontpage_cases(world: Frontpages, begin_s: float, end_s: float, every_s: float) -> list[CoverCase]:
-    """The same of recorded front pages: sources are old, and a target is new where no earlier snapshot had it.
+    """Build the feasibility cases of recorded front pages: sources are old, targets new at their first snapshot.
 
     A step ends at the last recorded snapshot up to its time. What came and went in between is in no snapshot.
     """
@@ -121,7 +121,7 @@ def _cover_cases(step: int, found: Iterable[CoverSets]) -> list[CoverCase]:
 
 
 def _number_in_group(group: Ints, counted: Bools) -> Ints:
-    """Rows numbered from 0 within their group; -1 for such as do not count."""
+    """Number rows from 0 within their group; -1 for those that do not count."""
     numbers = np.full(len(group), -1, np.int64)
     rows = np.flatnonzero(counted)
     rows = rows[np.argsort(group[rows], kind="stable")]
@@ -131,7 +131,7 @@ def _number_in_group(group: Ints, counted: Bools) -> Ints:
 
 
 def build_rows(cases: Sequence[CoverCase], most: int, *, waves: bool, seed: int) -> list[Measurements]:
-    """All rows of these cases; ``most`` is the largest cover size."""
+    """Build all rows of the feasibility experiment for these cases; ``most`` is the largest cover size."""
     useful = [case for case in cases if case.findable]
     rows = [_build_summary(cases, useful), *map(_build_case_row, useful)]
     if useful:
@@ -200,7 +200,7 @@ def _overhead_metrics(fetches: Ints, finds: Ints) -> dict[str, float]:
 
 
 def _build_overlap_rows(cases: Sequence[CoverCase], seed: int) -> list[dict[str, float]]:
-    """How pairs that share anything are spread over the bins: of all pairs, and as a mean over cases that have any."""
+    """Build the feasibility rows of page overlap: pairs by bin of Jaccard coefficient, of all and as mean of cases."""
     rng = rng_for(seed, "lab/feasibility/pairs")
     counts = np.array([_count_overlaps(_sample_sets(case.cover_sets.cover_bits, rng)) for case in cases])
     counts = counts[counts.sum(axis=1) > 0]
@@ -228,7 +228,7 @@ def _sample_sets(sets: Sequence[int], rng: np.random.Generator) -> Sequence[int]
 
 
 class Feasibility(Experiment):
-    """The experiment."""
+    """The feasibility experiment."""
 
     name = "feasibility"
     about = "Can few old pages lead to all new ones? (budget: the largest cover; policy: the pace of snapshots)"
@@ -248,7 +248,7 @@ class Feasibility(Experiment):
     )
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """All rows, with waves and without; front pages do not come in waves."""
+        """Run the feasibility experiment on a cell: all rows, with waves and without; front pages have no waves."""
         if cell.world.startswith("frontpages:"):
             cases = _load_frontpage_cases(cell.world, cell.span, cell.policy)
             return build_rows(cases, max(1, int(cell.budget)), waves=True, seed=cell.seed)

@@ -11,7 +11,7 @@ words of a page that is drawn evenly, each query asked once. The first two are u
 that has them. Queries that no page answers have no part.
 
 The rows are one a kind of queries, with the rank correlation (Spearman), its 95 % interval (percentiles of a bootstrap
-over pages) and the plain correlation (Pearson) that the paper prints; and one a tenth of the pages by importance
+over pages) and the linear correlation (Pearson) that the paper prints; and one a tenth of the pages by importance
 (``bin``), with the mean, median and 90th percentile of their impact, as the bars and points of its figure 2.
 """
 
@@ -51,21 +51,21 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 def compute_importance(seen: WebSnapshot, measure: str) -> Floats:
-    """The importance of each page by links: "in-links" or "pagerank"."""
+    """Compute the importance of each page by links: "in-links" or "pagerank"."""
     if measure == "in-links":
         return np.bincount(seen.target, minlength=seen.web.pages).astype(np.float64)
     return page_importance(seen.source, seen.target, seen.web.pages, hosts=seen.web.site)
 
 
 class PageImpact(NamedTuple):
-    """How often each page is among the first results, and how many queries any page answers."""
+    """Search impact of pages: how often each is among the first results, and how many queries any page answers."""
 
     pages: Floats
     queries: int
 
 
 def compute_impact(seen: WebSnapshot, queries: Queries, first: int) -> PageImpact:
-    """How often each page is among the ``first`` results of all that is asked."""
+    """Compute the search impact of each page: how often it is among the ``first`` results of all queries."""
     corpus = load_corpus(seen.web, queries.term)
     everything = np.arange(seen.web.pages)
     workload = build_workload(corpus, select_answerable(queries, corpus), build_tfidf(corpus, everything))
@@ -84,7 +84,7 @@ def _bootstrap_spearman(one: Floats, other: Floats, seed: int) -> tuple[float, f
 
 
 def build_rows(importance: Floats, impact: PageImpact, seed: int) -> list[dict[str, float]]:
-    """The rows of one kind of queries."""
+    """Build the rows of the importance experiment for one kind of queries."""
     if len(importance) < 2 or not impact.queries:
         return [{"pages": len(importance), "queries": impact.queries}]
     values = impact.pages / impact.pages.mean()
@@ -122,7 +122,7 @@ def _build_bin_rows(importance: Floats, impact: Floats) -> Iterator[dict[str, fl
 
 
 class Importance(Experiment):
-    """The experiment."""
+    """The importance experiment."""
 
     name = "importance"
     about = "Are the pages that many link to those that people's queries find? (budget: how many results count)"
@@ -133,7 +133,7 @@ class Importance(Experiment):
     budgets = (10.0,)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """All rows, by kind of queries."""
+        """Run the importance experiment on a cell: all rows, by kind of queries."""
         history = open_history(cell.world)
         seen = take_snapshot(history, resolve_span(cell.span, history.begin_s, history.end_s)[1])
         if not seen.web.pages:

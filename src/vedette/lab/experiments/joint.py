@@ -46,7 +46,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class JointMonitor:
-    """Follows a run and looks at it at the end of each day; fetches that are made at such a moment count."""
+    """Monitor of a joint run that measures it at the end of each day, fetches of that moment included."""
 
     def __init__(self, history: History, asking: QuerySet, game: JointGame) -> None:
         self._history, self._game = history, game
@@ -62,14 +62,14 @@ class JointMonitor:
         self._batches: list[Batch] = []
 
     def on_batch(self, batch: Batch) -> None:
-        """A batch; they come in the order of time."""
+        """Account for a batch of the joint run; batches come in order of time."""
         while self._left_s and self._left_s[-1] < batch.now_s:
             self._measure(self._left_s.pop())
         self._copy[batch.pages] = batch.versions
         self._batches.append(batch)
 
     def compute_periods(self, count: int) -> list[dict[str, float]]:
-        """Return the metrics of ``count`` parts of the time, once the run is over; no part is shorter than a day."""
+        """Return the metrics of ``count`` parts of the joint run, once it is over; no part is shorter than a day."""
         while self._left_s:
             self._measure(self._left_s.pop())
         count = min(count, len(self._days), len(self._batches))
@@ -90,14 +90,14 @@ class JointMonitor:
 
 
 def build_rows(history: History, asking: QuerySet, policy: str, game: JointGame) -> list[Measurements]:
-    """Run a policy and return its metrics, part by part."""
+    """Run a policy of the joint experiment and return its metrics, part by part."""
     split = find_best_split(history, asking, game) if policy == "bound-split" else SPLITS.get(policy)
     told = {} if split is None else {"split_refresh": split.refresh, "split_look": split.poll}
     return [part | told for part in _run_game(history, asking, game, split)]
 
 
 def find_best_split(history: History, asking: QuerySet, game: JointGame) -> Split:
-    """The fixed split with the best quality over the whole time, of a grid, in hindsight."""
+    """Find the fixed budget split with the best quality over the whole time, on a grid, in hindsight."""
     tried = {
         split: _mean_quality(_run_game(history, asking, game, split)) for split in (*_iter_splits(), SPLITS["thirds"])
     }
@@ -105,7 +105,7 @@ def find_best_split(history: History, asking: QuerySet, game: JointGame) -> Spli
 
 
 def _iter_splits() -> Iterator[Split]:
-    """Splits in steps; one that fetches nothing unseen, or nothing known, is no rival."""
+    """Yield the grid of budget splits; skip those that fetch nothing unseen, or nothing known."""
     for refresh, look in product(range(GRID_STEPS + 1), repeat=2):
         first = GRID_STEPS - refresh - look
         if 0 < first < GRID_STEPS:
@@ -144,7 +144,7 @@ def _compute_metrics(
 
 
 class Joint(Experiment):
-    """The question; budgets are fetches a day. A row is a part of the time."""
+    """The joint experiment; budgets are fetches a day, and a row is a part of the time."""
 
     name = "joint"
     about = "How should refreshes, looks and first fetches share one budget of fetches a day?"
@@ -155,7 +155,7 @@ class Joint(Experiment):
     budgets = (10.0, 30.0, 100.0)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """A row for each part of the time."""
+        """Run the joint experiment on a cell: a row for each part of the time."""
         history = _load_window(cell.world, cell.span)
         asking = load_query_set(history, history.begin_s, history.end_s, cell.seed)
         if asking is None:

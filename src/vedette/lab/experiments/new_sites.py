@@ -47,7 +47,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class NewSiteStep(NamedTuple):
-    """What a step brought: the number of new pages, of each new site the number of its pages, and what GREEDY takes.
+    """New sites of a step: the number of new pages, the pages of each new site, and GREEDY's cover.
 
     ``pages_found`` counts the pages on the sites that each pick of the cover finds, ``orphans`` sites that none can
     find.
@@ -64,7 +64,7 @@ class NewSiteStep(NamedTuple):
 def find_new_sites(
     history: History, steps: Sequence[Interval], *, waves: bool, most: int | None = None
 ) -> list[NewSiteStep]:
-    """The steps at which anything is new."""
+    """Find the new sites of a history in each step at which anything is new."""
     backlinks = Backlinks.from_history(history)
     in_wave = history.wave[history.first_version]
     site_born_s = history.site_born_s
@@ -79,7 +79,7 @@ def find_new_sites(
 
 
 def _number_new_sites(site: Ints, site_born_s: Floats, step: Interval) -> Ints:
-    """The new site of each page, numbered from 0; -1 where its site is old."""
+    """Number the new site of each page from 0; -1 where its site is old."""
     fresh = site_born_s[site] > step.before_s
     things = np.full(len(site), -1, np.int64)
     things[fresh] = np.unique(site[fresh], return_inverse=True)[1]
@@ -107,7 +107,7 @@ def _count_pages_found(sets: Sequence[int], cover: Cover, sizes: Ints) -> tuple[
 
 
 def build_rows(found: Sequence[NewSiteStep], *, waves: bool) -> list[Measurements]:
-    """All rows of these steps."""
+    """Build all rows of the new-sites experiment for these steps."""
     useful = [one for one in found if one.cover.gains]
     rows = [_build_summary(found), *({"step": one.step, **_build_summary([one])} for one in found)]
     rows += [_build_level_row(useful, level) for level in LEVELS if useful]
@@ -142,7 +142,7 @@ def _build_level_row(found: Sequence[NewSiteStep], level: float) -> dict[str, fl
 
 
 class NewSites(Experiment):
-    """The experiment."""
+    """The new-sites experiment."""
 
     name = "new-sites"
     about = "How much of what is new is on new sites? (budget: the largest cover; policy: the pace of snapshots)"
@@ -153,7 +153,7 @@ class NewSites(Experiment):
     budgets = (600.0,)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """All rows, with waves and without."""
+        """Run the new-sites experiment on a cell: all rows, with waves and without."""
         history = open_history(cell.world)
         steps = split_intervals(*resolve_span(cell.span, history.begin_s, history.end_s), INTERVALS_S[cell.policy])
         rows: list[Measurements] = []

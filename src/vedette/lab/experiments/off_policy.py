@@ -48,7 +48,7 @@ ESTIMATORS: Mapping[str, Callable[[Decisions, Interval], Estimate]] = {"ips": ip
 
 
 class ClickScenario(NamedTuple):
-    """Searches that people make, the visitors, and what was learned from the earlier half."""
+    """Click scenario of the off-policy experiment: searches, simulated visitors, and the earlier half's model."""
 
     pair: Ints
     visitors: PositionModel | CascadeModel
@@ -56,7 +56,7 @@ class ClickScenario(NamedTuple):
 
 
 def find_log(name: str) -> tuple[Path, str]:
-    """Where a log is, and the model that its visitors have; the name is the part after ``clicks:``."""
+    """Find a click log and the click model of its visitors, from the world's name after ``clicks:``."""
     read = _NAME_PATTERN.fullmatch(name)
     model = (read[2] or MODELS[0]) if read else ""
     if read is None or model not in MODELS:
@@ -71,7 +71,7 @@ def find_log(name: str) -> tuple[Path, str]:
 
 
 def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
-    """Return one estimate from one log with this many searches, and what is true."""
+    """Build the off-policy row of one estimate from one log with this many searches, against the truth."""
     place = locate_world(world)
     scene = _load_scenario(place.path, place.part)
     found = ESTIMATORS[estimator](_simulate_log(scene, searches, seed), _bootstrap_ends)
@@ -102,12 +102,12 @@ def _load_scenario(path: Path, model: str) -> ClickScenario:
 
 
 def _first_place_prior(log: ClickLog) -> Floats:
-    """What is believed of each result before its clicks: the click rate of the first place, which all look at."""
+    """Compute the prior attraction of each result: the click rate of the first place, which all visitors see."""
     return np.full(log.results, float(log.clicked[:, 0].mean()))
 
 
 def _simulate_log(scene: ClickScenario, searches: int, seed: int) -> Decisions:
-    """A log of the order with lots: which result was put first, how probable that was, and what came of it."""
+    """Simulate a click log with randomized first results: the result put first, its propensity, and the outcome."""
     rng = rng_for(seed, "lab/off-policy/log")
     pair = scene.pair[rng.integers(0, len(scene.pair), searches)]
     first = np.where(rng.random(searches) < RANDOMIZED_SHARE, rng.integers(0, RESULTS_PER_PAGE, searches), 0)
@@ -124,19 +124,19 @@ def _simulate_log(scene: ClickScenario, searches: int, seed: int) -> Decisions:
 
 @lru_cache(maxsize=64)
 def _simulate_truth(path: Path, model: str, seed: int) -> float:
-    """What the other order brings."""
+    """Simulate the true success of the other order of results."""
     scene, rng = _load_scenario(path, model), rng_for(seed, "lab/off-policy/tried")
     pair = scene.pair[rng.integers(0, len(scene.pair), TRIAL_SEARCHES)]
     return float(_draw_success(scene, _move_first(pair, _find_target_place(scene, pair)), rng).mean())
 
 
 def _find_target_place(scene: ClickScenario, pair: Ints) -> Ints:
-    """The place of the result that the other order puts first."""
+    """Find the place of the result that the other (target) order puts first."""
     return np.asarray(scene.learned.attraction[pair].argmax(axis=1))
 
 
 def _move_first(pair: Ints, place: Ints) -> Ints:
-    """The same lists with the result at a place put first; those before it move down."""
+    """Move the result at a place to the front of each list; those before it move down."""
     columns = np.arange(RESULTS_PER_PAGE)
     at = np.where(columns == 0, place[:, None], columns - (columns <= place[:, None]))
     return np.take_along_axis(pair, at, axis=1)
@@ -174,7 +174,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class OffPolicy(Experiment):
-    """The experiment."""
+    """The off-policy experiment."""
 
     name = "off-policy"
     about = "Do estimates of what another order would bring come true? (budget: searches in the log)"
@@ -185,7 +185,7 @@ class OffPolicy(Experiment):
     policies = tuple(ESTIMATORS)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """One log and one estimate."""
+        """Run the off-policy experiment on a cell: one log and one estimate."""
         if cell.policy not in ESTIMATORS:
             raise UsageError(f'there is no estimate "{cell.policy}": they are {", ".join(ESTIMATORS)}')
         return [build_row(cell.world, cell.policy, int(cell.budget), cell.seed)]

@@ -54,7 +54,7 @@ def _build_row(cell: Cell, kind: int, dataset: int) -> dict[str, float]:
 
 
 class Order(Experiment):
-    """The experiment."""
+    """The order experiment."""
 
     name = "order"
     about = "Which unseen pages first? (budget: the share of the uncrawled pages that is fetched)"
@@ -66,11 +66,11 @@ class Order(Experiment):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Ours, those of the order stage, and the bound."""
+        """Return the policies of the order experiment: the default, those of the order stage, and the bound."""
         return (DEFAULT, *load_policies("order"), BOUND)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """Return a row for each kind of queries (``queries_from``) and each of both datasets (``dataset``)."""
+        """Run the order experiment: a row for each kind of queries (``queries_from``) and dataset (``dataset``)."""
         return [
             {"queries_from": float(kind), "dataset": float(dataset), **_build_row(cell, kind, dataset)}
             for kind in list_query_sources()

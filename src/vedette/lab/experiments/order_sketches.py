@@ -47,7 +47,7 @@ TRAIN_BUDGET = 0.1  # of the uncrawled pages: what train fetches where improvabi
 
 
 class QueryHalf(NamedTuple):
-    """One half of the queries: its cut, the impact of uncrawled pages on it, and the order of the printed hybrid."""
+    """One half of the queries: its crawl split, the impact of uncrawled pages, and the published hybrid's order."""
 
     queries: Ints
     split: CrawlSplit
@@ -56,14 +56,14 @@ class QueryHalf(NamedTuple):
 
 
 class SketchResult(NamedTuple):
-    """What came with few sketches: how many there were, and the order of each policy."""
+    """Result with few query sketches: how many there were, and the fetch order of each policy."""
 
     sketches: int
     orders: Mapping[str, Ints]
 
 
 class Bucket(NamedTuple):
-    """Queries of test with about the same mean score: how much they improved, and what train let expect."""
+    """A bucket of test queries with about the same mean score: their improvement, and the one that train predicts."""
 
     score: float
     improved: float
@@ -72,7 +72,7 @@ class Bucket(NamedTuple):
 
 
 def choose_query_source() -> int:
-    """Real queries where they are there."""
+    """Choose the query source of the sketches experiment: real queries where the file exists."""
     return FROM_FILE if FROM_FILE in list_query_sources() else FROM_PAGES
 
 
@@ -82,7 +82,7 @@ def _load_case_site(case: Case) -> Site:
 
 @lru_cache(maxsize=8)
 def split_queries(case: Case) -> tuple[QueryHalf, QueryHalf]:
-    """Train and test."""
+    """Split the queries of an order case at random into the train and test halves."""
     site = _load_case_site(case)
     lots = rng_for(case.seed, "lab/order/split").permutation(site.workload.queries)
     middle = site.workload.queries // 2
@@ -100,7 +100,7 @@ def _build_half(site: Site, case: Case, queries: Ints) -> QueryHalf:
 
 
 def restrict_queries(cut: CrawlSplit, queries: Ints) -> CrawlSplit:
-    """Return the same split with sketches for some queries only (ascending), renumbered."""
+    """Restrict a crawl split to the sketches of some queries (ascending), renumbered."""
     brought = cut.crawled_facts
     at = np.minimum(np.searchsorted(queries, brought.found_query), len(queries) - 1)
     inside = queries[at] == brought.found_query
@@ -116,7 +116,7 @@ def _compute_orders(cut: CrawlSplit, seed: int, names: tuple[str, ...]) -> dict[
 
 
 def _measure_improvement(site: Site, half: QueryHalf, budget: float) -> tuple[Floats, Floats]:
-    """The mean score of each query of a half before its hybrid fetches, and how many new first results it gets."""
+    """Measure each query's mean score before its hybrid fetches, and how many new first results it then gets."""
     fetched = half.split.uncrawled[half.order[: max(int(budget * len(half.order)), 1)]]
     lists = rank_results(site.workload, compute_slot_scores(site.workload, np.arange(site.pages)), half.queries)
     is_new = np.isin(site.workload.slot_page[lists.slot], fetched) & (lists.rank <= TOP_RESULTS)
@@ -134,7 +134,7 @@ def _learn_improvability(case: Case, budget: float) -> Improvability:
 
 @lru_cache(maxsize=16)
 def build_buckets(case: Case, budget: float) -> tuple[Bucket, ...]:
-    """Figure 7: what test shows, bucket by bucket, against the line that train taught."""
+    """Build the buckets of figure 7: the improvement of test queries, against the line learned on train."""
     rates = _learn_improvability(case, budget)
     means, improved = _measure_improvement(_load_case_site(case), split_queries(case)[1], budget)
     shown = Improvability(top=rates.top).add_cycle(means, improved)
@@ -146,7 +146,7 @@ def build_buckets(case: Case, budget: float) -> tuple[Bucket, ...]:
 
 @lru_cache(maxsize=400)
 def run_with_sketches(case: Case, share: float) -> SketchResult:
-    """Figures 8 and 9: the orders with sketches of the neediest queries of test only."""
+    """Run the order policies with sketches of the neediest test queries only (figures 8 and 9)."""
     half = split_queries(case)[1]
     means, _ = _measure_improvement(_load_case_site(case), half, TRAIN_BUDGET)
     chosen = needy(half.split.query_terms.frequency, _learn_improvability(case, TRAIN_BUDGET).predict(means), share)
@@ -167,7 +167,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class OrderSketches(Experiment):
-    """The experiment."""
+    """The experiment of crawl orders with few query sketches."""
 
     name = "order-sketches"
     about = "How few queries need sketches? (budget: the share of the uncrawled pages that is fetched)"
@@ -179,7 +179,7 @@ class OrderSketches(Experiment):
     figures = (("impact_share", "sketches"),)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """All rows of a cell."""
+        """Run the order-sketches experiment on a cell and return all rows."""
         kind = choose_query_source()
         cases = [(dataset, Case(cell.world, cell.span, kind, dataset, cell.seed)) for dataset in DATASETS]
         return [

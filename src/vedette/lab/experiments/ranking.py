@@ -58,7 +58,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 def list_policy_names() -> tuple[str, ...]:
-    """All that are known: the plain ones, the best of the grid, and promotion at the settings that figures ask for."""
+    """List the policies of the ranking experiment: plain ones, the grid's best, and promotion as in the figures."""
     grid = [_format_name("selective", r, k) for r, k in GRID]
     curves = [_format_name(kind, r, 1) for kind in ("selective", "uniform") for r in _DEGREES]
     return tuple(dict.fromkeys([*_POLICIES, BEST_OF_GRID, *grid, *curves]))
@@ -69,7 +69,7 @@ def _format_name(kind: str, degree: float, first: int) -> str:
 
 
 def find_policy(name: str, *, older_first: bool = False) -> Any:  # noqa: ANN401 - each policy has its own kind of state
-    """A policy by its name; in the joke study older pages come first among equals."""
+    """Find a ranking policy by its name; in the joke study older pages come first among equals."""
     if read := _PARAMETRIC_NAME.fullmatch(name):
         degree, first = float(read[2]), int(read[3])
         return Selective(first, degree, older_first) if read[1] == "selective" else Uniform(first, degree)
@@ -81,7 +81,7 @@ def find_policy(name: str, *, older_first: bool = False) -> Any:  # noqa: ANN401
 
 
 def build_rows(cell: Cell) -> list[Measurements]:
-    """The row of a cell; for the best of the grid, how that setting fares."""
+    """Build the ranking experiment's row of a cell; for the grid's best, the row of that setting."""
     if cell.policy != BEST_OF_GRID:
         return [_build_row(cell, cell.policy)]
     degree, first = _find_best_setting(cell.world, cell.budget)
@@ -90,7 +90,7 @@ def build_rows(cell: Cell) -> list[Measurements]:
 
 @lru_cache(maxsize=16)
 def _find_best_setting(world: str, lives: float) -> tuple[float, int]:
-    """The best setting of the grid in a world."""
+    """Find the promotion setting of the grid with the best quality per click in a world."""
 
     def quality(setting: tuple[float, int]) -> float:
         cells = [Cell("", world, _format_name("selective", *setting), lives, seed) for seed in PILOT_SEEDS]
@@ -141,7 +141,7 @@ def _mean_days(days: Floats) -> float:
 
 
 class Ranking(Experiment):
-    """The experiment."""
+    """The ranking experiment."""
 
     name = "ranking"
     about = "Which results first, while their quality is unknown? (budget: expected lives of a page, measured)"
@@ -152,11 +152,11 @@ class Ranking(Experiment):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Those of ``serve.rank.promote``, and promotion at the settings of the figures."""
+        """Return the policies of the ranking experiment: the explore stage's, and promotion as in the figures."""
         return list_policy_names()
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """One community or study under one policy."""
+        """Run the ranking experiment on a cell: one community or joke study under one policy."""
         return build_rows(cell)
 
 

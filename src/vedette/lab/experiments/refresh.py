@@ -46,7 +46,7 @@ STEP_S = 6 * HOUR_S
 
 
 def build_setup(policy: str, history: History, game: RefreshGame, asking: QuerySet | None = None) -> RefreshSetup:
-    """Return the setup of a policy by its name; a plug-in is named ``package.module:Name``."""
+    """Build the setup of a refresh policy by its name; a plug-in is named ``package.module:Name``."""
     match policy:
         case "random":
             known = len(history.live_pages_at(game.begin_s))
@@ -70,7 +70,7 @@ def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDelt
 
 
 def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySet | None) -> list[Measurements]:
-    """Run a policy and return its metrics, part by part; without queries there is no quality."""
+    """Run a refresh policy and return its metrics, part by part; without queries there is no quality."""
     plan = build_setup(policy, history, game, asking)
     days = (game.end_s - game.measured_s) / game.parts / DAY_S
     if asking is None:
@@ -87,7 +87,7 @@ _calm_worlds: HistoryCache[History] = HistoryCache(size=1)
 
 
 def build_calm_rows(history: History, policy: str, game: RefreshGame) -> list[Measurements]:
-    """Return the metrics in the same world without waves; empty rows where it has none."""
+    """Run a refresh policy in the same world without waves and return its metrics; empty rows where it has none."""
     if not has_waves(history):
         return [{}] * game.parts
     calm = _calm_worlds.get(history, None, lambda: remove_waves(history))
@@ -105,7 +105,7 @@ def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:
 
 
 class Refresh(Experiment):
-    """The question; budgets are fetches a day. A row is a part of the time."""
+    """The refresh experiment; budgets are fetches a day, and a row is a part of the time."""
 
     name = "refresh"
     about = "How current are copies under a budget of fetches a day?"
@@ -120,7 +120,7 @@ class Refresh(Experiment):
     of_texts = ("bound-delta-q",)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """A row for each part of the time."""
+        """Run the refresh experiment on a cell: a row for each part of the time."""
         history = open_history(cell.world)
         begin_s, end_s = resolve_span(cell.span, history.begin_s, history.end_s)
         game = RefreshGame(begin_s, end_s, cell.budget, step_s=STEP_S, seed=cell.seed, warm_up=WARM_UP, parts=PERIODS)

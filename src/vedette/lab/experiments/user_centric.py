@@ -13,7 +13,7 @@ In hindsight, as the thesis has it, with parameters that are fitted to all weeks
 - ``user-centric``: the pages with the largest mean gain a week times weeks since the last fetch, gains by Delta-Q_A.
 - ``uniform``: in turn. ``bound-delta-q``: sees what every fetch would bring now (``bounds.delta_q``).
 
-Online, where nothing is known but what their own fetches showed, ``online-`` and the name of a refresh policy: the same
+Online, knowing only what their own fetches showed, ``online-`` and the name of a refresh policy: the same
 policies that run elsewhere, at a price that is found each week so that the budget is spent.
 
 ``fetches_ratio`` is how many times as many fetches as ``user-centric`` (or ``online-user-centric``) it takes for the
@@ -83,7 +83,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class WeeklySetting(NamedTuple):
-    """A weekly web and what is asked of it, with one way of scoring."""
+    """Setting of the user-centric experiment: a weekly web and its queries, with one way of scoring."""
 
     weekly: WeeklyWeb
     workload: Workload
@@ -92,13 +92,13 @@ class WeeklySetting(NamedTuple):
 
 
 def measure_quality(setting: WeeklySetting, policy: str, budget: float, tau: float = 0.0) -> float:
-    """Return the quality that a policy reaches with a budget of fetches a week."""
+    """Measure the search quality that a weekly refresh policy reaches with a budget of fetches a week."""
     chooser = create_chooser(setting, policy, max(1, int(budget)), tau)
     return run_weekly(setting.weekly, setting.workload, chooser)
 
 
 def create_chooser(setting: WeeklySetting, policy: str, room: int, tau: float = 0.0) -> Chooser:
-    """Return the chooser of a policy by its name."""
+    """Create the weekly refresh chooser of a user-centric experiment's policy by its name."""
     weekly, fits = setting.weekly, setting.statistics
     if policy.startswith(ONLINE_PREFIX):
         named = find_policy("refresh", policy.removeprefix(ONLINE_PREFIX))
@@ -120,7 +120,7 @@ def create_chooser(setting: WeeklySetting, policy: str, room: int, tau: float = 
 
 
 def _estimate_rates(changed: Bools) -> Floats:
-    """Changes a week, out of weeks with a change and weeks without (Cho and Garcia-Molina's estimate)."""
+    """Estimate changes a week from weeks with and without a change (Cho and Garcia-Molina's estimate)."""
     weeks, changes = len(changed), changed.sum(axis=0)
     rates: Floats = -np.log((weeks - changes + 0.5) / (weeks + 0.5))
     return rates
@@ -132,30 +132,30 @@ def _plan_fetches(weekly: WeeklyWeb, rates: Floats, weights: Floats, room: int) 
 
 
 class _BoundChooser:
-    """What brings most now, as it truly is."""
+    """Weekly refresh chooser of ``bound-delta-q``: what brings most now, by the true state of the web."""
 
     def __init__(self, setting: WeeklySetting, room: int) -> None:
         self._bound, self._room = BoundDeltaQ(setting.weekly.web, setting.workload), room
         self._begin_s = setting.weekly.web.begin_s
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
-        """Those of the week."""
+        """Choose the pages that the delta-Q bound refreshes in this week."""
         del fetched
         return self._bound.choose(copies, self._begin_s + week * WEEK_S, self._room)
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """It sees the world itself."""
+        """Ignore weekly refreshes: the bound sees the web itself."""
 
 
 class FetchRatio(NamedTuple):
-    """How many times as many fetches; ``is_bound`` where that is no more than a bound."""
+    """Ratio of fetches for the same quality; ``is_bound`` where it is only a bound."""
 
     times: float
     is_bound: bool
 
 
 def compute_ratio(budgets: Floats, qualities: Floats, budget: float, quality: float) -> FetchRatio:
-    """How many times as many fetches a budget is as those with which another reaches the same quality.
+    """Compute how many times as many fetches a budget is as another policy needs for the same search quality.
 
     Between the budgets at which the other was run its quality is taken to grow evenly with the logarithm; the smallest
     of those with the same quality counts. What lies outside counts as the first or the last of them.
@@ -169,7 +169,7 @@ def compute_ratio(budgets: Floats, qualities: Floats, budget: float, quality: fl
 
 
 def build_predictability_rows(gain: Floats) -> Iterator[dict[str, float]]:
-    """Gains by week and page: how both halves of the weeks agree (Figure 4.3)."""
+    """Build the predictability rows (Figure 4.3): how weekly gains of pages agree between both halves of the weeks."""
     half = len(gain) // 2
     halves = gain[:half].mean(axis=0), gain[half:].mean(axis=0)
     some = (halves[0] > 0) | (halves[1] > 0)
@@ -205,7 +205,7 @@ def _load_settings(world: str, span: Span, seed: int) -> tuple[WeeklySetting, ..
 
 @lru_cache(maxsize=256)
 def _reference_quality(place: tuple[str, Span, int], scoring: int, policy: str, budget: int) -> float:
-    """The quality of the policy that others are compared with; cells of one process share it."""
+    """Return the quality of the reference policy that others are compared with, cached within a process."""
     return measure_quality(_load_settings(*place)[scoring], policy, budget)
 
 
@@ -236,7 +236,7 @@ def _iter_rows(cell: Cell, setting: WeeklySetting, scoring: int) -> Iterator[Mea
 
 
 class UserCentric(Experiment):
-    """The experiment."""
+    """The user-centric refresh experiment."""
 
     name = "user-centric"
     about = "How many fetches a week does it take to serve those who search as well?"
@@ -251,7 +251,7 @@ class UserCentric(Experiment):
     figures = (("quality", "budget"), ("fetches_ratio", "budget"), ("second_half", "bin"))
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """A row for each way of scoring, and how gains can be foreseen."""
+        """Run the user-centric experiment: a row for each way of scoring, and how well gains can be predicted."""
         settings = _load_settings(cell.world, cell.span, cell.seed)
         return [row for number, setting in enumerate(settings) for row in _iter_rows(cell, setting, number)]
 

@@ -1,4 +1,4 @@
-"""Access log of a lab server, as JSON lines: all that the politeness judge goes by.
+"""Access log of a lab server, as JSON lines: all that the politeness judge uses.
 
 The first line says which world, how fast its time ran and at which port; every other line is one request, appended in
 the order in which answers ended. Both times are bounds in the client's favour: a request begins when its head is
@@ -27,7 +27,7 @@ BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogHeader:
-    """Which world was served, and how wall time and world time hang together."""
+    """Header line of an access log: the world that was served, and how its time relates to wall time."""
 
     world: str
     speed: float
@@ -38,9 +38,9 @@ class LogHeader:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """One request and what became of it; ``wall`` times are Unix seconds, the others world seconds.
+    """One access log entry: a request and its answer; ``wall`` times are Unix seconds, the others world seconds.
 
-    ``port`` and ``scheme`` are those asked for (Host header or absolute target), ``address`` the local one that took
+    ``port`` and ``scheme`` are those requested (Host header or absolute target), ``address`` the local one that took
     the connection. ``status`` 0 says that no answer left; ``whole`` that every byte of it did. ``robots`` has what
     was sent for /robots.txt, or for where it redirects to.
     """
@@ -65,7 +65,7 @@ class AccessEntry:
 
     @property
     def url(self) -> str:
-        """The URL that was asked for."""
+        """Return the URL that this access log entry requested."""
         default = 443 if self.scheme == "https" else 80
         return f"{self.scheme}://{self.host}" + ("" if self.port == default else f":{self.port}") + self.target
 
@@ -75,7 +75,7 @@ _OPTIONAL = frozenset({"retry_after", "location", "robots"})
 
 
 class AccessLog:
-    """A log being written; lines wait in memory until ``flush``, which the server calls on its beat."""
+    """Writer of an access log; lines wait in memory until ``flush``, which the server calls on its tick."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -83,18 +83,18 @@ class AccessLog:
         self._size = 0
 
     def add(self, entry: AccessEntry) -> None:
-        """Append one request."""
+        """Append one request to the access log."""
         self._append(_format_entry(entry))
 
     def write_header(self, header: LogHeader) -> None:
-        """Say that a server starts here; on disk at once."""
+        """Write a header line to the access log, which says that a server starts here; on disk at once."""
         self._append(
             json.dumps({"log": FORMAT_NAME, **{field.name: getattr(header, field.name) for field in fields(header)}})
         )
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything to the operating system."""
+        """Flush all waiting access log lines to the operating system."""
         if self._lines:
             self._lines.append("")
             self._file.write("\n".join(self._lines).encode("ascii"))
@@ -103,7 +103,7 @@ class AccessLog:
             self._size = 0
 
     def close(self) -> None:
-        """Flush and close; a second call does nothing."""
+        """Flush and close the access log; a second call does nothing."""
         if not self._file.closed:
             self.flush()
             self._file.close()
@@ -116,7 +116,7 @@ class AccessLog:
 
 
 def open_log(path: Path, header: LogHeader, now_s: float) -> AccessLog:
-    """Start a log, or go on with the one at this path if it is of the same world and its time has not gone back."""
+    """Open an access log for writing, or continue the one at this path if world and time match."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size:
         _check_same_run(path, header, now_s)
@@ -127,7 +127,7 @@ def open_log(path: Path, header: LogHeader, now_s: float) -> AccessLog:
 
 
 def read_log(path: Path) -> tuple[LogHeader, list[AccessEntry]]:
-    """The first header and every request, sorted by start; a torn last line is left out."""
+    """Read an access log: its first header and all entries sorted by start; a torn last line is left out."""
     with path.open("rb") as file:
         lines = _iter_complete_lines(file)
         header = _parse_header(next(lines, b""), path)
@@ -138,7 +138,7 @@ def read_log(path: Path) -> tuple[LogHeader, list[AccessEntry]]:
 
 
 def resolve_redirect(url: str, location: str) -> str | None:
-    """Where a redirect leads, in the one spelling that writer and reader of a log compare; None where nowhere.
+    """Resolve a redirect's location to the normalized URL that access logs compare; None if it leads nowhere.
 
     >>> resolve_redirect("http://a.test/robots.txt", "//B.test:80/r.txt#top")
     'http://b.test/r.txt'
@@ -151,7 +151,7 @@ def resolve_redirect(url: str, location: str) -> str | None:
 
 
 def _format_entry(entry: AccessEntry) -> str:
-    """The entry as JSON; spelled out because a server under load spends half its time here otherwise."""
+    """Format an access log entry as JSON, by hand because a server under load spends half its time here otherwise."""
     return (
         f'{{"wall_start_s":{entry.wall_start_s!r},"wall_end_s":{entry.wall_end_s!r},"start_s":{entry.start_s!r},'
         f'"end_s":{entry.end_s!r},"host":{quoted(entry.host)},"scheme":"{entry.scheme}","port":{entry.port},'
@@ -207,7 +207,10 @@ def _truncate_torn_line(path: Path) -> None:
 
 
 def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
-    """One log is one client's story in one world's time; anything else could not be judged."""
+    """Check that an existing access log is of the same world and that its time does not go back.
+
+    One log has one client in one world's time; anything else could not be judged.
+    """
     before, entries = read_log(path)
     if before.world != header.world:
         raise UsageError(f"{path} is the log of {before.world}, not of {header.world}; name another file")

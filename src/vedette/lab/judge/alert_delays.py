@@ -1,7 +1,7 @@
-"""Alert delays: a receiver of webhooks on loopback, and how soon after the true birth of pages messages came.
+"""Alert delays: a webhook receiver on loopback, and how soon after the true birth of pages alert messages came.
 
 The receiver runs in a process that ends with its parent. Each message is a line of JSON in a file: the path that it
-came to, its items, and the world time at which it came.
+was sent to, its items, and the world time at which it came.
 
 A page without a message counts as later than all: it is in the quartiles, so a crawler gains nothing by missing what is
 hard to find. Intervals are from the bootstrap over births.
@@ -34,7 +34,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 class ReceivedItem(NamedTuple):
-    """A page that a message told of: to whom, its URL, when it was first seen, and when the message came."""
+    """A page in a received alert message: receiver's name, URL, when it was first seen, when the message came."""
 
     name: str
     url: str
@@ -44,17 +44,17 @@ class ReceivedItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WebhookReceiver:
-    """A receiver in a child process; usable in a ``with`` block, which ends it."""
+    """Handle of an alert webhook receiver in a child process; usable in a ``with`` block, which stops it."""
 
     port: int
     process: subprocess.Popen[bytes]
 
     def url_for(self, name: str) -> str:
-        """Where messages to this name are sent."""
+        """Return the webhook URL to which alert messages for this name are sent."""
         return f"http://127.0.0.1:{self.port}/{name}"
 
     def stop(self) -> None:
-        """End the child and wait for it."""
+        """Stop the child process of the alert webhook receiver and wait for it."""
         self.process.terminate()
         try:
             self.process.communicate(timeout=STOP_TIMEOUT_S)
@@ -72,7 +72,7 @@ class WebhookReceiver:
 
 
 def start_receiver(clock: Clock, log: Path) -> WebhookReceiver:
-    """Receive at a free port of loopback, and write to a file."""
+    """Start a receiver of alert webhooks at a free loopback port, which logs messages to a file."""
     command = [sys.executable, "-m", __name__, f"--clock={clock}", f"--log={log}", f"--parent={os.getpid()}"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)  # noqa: S603 - ourselves
     line = process.stdout.readline() if process.stdout is not None else b""
@@ -80,7 +80,7 @@ def start_receiver(clock: Clock, log: Path) -> WebhookReceiver:
 
 
 def read_received(log: Path) -> Iterator[ReceivedItem]:
-    """What came, in order; what is no message of ours is passed over."""
+    """Read the items of received alert messages from the receiver's log, in order; skip anything else."""
     for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
         told = json.loads(line)
         for item in told["items"]:
@@ -89,7 +89,7 @@ def read_received(log: Path) -> Iterator[ReceivedItem]:
 
 def _create_server(clock: Clock, log: Path) -> ThreadingHTTPServer:
     class Taker(BaseHTTPRequestHandler):
-        """Takes every message of bounded length."""
+        """HTTP handler of the alert webhook receiver: accepts every message of bounded length."""
 
         def do_POST(self) -> None:  # the name is the library's
             at_s = clock.now()
@@ -99,13 +99,13 @@ def _create_server(clock: Clock, log: Path) -> ThreadingHTTPServer:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's
-            """Nothing is said."""
+            """Suppress the HTTP handler's own log of alert webhook requests."""
 
     return ThreadingHTTPServer(("127.0.0.1", 0), Taker)
 
 
 def _append_message(log: Path, name: str, body: bytes, at_s: float) -> bool:
-    """A line in one write, so that two at once do not mix."""
+    """Append an alert message to the receiver's log in one write, so that concurrent ones do not mix."""
     try:
         items = json.loads(body)["items"]
         line = json.dumps({"name": name, "at_s": at_s, "items": items}) + "\n"
@@ -117,7 +117,7 @@ def _append_message(log: Path, name: str, body: bytes, at_s: float) -> bool:
 
 
 class AlertDelays(NamedTuple):
-    """Seconds from birth to message: quarters over all births, infinite where too few were told.
+    """Alert delays, seconds from birth to message: quartiles over all births, infinite if too few were reported.
 
     ``low_s`` and ``high_s`` are the ends of the median's interval.
     """
@@ -132,12 +132,12 @@ class AlertDelays(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part of births that was told."""
+        """Return the share of page births that an alert message reported."""
         return self.told / self.births if self.births else nan
 
 
 def measure_delays(born_s: Mapping[str, float], told_s: Mapping[str, float], seed: int = 1) -> AlertDelays:
-    """Of these births, by URL, those that were told; a URL that is no birth is passed over.
+    """Measure the alert delays of these births by URL; messages about other URLs are ignored.
 
     >>> found = measure_delays({"a": 0.0, "b": 10.0, "c": 20.0}, {"a": 60.0, "b": 40.0, "x": 1.0})
     >>> found.births, found.told, found.quarter_s, found.median_s, found.three_quarters_s
@@ -155,14 +155,14 @@ def measure_delays(born_s: Mapping[str, float], told_s: Mapping[str, float], see
 
 
 def _rank_quantile(rows: Floats, part: float) -> Floats:
-    """The value of each row below which this part lies: one that occurs, since there is nothing between infinities."""
+    """Return the quantile of each row of alert delays as one of its values, since infinities have no midpoint."""
     place = min(max(int(np.ceil(part * rows.shape[1])) - 1, 0), rows.shape[1] - 1)
     ranked: Floats = np.sort(rows, axis=1)[:, place]
     return ranked
 
 
 def earliest_times(seen: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """When each URL was first told.
+    """Return when each URL was first reported in an alert message.
 
     >>> earliest_times([("a", 5.0), ("b", 2.0), ("a", 1.0)])
     {'a': 1.0, 'b': 2.0}
@@ -174,7 +174,7 @@ def earliest_times(seen: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the child process does: say where, and receive until it is ended."""
+    """Run the child process of the alert webhook receiver: print its port, and receive until it is stopped."""
     parser = argparse.ArgumentParser(prog=f"python -m {__name__}", description=__doc__)
     parser.add_argument("--clock", required=True, help="the clock that it goes by, as one writes it")
     parser.add_argument("--log", type=Path, required=True, help="where it writes")

@@ -2,19 +2,19 @@
 
 What a crawler *holds* is read off its state now and then (``Snapshot``): which URLs, and from when its answers are.
 What it *cost* is what the log of its server says. What pages said then, and say now, is the world's own truth
-(``live_truth``). So a crawler is asked nothing about how well it does.
+(``GroundTruth``). So a crawler reports nothing about how well it does.
 
-    freshness   the share of pages, held and alive, of which the copy says what the page says
+    freshness   the share of pages, held and alive, whose copy says what the page says
     quality     Q of Pandey08, eq. 4.5: what people find, as a share of what current copies of the same pages would
                 give: what refreshing alone can reach
     unrefreshed the same, had each page been fetched once and never again
     of_all      as quality, as a share of what current copies of all pages would give, found or not. Crawlers that
-                find a page some hours apart differ by more here than refreshing makes, so it stands beside
+                find a page some hours apart differ by more here than refreshing makes, so it is separate
 
-All are means over the moments of looking. A *refresh* is a fetch of a URL that had a page when it was last asked
-for. The other fetches are not the policy's to decide: sources (feeds, sitemaps, home pages), robots.txt, pages that are
-new, and URLs that had gone or moved, which are asked for ever more rarely. But all wait for one budget, so a policy
-that refreshes more leaves less for them: to compare refreshes, compare these, too.
+All are means over the sampling times. A *refresh* is a fetch of a URL that had a page when it was last fetched. The
+other fetches are not the policy's to decide: sources (feeds, sitemaps, home pages), robots.txt, pages that are new, and
+URLs that had gone or moved, which are fetched ever more rarely. But all wait for one budget, so a policy that refreshes
+more leaves less for them: to compare refreshes, compare these, too.
 
 A copy is what an answer with a body brought. A server that wrongly says "not modified" leaves the crawler with the old
 text, and so it is counted.
@@ -52,7 +52,7 @@ NONE = -1
 
 
 class GroundTruth:
-    """Looks at a world, and remembers which different texts each URL had, by number."""
+    """Ground truth of a world for the quality judge: the different texts that each URL had, by number."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -61,7 +61,7 @@ class GroundTruth:
         self._seen: dict[tuple[str, float], int] = {}
 
     def version_at(self, url: str, at_s: float) -> int:
-        """Which of its texts a URL has at a time; -1 where it has no page that may be found."""
+        """Return the number of the text that a URL truly has at a time; -1 if it has no indexable page."""
         if (url, at_s) not in self._seen:
             self._seen[url, at_s] = self._observe(url, at_s)
         return self._seen[url, at_s]
@@ -86,12 +86,12 @@ class GroundTruth:
         return texts.index(text)
 
     def collect_versions(self, urls: Sequence[str]) -> "Versions":
-        """All that was seen of these URLs so far."""
+        """Collect all true text versions of these URLs observed so far."""
         return Versions(urls, [self._texts.get(url, []) for url in urls])
 
 
 def _extract_text(body: bytes, kind: str) -> str | None:
-    """What the index would have of a page; None where the page does not want to be found."""
+    """Extract the text that the index would hold of a true page; None if the page forbids indexing."""
     page = parse_page(decode_page(body, kind).text)
     if any("noindex" in value for _, value in page.robots_meta):
         return None
@@ -99,7 +99,7 @@ def _extract_text(body: bytes, kind: str) -> str | None:
 
 
 class Versions(Texts):
-    """The texts of some pages in one row, page by page: what the measures of the lab call versions."""
+    """True text versions of some pages in one row, page by page, as the lab's quality measures number them."""
 
     def __init__(self, urls: Sequence[str], texts: Sequence[Sequence[str]]) -> None:
         self._urls = urls
@@ -108,16 +108,16 @@ class Versions(Texts):
         self._first = np.searchsorted(self._page, np.arange(len(urls)))
 
     def text(self, version: int) -> str:
-        """What a version says."""
+        """Return the text of a true page version."""
         return self._all[version]
 
     def to_numbers(self, seen: Iterable[int]) -> Ints:
-        """What ``GroundTruth.version_at`` said of each page, as versions; below 0 where there is none."""
+        """Convert each page's ``GroundTruth.version_at`` text number to a version number; below 0 if there is none."""
         each = np.fromiter(seen, np.int64, len(self._urls))
         return np.where(each >= 0, each + self._first, NONE)
 
     def build_workload(self, known: Ints, seed: int) -> Workload:
-        """Queries that these versions suggest, with all that answers them: two neighbouring words each."""
+        """Build the query workload that judges live quality: each query is two neighboring words of these versions."""
         history = self._build_history()
         queries = draw_queries(history, known, seed)
         corpus = load_corpus(history, queries.term)
@@ -126,7 +126,7 @@ class Versions(Texts):
         return build_workload(corpus, asked.select(most), build_tfidf(corpus, known))
 
     def _build_history(self) -> History:
-        """The versions as the lab wants them; of times it is told nothing, since measures bring their own."""
+        """Build a history of the true versions without times, since quality measures bring their own."""
         pages, versions = len(self._urls), len(self._all)
         nowhere = np.full(pages, NONE)
         return History(
@@ -156,7 +156,7 @@ NOT_MODIFIED = 304
 
 
 class HeldPage(NamedTuple):
-    """What is held of a URL: the status and the time of the answer, and what kind of thing it is."""
+    """A page that a live crawler holds: status and time of its last answer, and the kind of URL."""
 
     status: int
     fetched_s: float
@@ -168,7 +168,7 @@ Snapshot = Mapping[str, HeldPage]
 
 
 class CrawlerLog(NamedTuple):
-    """A crawler's policy, what it held at each moment of looking, and what its server saw; sorted by time."""
+    """A live crawler's policy, the pages it held at each sampling time, and its server's access log, by time."""
 
     policy: str
     snapshots: Sequence[Snapshot]
@@ -176,7 +176,7 @@ class CrawlerLog(NamedTuple):
 
 
 class QualitySample(NamedTuple):
-    """How a crawler stood at a moment, ``day`` days after the begin."""
+    """A live crawler's freshness and quality at one sampling time, ``day`` days after the start."""
 
     day: float
     freshness: float
@@ -187,7 +187,7 @@ class QualitySample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrawlQuality:
-    """What came of one policy."""
+    """Live quality of one crawler's refresh policy: samples over time and fetch counts."""
 
     policy: str
     samples: tuple[QualitySample, ...]
@@ -198,37 +198,37 @@ class CrawlQuality:
 
     @property
     def freshness(self) -> float:
-        """The mean over all looks."""
+        """Return the live crawler's mean freshness over all samples."""
         return _mean([look.freshness for look in self.samples])
 
     @property
     def quality(self) -> float:
-        """The mean over all looks."""
+        """Return the live crawler's mean search quality over all samples."""
         return _mean([look.quality for look in self.samples])
 
     @property
     def unrefreshed(self) -> float:
-        """The mean over all looks."""
+        """Return the mean search quality over all samples, had each page been fetched only once."""
         return _mean([look.unrefreshed for look in self.samples])
 
     @property
     def of_all(self) -> float:
-        """The mean over all looks."""
+        """Return the mean search quality relative to current copies of all pages, found or not."""
         return _mean([look.of_all for look in self.samples])
 
     @property
     def fetches(self) -> int:
-        """All that were made."""
+        """Return the number of all fetches that the live crawler made."""
         return self.refreshes + sum(self.others.values())
 
     @property
     def changed_share(self) -> float:
-        """Which part of the refreshes found something else than before."""
+        """Return the share of the live crawler's refreshes that found a changed page."""
         return self.changed / self.refreshes if self.refreshes else 0.0
 
     @property
     def gain_per_refresh(self) -> float:
-        """What refreshing added to the quality, for each refresh."""
+        """Return the live quality that refreshing added, per refresh."""
         return (self.quality - self.unrefreshed) / self.refreshes if self.refreshes else 0.0
 
 
@@ -240,7 +240,7 @@ def measure_runs(
     watched: Sequence[CrawlerLog],
     born: Sequence[str],
 ) -> list[CrawlQuality]:
-    """The runs of some crawlers over one world, all looked at at these moments; ``born`` are pages to be found."""
+    """Measure the live quality of several crawlers over one world at the same times; ``born`` are pages to be found."""
     urls = list(dict.fromkeys([*born, *(url for one in watched for each in one.snapshots for url in each)]))
     live = [[truth.version_at(url, at_s) for url in urls] for at_s in looks_s]
     copies = [_CopyLog(truth, urls, one) for one in watched]
@@ -274,7 +274,7 @@ def _measure_sample(day: float, live: Ints, held: Ints, first: Ints, workload: W
 
 
 def _first_versions(live: Sequence[Ints]) -> Ints:
-    """The version of each page that was seen first."""
+    """Return the first version of each page that the quality judge saw."""
     stacked = np.stack(live)
     seen = stacked >= 0
     ever = seen.any(axis=0)
@@ -283,14 +283,14 @@ def _first_versions(live: Sequence[Ints]) -> Ints:
 
 
 class _FetchCounts(NamedTuple):
-    """How many fetches of each kind were made, and how many refreshes found a change."""
+    """Fetches of a live crawler by kind, and how many refreshes found a change."""
 
     by_kind: Counter[FetchKind]
     changed: int
 
 
 class _CopyLog:
-    """What one crawler fetched when, by the log, and so which texts it holds."""
+    """Copies that one live crawler fetched, by its server's access log, and so the texts that it holds."""
 
     def __init__(self, truth: GroundTruth, urls: Sequence[str], watched: CrawlerLog) -> None:
         self._truth, self._urls, self._watched = truth, urls, watched
@@ -300,7 +300,7 @@ class _CopyLog:
                 self._brought_s.setdefault(entry.url, []).append(entry.start_s)
 
     def find_held(self, looks_s: Sequence[float]) -> list[tuple[list[int], list[int]]]:
-        """The texts that are held at each look; and those that would be, had each page been fetched once."""
+        """Find the texts that a live crawler holds at each sampling time, and those had it fetched each page once."""
         return [
             tuple(zip(*(self._find_copy(url, holding.get(url), at_s) for url in self._urls), strict=True))  # type: ignore[misc]  # two columns
             for at_s, holding in zip(looks_s, self._watched.snapshots, strict=True)
@@ -318,7 +318,7 @@ class _CopyLog:
         return self._truth.version_at(url, brought_s[max(bisect_right(brought_s, until_s) - 1, 0)]), first
 
     def count_fetches(self, begin_s: float) -> _FetchCounts:
-        """What was fetched from a time on."""
+        """Count a live crawler's fetches by kind from a time on."""
         made: Counter[FetchKind] = Counter()
         changed = 0
         for entry, before in self._iter_with_previous():
@@ -331,16 +331,16 @@ class _CopyLog:
         return _FetchCounts(made, changed)
 
     def _answer_version(self, entry: AccessEntry) -> int:
-        """What an answer brought; nothing where the page is gone."""
+        """Return the true text version that an answer brought the crawler; ``NONE`` if the page is gone."""
         return self._truth.version_at(entry.url, entry.start_s) if is_good(entry.status) else NONE
 
     def _previous_version(self, entry: AccessEntry) -> int:
-        """The copy that was there when an answer came."""
+        """Return the version of the copy that the crawler held when an answer came."""
         brought_s = self._brought_s[entry.url]
         return self._truth.version_at(entry.url, brought_s[max(bisect_left(brought_s, entry.start_s) - 1, 0)])
 
     def _iter_with_previous(self) -> Iterator[tuple[AccessEntry, AccessEntry | None]]:
-        """Each request that was answered, with the one before it for the same URL."""
+        """Iterate over answered requests of a crawler's log, each with the previous one for the same URL."""
         last: dict[str, AccessEntry] = {}
         for entry in self._watched.entries:
             if entry.whole and entry.status:

@@ -1,4 +1,4 @@
-"""Politeness judge: finds every violation in the access log of a server, and asks nobody else.
+"""Politeness judge: finds every violation of crawl rules in a server's access log, and uses nothing else.
 
 All times are world seconds. A gap runs from the end of an answer to the start of the next request, robots.txt and
 redirect hops included; both ends are logged in the client's favour, so whatever is named here did happen.
@@ -40,7 +40,10 @@ REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """Where an origin stands; ``rules`` bind until another file or "no file" is answered, whatever fails meanwhile."""
+    """robots.txt state of an origin for the politeness judge.
+
+    ``rules`` bind until another file or "no file" is answered, whatever fails in between.
+    """
 
     answered_s: float
     permits: bool
@@ -50,7 +53,7 @@ class RobotsState:
 
 @dataclass(frozen=True, slots=True)
 class _RedirectChain:
-    """A robots.txt that answered with a redirect, and how many hops have been seen."""
+    """A redirect chain of a robots.txt request: its origin, and the hops seen so far."""
 
     origin: Origin
     hops: int
@@ -58,22 +61,22 @@ class _RedirectChain:
 
 @dataclass(slots=True)
 class RobotsTracker:
-    """Told of every answer in the order in which answers ended; asked about origins and URLs."""
+    """Tracker of the robots.txt in force at each origin, from access log answers in the order in which they ended."""
 
     user_agent: str
     _states: dict[Origin, RobotsState] = field(default_factory=dict)
     _pending: dict[str, tuple[_RedirectChain, ...]] = field(default_factory=dict)
 
     def get_state(self, entry: AccessEntry) -> RobotsState | None:
-        """The latest word of this request's origin; None where there was none yet."""
+        """Return the latest robots.txt state of this request's origin; None before any answer."""
         return self._states.get(_origin(entry))
 
     def is_robots(self, entry: AccessEntry) -> bool:
-        """Whether this request is for a robots.txt, or for where one said it is."""
+        """Check whether an access log request is for a robots.txt, or for the target of its redirect."""
         return entry.target == "/robots.txt" or (bool(self._pending) and _normalize_url(entry) in self._pending)
 
     def observe(self, entry: AccessEntry) -> None:
-        """An answer ended."""
+        """Update the robots.txt state with an answer from the access log that has ended."""
         if entry.method != "GET" or not self.is_robots(entry):
             return
         chains = self._pending.pop(_normalize_url(entry), ())
@@ -132,7 +135,7 @@ MAX_URL_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule; ``detail`` is a sentence with both requests, their times and the numbers."""
+    """One politeness violation; ``detail`` is a sentence with both requests, their times and the numbers."""
 
     kind: str
     host: str
@@ -142,7 +145,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class ShortestGap:
-    """The shortest gap found on one host or address; negative where requests overlapped."""
+    """The shortest gap between requests on one host or address; negative if they overlapped."""
 
     kind: str
     name: str
@@ -151,7 +154,7 @@ class ShortestGap:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the log shows; ``violations`` are the first ones, ``counts`` counts all of them by kind."""
+    """Verdict of the politeness judge; ``violations`` are the first ones, ``counts`` counts all of them by kind."""
 
     requests: int
     hosts: int
@@ -162,7 +165,7 @@ class Verdict:
 
     @property
     def total(self) -> int:
-        """How many rules were broken, times counted."""
+        """Return the total number of politeness violations."""
         return sum(count for _, count in self.counts)
 
 
@@ -177,7 +180,7 @@ def judge_log(
     tolerance_s: float = 0.0,
     most: int = 1000,
 ) -> Verdict:
-    """Go through a log in the order of time and name every violation, the first ``most`` of them in words.
+    """Judge the politeness of a crawler by its access log; describe the first ``most`` violations in words.
 
     ``tolerance_s`` is forgiven in every gap, besides what rounding makes of it.
     """
@@ -193,7 +196,7 @@ def judge_log(
 
 
 def parse_product_token(agent: str) -> str:
-    """The name that a User-Agent begins with, in lower case.
+    """Parse the product token that a User-Agent begins with, in lower case, to judge one crawler's requests.
 
     >>> parse_product_token("Vedette/0.1 (+https://example.org/bot)")
     'vedette'
@@ -202,7 +205,7 @@ def parse_product_token(agent: str) -> str:
 
 
 def format_verdict(verdict: Verdict, sentences: int = 10) -> str:
-    """The verdict for a terminal: what was judged, a line for each rule, and the first violations in words."""
+    """Format the politeness verdict for a terminal: what was judged, a line per rule, and the first violations."""
     agents = f", {verdict.left_out:,} of other agents left out" if verdict.left_out else ""
     lines = [f"{verdict.requests:,} requests to {verdict.hosts:,} hosts{agents}: {verdict.total:,} violations", ""]
     closest = {found.kind: f"closest {found.gap_s:.3f} s, {found.name}" for found in verdict.closest}
@@ -215,7 +218,7 @@ def format_verdict(verdict: Verdict, sentences: int = 10) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What is asked of the client; ``slack_s`` is forgiven in every gap."""
+    """Politeness limits that the crawler must keep; ``slack_s`` is forgiven in every gap."""
 
     delay_s: float
     address_delay_s: float
@@ -224,7 +227,7 @@ class _Limits:
 
 
 class _RecentAnswers:
-    """The latest answers of one host or address, as many as may be under way at once.
+    """Latest answers of one host or address for the politeness judge, as many as may be in flight at once.
 
     With n slots a request is too early exactly if the n-th latest end is less than the delay ago.
     """
@@ -234,11 +237,11 @@ class _RecentAnswers:
         self._latest: list[tuple[float, int, AccessEntry]] = []
 
     def previous(self) -> AccessEntry | None:
-        """The request whose slot the next one takes; None where a slot was never used."""
+        """Return the earlier request whose slot the next one takes, to measure the gap; None if the slot is unused."""
         return self._latest[0][2] if len(self._latest) == self._size else None
 
     def add(self, entry: AccessEntry, number: int) -> None:
-        """Take note of a request; ``number`` only keeps equal ends apart."""
+        """Record a request's end for the next gap; ``number`` only breaks ties between equal ends."""
         heapq.heappush(self._latest, (entry.end_s, number, entry))
         if len(self._latest) > self._size:
             heapq.heappop(self._latest)
@@ -246,7 +249,7 @@ class _RecentAnswers:
 
 @dataclass(slots=True)
 class _Judge:
-    """Everything known while going through a log by start of request; answers take effect when they end."""
+    """State of the politeness judge while it goes through an access log by start; answers take effect at their end."""
 
     rule: _Limits
     header: LogHeader
@@ -262,7 +265,7 @@ class _Judge:
     shortest_gaps: dict[str, ShortestGap] = field(default_factory=dict)
 
     def judge(self, entry: AccessEntry) -> None:
-        """Judge one request, and remember it."""
+        """Judge the politeness of one access log request, and remember it."""
         while self.pending and self.pending[0][0] <= entry.start_s:
             self._apply_answer(heapq.heappop(self.pending)[2])
         self.judged += 1
@@ -274,7 +277,7 @@ class _Judge:
         heapq.heappush(self.pending, (entry.end_s, self.judged, entry))
 
     def build_verdict(self, *, left_out: int) -> Verdict:
-        """What came of it."""
+        """Build the politeness verdict on the whole access log."""
         counts = tuple((kind, self.counts[kind]) for kind in VIOLATION_KINDS)
         closest = tuple(self.shortest_gaps[kind] for kind in VIOLATION_KINDS if kind in self.shortest_gaps)
         return Verdict(self.judged, len(self.hosts), left_out, counts, tuple(self.violations), closest)
@@ -355,7 +358,7 @@ class _Judge:
 
 
 def _parse_retry_after(entry: AccessEntry) -> float | None:
-    """Until when a 429 or 503 forbids its host; a date is of world time, and a day is the most."""
+    """Parse until when a 429 or 503 answer's Retry-After forbids its host, in world time; a day at most."""
     text = (entry.retry_after or "").strip()
     if entry.status not in {429, 503} or not text:
         return None

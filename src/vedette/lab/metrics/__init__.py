@@ -1,1 +1,1 @@
-"""Metrics of runs: pure functions of what happened and when."""
+"""Metrics of lab runs: pure functions of what happened and when."""

@@ -14,7 +14,7 @@ from vedette.timeutil import HOUR_S
 
 
 def coverage(found_s: Floats) -> float:
-    """The share of new targets that were found; NaN where there were none.
+    """Compute discovery coverage, the share of new targets that were found; NaN where there were none.
 
     >>> coverage(np.array([10.0, np.nan, 30.0, 40.0]))
     0.75
@@ -23,7 +23,7 @@ def coverage(found_s: Floats) -> float:
 
 
 def overhead(looks: npt.ArrayLike, finds: npt.ArrayLike) -> float:
-    """All looks by all finds, over whatever sites and times they are given for; infinity where nothing was found.
+    """Compute discovery overhead as total polls by total finds; infinity where nothing was found.
 
     One of two forms, since the figures of Pandey08 do not agree with each other: see ``overhead_mean``.
 
@@ -34,7 +34,7 @@ def overhead(looks: npt.ArrayLike, finds: npt.ArrayLike) -> float:
 
 
 def overhead_mean(looks: Ints, finds: Ints) -> float:
-    """The mean of looks by finds, over sites and times with finds: a quiet hour counts as much as a busy one.
+    """Compute discovery overhead as the mean of polls by finds, over the sites and times with finds.
 
     >>> overhead_mean(np.array([1, 4, 5]), np.array([10, 0, 10]))
     0.3
@@ -44,27 +44,27 @@ def overhead_mean(looks: Ints, finds: Ints) -> float:
 
 
 def hours_to_discovery(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> Floats:
-    """Hours from when each target appeared to when it was found; one never found counts with its whole visible life."""
+    """Compute the hours to discovery of each target; one never found counts with its whole visible life."""
     hours: Floats = (np.where(np.isnan(found_s), gone_s, found_s) - appeared_s) / HOUR_S
     return hours
 
 
 def htd_p90(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> float:
-    """The 90th percentile of hours to discovery, of all new targets, interpolated between neighbours.
+    """Compute the 90th percentile of hours to discovery over all new targets, interpolated between neighbors.
 
-    Counting only what was found, as printed (``htd_p90_found``), praises whoever misses all but the easy ones.
+    Counting only what was found, as printed (``htd_p90_found``), favors policies that find only the easy ones.
     """
     return _p90(hours_to_discovery(appeared_s, gone_s, found_s))
 
 
 def htd_p90_found(appeared_s: Floats, found_s: Floats) -> float:
-    """The same over the targets that were found, as in Thompson23."""
+    """Compute the 90th percentile of hours to discovery over the targets that were found, as in Thompson23."""
     found = ~np.isnan(found_s)
     return _p90((found_s[found] - appeared_s[found]) / HOUR_S)
 
 
 def regret(found: float, found_by_bound: float) -> float:
-    """The share of the bound's finds that is missing; negative where a myopic bound was outdone.
+    """Compute the discovery regret: the share of the bound's finds that is missing; negative if the bound was outdone.
 
     >>> regret(94, 100)
     0.06

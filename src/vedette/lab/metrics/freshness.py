@@ -1,6 +1,6 @@
 """Freshness and age of copies, computed while a run goes on; fast enough for a million pages.
 
-Each time for which a copy was held is added when it ends, and then forgotten: to look at all versions and fetches when
+Each time for which a copy was held is added when it ends, and then forgotten: to go over all versions and fetches when
 a run is over would take memory for all of them.
 
 A share of N(t) live known pages is a sum over pages of parts of W, the integral of dt / N(t), which follows from births
@@ -19,16 +19,16 @@ from vedette.timeutil import DAY_S
 
 
 class FreshnessResult(NamedTuple):
-    """Freshness as a share, age in days; NaN where there was no page at any time."""
+    """The freshness metric as a share, and age in days; NaN where there was no page at any time."""
 
     freshness: float
     age_d: float
 
 
 class FreshnessMeter:
-    """Takes in for how long copies were held; all pages that live between two times are known from birth on.
+    """Meter of freshness and age from the times for which copies were held; pages are known from birth on.
 
-    Copies may be held from before the first of these times: what was then does not count, but age goes on from there.
+    Copies may be held from before the measured time: freshness before it does not count, but age goes on from there.
     """
 
     def __init__(self, history: History, begin_s: float, end_s: float) -> None:
@@ -44,7 +44,7 @@ class FreshnessMeter:
         self._fresh = self._aged = 0.0
 
     def add_held_copies(self, versions: Ints, since_s: Floats, until_s: float) -> None:
-        """Copies (versions; none below 0) were held from a time of each until a time; pages that died end earlier."""
+        """Add the time for which copies (versions; none below 0) were held to the freshness; dead pages end earlier."""
         some = versions >= 0
         versions, since_s = versions[some], since_s[some]
         page = self._history.version_page[versions]
@@ -58,7 +58,7 @@ class FreshnessMeter:
             self._walk_versions(versions[walked], since_s[walked], end_s[walked])
 
     def _walk_versions(self, versions: Ints, since_s: Floats, end_s: Floats) -> None:
-        """Account for copies whose page may come back to what they say: from one turn to the next."""
+        """Add the freshness of copies whose page may revert to their content, walking from version to version."""
         copied, is_current = self._history.digest[versions], np.ones(len(versions), bool)
         while len(versions):
             following, at_s = _next_versions(self._history, versions)
@@ -80,24 +80,24 @@ class FreshnessMeter:
         self._aged += float(self._integrate_age(since_s, until_s).sum())
 
     def result(self) -> FreshnessResult:
-        """What it comes to."""
+        """Return the freshness and age measured so far."""
         if not self._populated_s:
             return FreshnessResult(np.nan, np.nan)
         return FreshnessResult(self._fresh / self._populated_s, self._aged / self._populated_s / DAY_S)
 
     def overlaps(self, since_s: float, until_s: float) -> bool:
-        """Whether something that was held from one time to another can count."""
+        """Check whether a copy held from one time to another overlaps the time in which freshness is measured."""
         return since_s < self._end_s and until_s > self._begin_s
 
     def _integrate_weight(self, at_s: Floats) -> Floats:
-        """W: the integral of dt / N(t) from the begin; nothing before it."""
+        """Integrate the freshness weight W, dt / N(t), from the begin; nothing before it."""
         at = np.maximum(at_s - self._begin_s, 0.0)
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         weight: Floats = self._w[knot] + (at - self._knots_s[knot]) * self._share[knot]
         return weight
 
     def _integrate_age(self, stale_s: Floats, end_s: Floats) -> Floats:
-        """The integral of (t - stale) dt / N(t) from stale, or from the begin, to end."""
+        """Integrate the age of copies, (t - stale) dt / N(t), from stale or from the begin to the end."""
         first, last = (at - self._begin_s for at in (stale_s, end_s))
         weight = self._integrate_weight(end_s) - self._integrate_weight(stale_s)
         moment: Floats = self._integrate_first_moment(last) - self._integrate_first_moment(first) - first * weight
@@ -111,7 +111,7 @@ class FreshnessMeter:
 
 
 class FreshnessByPeriod:
-    """The same for equal parts of the time between two times, each on its own: what differs among them is chance.
+    """Freshness and age for equal parts of the measured time, each on its own: their differences are chance.
 
     Where there are pages all the time, the mean of the parts is the freshness of the whole.
     """
@@ -121,19 +121,19 @@ class FreshnessByPeriod:
         self._parts = [FreshnessMeter(history, *ends) for ends in zip(self.ends_s[:-1], self.ends_s[1:], strict=True)]
 
     def add_held_copies(self, versions: Ints, since_s: Floats, until_s: float) -> None:
-        """As for the whole."""
+        """Add the time for which copies were held to the freshness of each period."""
         first_s = float(since_s.min(initial=until_s))
         for part in self._parts:
             if part.overlaps(first_s, until_s):
                 part.add_held_copies(versions, since_s, until_s)
 
     def result(self) -> list[FreshnessResult]:
-        """What each part comes to."""
+        """Return the freshness and age of each period."""
         return [part.result() for part in self._parts]
 
 
 def find_stale_times(history: History, versions: Ints) -> Floats:
-    """From when on a copy of each version is out of date: the next one of its page that says something else."""
+    """Find when a copy of each version goes stale: at the page's next version with different content."""
     digest, (following, at_s) = history.digest[versions], _next_versions(history, versions)
     while (alike := np.isfinite(at_s) & (history.digest[following] == digest)).any():
         # Versions that say the same follow on each other where only links changed.
@@ -142,7 +142,7 @@ def find_stale_times(history: History, versions: Ints) -> Floats:
 
 
 def _next_versions(history: History, versions: Ints) -> tuple[Ints, Floats]:
-    """The next version of each one's page, and when it comes; the version itself and never where there is none."""
+    """Find the next version of each version's page and its time; the version itself and infinity if there is none."""
     following = np.minimum(versions + 1, len(history.version_page) - 1)
     follows = (following > versions) & (history.version_page[following] == history.version_page[versions])
     at_s = np.where(follows, history.version_at_s[following], np.inf)
@@ -150,7 +150,7 @@ def _next_versions(history: History, versions: Ints) -> tuple[Ints, Floats]:
 
 
 def _find_reverting_pages(history: History) -> Bools:
-    """The pages that say something again which they had said before, with something else in between."""
+    """Find the pages whose content reverts to an earlier version, with something else in between."""
     first = np.append(True, history.version_page[1:] != history.version_page[:-1])[: len(history.version_page)]
     first[1:] |= history.digest[1:] != history.digest[:-1]
     keys = mix_all(history.version_page[first].astype(np.uint64)) ^ history.digest[first]
@@ -163,7 +163,7 @@ def _find_reverting_pages(history: History) -> Bools:
 
 
 def _population_weights(history: History, begin_s: float, end_s: float) -> tuple[Floats, Floats]:
-    """Times since the begin from which 1 / N(t) has a value, and the value; 0 where there is no page."""
+    """Compute the steps of the freshness weight 1 / N(t): times since the begin and values; 0 if there is no page."""
     lives = (history.died_s > begin_s) & (history.born_s < end_s)
     born = np.maximum(history.born_s[lives], begin_s) - begin_s
     died = np.minimum(history.died_s[lives], end_s) - begin_s

@@ -1,4 +1,4 @@
-"""Corpus of a history: which version has which word, and how often, as arrays; and distances of texts by shingles.
+"""Corpus of a history: word counts of every version as arrays, and shingle distances between texts.
 
 Words are those of ``vedette.text``, by their numbers. Equal contents (by digest) are read once: a *row* is a content,
 and ``row_of`` says which row a version has. Reading the texts is what takes the time, so the corpora that were built
@@ -25,7 +25,7 @@ TEXTS_KEPT = 2_000
 
 
 class ShingleDistance:
-    """Of the versions of a history; what was asked once is remembered, by what the versions say."""
+    """Shingle distances between versions of a history, cached by the versions' contents."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -33,7 +33,7 @@ class ShingleDistance:
         self._shares: dict[tuple[int, int], float] = {}
 
     def compute(self, before: Ints, after: Ints) -> Floats:
-        """The part that differs, for each pair of versions; below 0 stands for none."""
+        """Compute the shingle distance of each pair of versions; below 0 means no version."""
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         return np.array([self._compute_pair(one, other) for one, other in pairs], np.float64)
 
@@ -58,7 +58,7 @@ class ShingleDistance:
 
 
 def jaccard_distance(one: WideHashes, other: WideHashes) -> float:
-    """The part of different numbers that only one of two ascending arrays has; nothing differs where both are empty.
+    """Compute the Jaccard distance of two ascending arrays of shingles; 0 where both are empty.
 
     >>> jaccard_distance(np.array([1, 2, 3], np.uint64), np.array([2, 3, 4], np.uint64))
     0.5
@@ -70,9 +70,9 @@ def jaccard_distance(one: WideHashes, other: WideHashes) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The words of row ``r`` are ``term[start[r]:start[r + 1]]``, ascending, each as often as ``count`` says.
+    """Words of a history's contents: row ``r`` has ``term[start[r]:start[r + 1]]``, ascending, with their ``count``.
 
-    ``length`` counts all words of a row, also such as were left out because nobody asks for them. ``page_of`` is the
+    ``length`` counts all words of a row, also those left out because no query has them. ``page_of`` is the
     page of each version.
     """
 
@@ -85,7 +85,7 @@ class Corpus:
 
     @property
     def rows(self) -> int:
-        """How many different contents there are."""
+        """Return the number of distinct contents in the corpus."""
         return len(self.length)
 
 
@@ -93,14 +93,14 @@ Value = TypeVar("Value")
 
 
 class HistoryCache(Generic[Value]):
-    """The values that were built last for histories. Histories compare by identity, so ``lru_cache`` will not do."""
+    """Cache of the values built last for histories, which compare by identity, so ``lru_cache`` will not do."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._entries: list[tuple[History, Hashable, Value]] = []
 
     def get(self, history: History, key: Hashable, build: Callable[[], Value]) -> Value:
-        """Return the value of a history and a key; build it where it is not held."""
+        """Return the cached value of a history and a key; build it where it is missing."""
         for held, held_key, value in self._entries:
             if held is history and held_key == key:
                 return value
@@ -113,14 +113,14 @@ _corpora: HistoryCache[Corpus] = HistoryCache(size=2)
 
 
 def load_corpus(history: History, only: WordHashes | None = None) -> Corpus:
-    """The corpus of a history, built once. ``only``: the words to keep, where not all are needed."""
+    """Load the corpus of a history, built once; ``only`` lists the words to keep, where not all are needed."""
     wanted = None if only is None else np.unique(only)
     key = None if wanted is None else wanted.tobytes()
     return _corpora.get(history, key, lambda: _build_corpus(history, wanted))
 
 
 def concat_ranges(starts: Ints, ends: Ints) -> Ints:
-    """The numbers from each start to its end (exclusive), one after the other.
+    """Concatenate the ranges of numbers from each start to its end (exclusive), for corpus rows.
 
     >>> concat_ranges(np.array([3, 9, 5]), np.array([5, 9, 8])).tolist()
     [3, 4, 5, 6, 7]

@@ -1,9 +1,9 @@
-"""Query files: the queries that people ask, and how often each is asked.
+"""Query files for measuring search quality: the queries that people ask, and how often each is asked.
 
 Three kinds of files are read, line by line:
 
 - *timed*: twelve digits (yymmddhhmmss), a tab and a query, as search engines of old wrote them. A query is asked as
-  often as it stands there;
+  often as it occurs there;
 - *counted*: what ``vedette.learn.query_logs`` reads (a query, a tab, how often);
 - *plain*: a query a line. Nothing says how often each is asked, so Zipf's law does: the query at place i of an order
   that is drawn by the seed has frequency 1/i, times what the first one has. Which queries are frequent is made up then;
@@ -33,9 +33,9 @@ _TIMESTAMP = re.compile(r"[0-9]{12}\t")
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Query ``q`` asks for the words ``term[start[q]:start[q + 1]]`` (each once, ascending), ``frequency[q]`` times.
+    """Queries of a query file: ``q`` has the words ``term[start[q]:start[q + 1]]``, ascending, ``frequency[q]`` times.
 
-    ``model`` says where the frequencies come from: "asked" (counted by those who wrote them down) or "zipf".
+    ``model`` says where the frequencies come from: "asked" (counted in the file) or "zipf".
     """
 
     texts: tuple[str, ...]
@@ -48,11 +48,11 @@ class Queries:
         return len(self.texts)
 
     def get_terms(self, query: int) -> WordHashes:
-        """The words that a query asks for."""
+        """Return the word hashes of a query."""
         return self.term[self.start[query] : self.start[query + 1]]
 
     def select(self, rows: Ints) -> "Queries":
-        """Only these queries."""
+        """Select some of the queries by row."""
         starts, ends = self.start[rows], self.start[rows + 1]
         start = np.append(0, np.cumsum(ends - starts))
         texts = tuple(self.texts[row] for row in rows.tolist())
@@ -60,14 +60,14 @@ class Queries:
 
 
 def find_query_file(name: str) -> Path | None:
-    """Return the path of a query file in the data folder (VEDETTE_DATA), or None where there is none."""
+    """Find a query file by name in the data folder (VEDETTE_DATA); None where there is none."""
     folder = os.environ.get("VEDETTE_DATA")
     path = Path(folder or "") / "queries" / name
     return path if folder and path.is_file() else None
 
 
 def read_query_file(path: Path, seed: int = 0) -> Queries:
-    """The queries of a file, most frequent first; the seed matters for plain files only."""
+    """Read the queries of a query file, most frequent first; the seed matters for plain files only."""
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
             return _parse_lines(lines, seed)
@@ -77,7 +77,7 @@ def read_query_file(path: Path, seed: int = 0) -> Queries:
 
 
 def build_queries(asked: Iterable[tuple[str, float]], model: str = "asked") -> Queries:
-    """Queries and their frequencies.
+    """Build the arrays of queries from texts and frequencies.
 
     >>> build_queries([("low tide", 3.0), ("tide", 1.0)]).start.tolist()
     [0, 2, 3]
@@ -94,14 +94,14 @@ def build_queries(asked: Iterable[tuple[str, float]], model: str = "asked") -> Q
 
 
 def select_answerable(queries: Queries, corpus: Corpus) -> Queries:
-    """Only queries all of whose words some version has: for others, nothing in this world could ever be found."""
+    """Select the queries that some version of the corpus can answer: it has all of their words."""
     known = np.isin(queries.term, np.unique(corpus.term))
     lacking = np.append(0, np.cumsum(~known))
     return queries.select(np.flatnonzero(lacking[queries.start[1:]] == lacking[queries.start[:-1]]))
 
 
 def split_into_terms(queries: Queries) -> Queries:
-    """The workload of section 4.6.1: a query of one word for every word, asked as often as the queries that have it.
+    """Split queries into one-word queries, each asked as often as the queries that have the word (section 4.6.1).
 
     >>> apart = split_into_terms(build_queries([("low tide", 3.0), ("tide", 1.0)]))
     >>> apart.texts, apart.frequency.tolist()
@@ -132,7 +132,7 @@ def _parse_lines(lines: Iterable[str], seed: int) -> Queries:
 
 
 def _normalize_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Lines with times as lines with counts: once each. A search for nothing is none."""
+    """Normalize the lines of a timed query file to lines with a count of one; drop empty queries."""
     for line in lines:
         query = line[13:].strip()
         if not _TIMESTAMP.match(line):

@@ -5,7 +5,7 @@
 A query is answered out of the *local* copies, which may be old: they decide the rank of a page. People view a result
 with the probability of its rank (``vedette.attention``), and find there what the page says *now*. So
 
-- a page that got better stands too low, one that got worse too high;
+- a page that got better ranks too low, one that got worse too high;
 - a page that has died holds its rank, and is worth nothing;
 - a page that is not in the repository is not listed. In the ideal it counts all the same, as in the equation; with
   ``undiscovered=False`` the ideal is that of the pages that the repository has: what refreshing alone can reach.
@@ -28,7 +28,7 @@ from vedette.timeutil import DAY_S
 
 
 def compute_quality(local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST) -> float:
-    """What people find, all queries together, before it is put in relation to the ideal (eq. 4.3)."""
+    """Compute the absolute search quality of local copies over all queries (eq. 4.3)."""
     return _weighted_sum(
         workload,
         query_utilities(workload, compute_slot_scores(workload, local), compute_slot_scores(workload, live), ties),
@@ -36,14 +36,14 @@ def compute_quality(local: Ints, live: Ints, workload: Workload, ties: TieBreak 
 
 
 def ideal_quality(live: Ints, workload: Workload) -> float:
-    """What they would find if every copy were current and no page unknown (eq. 4.4)."""
+    """Compute the ideal search quality, with every copy current and no page unknown (eq. 4.4)."""
     return compute_quality(live, live, workload)
 
 
 def relative_quality(
     local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST, *, undiscovered: bool = True
 ) -> float:
-    """The quality between 0 and 1 (eq. 4.5). Where the web answers no query, nothing is missed: 1."""
+    """Compute the search quality between 0 and 1 (eq. 4.5); 1 where the web answers no query."""
     best = ideal_quality(live if undiscovered else _restrict_to_known(local, live), workload)
     return compute_quality(local, live, workload, ties) / best if best else 1.0
 
@@ -51,7 +51,7 @@ def relative_quality(
 def query_utilities(
     workload: Workload, local: Floats, live: Floats, ties: TieBreak = TieBreak.OLDER_FIRST, queries: Ints | None = None
 ) -> Floats:
-    """What each query brings: its results in the order of local scores, weighed by viewing and by live scores."""
+    """Compute the utility of each query: its results ranked by local scores, weighed by views and by live scores."""
     asked = np.arange(workload.queries) if queries is None else queries
     lists = rank_results(workload, local, asked, ties)
     # bincount adds in the order of the list, so a query has the same value to the last bit in any set of queries.
@@ -60,9 +60,9 @@ def query_utilities(
 
 
 class QualityTracker:
-    """The quality of a repository while it and the web change: only queries that a change touches are worked out again.
+    """Tracker of search quality while copies and the web change; only queries that a change touches are recomputed.
 
-    It says what ``relative_quality`` would say, to the last bit.
+    It equals ``relative_quality``, to the last bit.
     """
 
     def __init__(
@@ -81,17 +81,17 @@ class QualityTracker:
         self._found_stale, self._findable_stale = np.ones(workload.queries, bool), np.ones(workload.queries, bool)
 
     def update_copies(self, pages: Ints, versions: Ints) -> None:
-        """These pages (each once) have other copies now; below 0, none any more."""
+        """Update the local copies of these pages (each once) and mark the affected queries; below 0 for no copy."""
         self._found_stale[self._local.update(pages, versions)] = True
         self._update_best(pages)
 
     def update_live(self, pages: Ints, versions: Ints) -> None:
-        """These pages (each once) say something else now; below 0, they have died."""
+        """Update the live versions of these pages (each once) and mark the affected queries; below 0 for dead pages."""
         self._found_stale[self._live.update(pages, versions)] = True
         self._update_best(pages)
 
     def quality(self) -> float:
-        """As ``compute_quality``."""
+        """Return the current absolute search quality, as ``compute_quality`` does."""
         stale = np.flatnonzero(self._found_stale)
         local, live = self._local.scores, self._live.scores
         self._found[stale] = query_utilities(self._workload, local, live, self._ties, stale)
@@ -99,7 +99,7 @@ class QualityTracker:
         return _weighted_sum(self._workload, self._found)
 
     def ideal(self) -> float:
-        """As ``ideal``, for the pages that count."""
+        """Return the current ideal search quality, as ``ideal_quality`` does, for the pages that count."""
         stale = np.flatnonzero(self._findable_stale)
         best = self._best.scores
         self._findable[stale] = query_utilities(self._workload, best, best, queries=stale)
@@ -107,7 +107,7 @@ class QualityTracker:
         return _weighted_sum(self._workload, self._findable)
 
     def relative_quality(self) -> float:
-        """As ``relative_quality``."""
+        """Return the current search quality between 0 and 1, as ``relative_quality`` does."""
         best = self.ideal()
         return self.quality() / best if best else 1.0
 
@@ -118,7 +118,7 @@ class QualityTracker:
 
 
 class ScoredVersions:
-    """Versions of all pages and the scores that follow from them."""
+    """Versions of all pages, and the scores in query slots that follow from them."""
 
     def __init__(self, workload: Workload, versions: Ints) -> None:
         self._workload = workload
@@ -126,7 +126,7 @@ class ScoredVersions:
         self.scores = compute_slot_scores(workload, versions)
 
     def update(self, pages: Ints, versions: Ints) -> Ints:
-        """Other versions for some pages; returned are the queries for which a score is another now."""
+        """Set new versions of some pages; return the queries for which a score changed."""
         old, new = self._workload.find_matches(self.versions[pages]), self._workload.find_matches(versions)
         slots = np.unique(self._workload.match_slot[np.concatenate((old, new))])
         before = self.scores[slots]
@@ -138,7 +138,7 @@ class ScoredVersions:
 
 
 def _restrict_to_known(local: Ints, live: Ints) -> Ints:
-    """What is live of the pages that have a copy."""
+    """Return the live versions of the pages that have a local copy; none for the others."""
     return np.where(local >= 0, live, -1)
 
 
@@ -153,9 +153,9 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
 
 
 class QualityMonitor:
-    """Follows a run from its begin to its end; ``shares`` has the quality at each moment that is over and counts.
+    """Monitor of search quality during a run; ``shares`` has the quality at each measured time.
 
-    What is before ``measured_s`` does not count.
+    Times before ``measured_s`` do not count.
     """
 
     def __init__(
@@ -174,24 +174,24 @@ class QualityMonitor:
         self.shares: list[float] = []
 
     def on_batch(self, now_s: float, pages: Ints) -> None:
-        """These pages are fetched now; batches come in the order of time."""
+        """Update the search quality with the pages fetched at this time; batches come in order of time."""
         while self._left_s and self._left_s[-1] < now_s:
             self._measure(self._left_s.pop())
         self._add_newborn(now_s)
         self._copy[pages] = self._history.version_at(pages, now_s)
 
     def compute_mean(self) -> float:
-        """The mean over all moments, once the run is over."""
+        """Return the mean search quality over all measuring times, once the run is over."""
         return self.compute_means(1)[0]
 
     def compute_means(self, parts: int) -> list[float]:
-        """Return the means of ``parts`` parts of the time; each has its share of the moments."""
+        """Return the mean search quality of each of ``parts`` equal parts of the run."""
         while self._left_s:
             self._measure(self._left_s.pop())
         return [float(np.mean(part)) if len(part) else nan for part in np.array_split(self.shares, parts)]
 
     def _add_newborn(self, now_s: float) -> None:
-        """A page is known from its birth on, with a copy of that moment; pages are numbered by birth."""
+        """Add the pages born since the last batch, with a copy of their birth; pages are numbered by birth."""
         end = int(np.searchsorted(self._history.born_s, now_s, side="right"))
         self._copy[self._born : end] = self._first[self._born : end]
         self._born = end
@@ -207,7 +207,7 @@ class QualityMonitor:
 
 
 def measuring_times(begin_s: float, end_s: float) -> Iterator[float]:
-    """Yield the times at which the quality of a run is measured: each day, or the end of a run of less than a day.
+    """Yield the times at which search quality is measured: each day, or the end of a run of less than a day.
 
     >>> list(measuring_times(0.0, 200_000.0)), list(measuring_times(0.0, 50.0))
     ([86400.0, 172800.0], [50.0])

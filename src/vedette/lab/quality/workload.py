@@ -5,8 +5,8 @@ It does not say how often each is asked, so Zipf's law does, over an order that 
 Without it they are two neighbouring words of a page that the seed draws, each asked as often as it is drawn (1).
 
 Of all that, the most frequent 1 000 are asked which some page of the span answers at some time. Pages score by their
-text, by TF-IDF. How rare words are, and what can be drawn, is read off what is first known of each page of the span:
-what it says at the begin, or at its birth. So scores and queries are fixed for a run, and do not depend on who runs.
+text, by TF-IDF. How rare words are, and what can be drawn, is taken from the first known version of each page:
+what it says at the begin, or at its birth. So scores and queries are fixed for a run, and do not depend on the policy.
 """
 
 import os
@@ -37,7 +37,7 @@ from vedette.text import WordHashes, split_words
 
 
 class TieBreak(Enum):
-    """Which of two pages with the same score stands first. Pages are numbered by birth."""
+    """How to order two pages with the same score in a result list. Pages are numbered by birth."""
 
     OLDER_FIRST = "older"
     YOUNGER_FIRST = "younger"
@@ -45,7 +45,7 @@ class TieBreak(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The slots of query ``q`` are ``slot_start[q]`` to ``slot_start[q + 1]``; ``slot_page`` is the page of each.
+    """Query workload as arrays: query ``q`` has the slots ``slot_start[q]`` to ``slot_start[q + 1]``, one per page.
 
     Version ``v`` fills the slots ``match_slot[match_start[v]:match_start[v + 1]]`` with the scores ``match_score``.
     """
@@ -60,17 +60,17 @@ class Workload:
 
     @property
     def queries(self) -> int:
-        """The number of queries."""
+        """Return the number of queries in the workload."""
         return len(self.frequency)
 
     def find_matches(self, versions: Ints) -> Ints:
-        """Return the rows of ``match_slot`` and ``match_score`` of these versions; below 0 stands for no version."""
+        """Return the rows of ``match_slot`` and ``match_score`` of these versions; below 0 means no version."""
         held = versions[versions >= 0]
         return concat_ranges(self.match_start[held], self.match_start[held + 1])
 
 
 class ResultLists(NamedTuple):
-    """Lists of results, one after the other: ``row`` says which of the queries asked for, ``rank`` begins at 1."""
+    """Ranked result lists of queries, one after the other: ``row`` is the query's row, ``rank`` begins at 1."""
 
     slot: Ints
     row: Ints
@@ -78,7 +78,7 @@ class ResultLists(NamedTuple):
 
 
 def build_workload(corpus: Corpus, queries: Queries, scoring: Scoring) -> Workload:
-    """Find and score whatever answers the queries, in all versions of the corpus."""
+    """Build a query workload: match and score all versions of the corpus for the queries."""
     versions, scores, sizes = [np.zeros(0, np.int64)], [np.zeros(0)], []
     for found in _iter_matches(corpus, queries):
         versions.append(found.versions)
@@ -101,7 +101,7 @@ def build_workload(corpus: Corpus, queries: Queries, scoring: Scoring) -> Worklo
 
 
 def compute_slot_scores(workload: Workload, versions: Ints) -> Floats:
-    """The score in each slot when pages have these versions; below 0 stands for a page without one."""
+    """Compute the score in each slot of the workload for these page versions; below 0 means no version."""
     matches = workload.find_matches(versions)
     scores = np.zeros(len(workload.slot_page))
     scores[workload.match_slot[matches]] = workload.match_score[matches]
@@ -111,7 +111,7 @@ def compute_slot_scores(workload: Workload, versions: Ints) -> Floats:
 def rank_results(
     workload: Workload, scores: Floats, queries: Ints, ties: TieBreak = TieBreak.OLDER_FIRST
 ) -> ResultLists:
-    """What each of the queries lists, best first, by the scores in slots; what has score 0 is not listed."""
+    """Rank the result list of each query, best first, by slot scores; results with score 0 are not listed."""
     starts, ends = workload.slot_start[queries], workload.slot_start[queries + 1]
     slots = concat_ranges(starts, ends)
     rows = np.repeat(np.arange(len(queries)), ends - starts)
@@ -126,14 +126,14 @@ def rank_results(
 
 
 class _Postings(NamedTuple):
-    """Which rows have a word, ascending, and how often."""
+    """Posting list of a word: the corpus rows that have it, ascending, and how often."""
 
     rows: Ints
     times: Ints
 
 
 def _iter_matches(corpus: Corpus, queries: Queries) -> Iterator[QueryMatches]:
-    """What each query finds, versions ascending."""
+    """Yield the matches of each query in the corpus, versions ascending."""
     postings = _build_postings(corpus, np.unique(queries.term))
     order = np.argsort(corpus.row_of, kind="stable")
     first = np.searchsorted(corpus.row_of[order], np.arange(corpus.rows + 1))
@@ -148,7 +148,7 @@ def _iter_matches(corpus: Corpus, queries: Queries) -> Iterator[QueryMatches]:
 
 
 def _build_postings(corpus: Corpus, terms: WordHashes) -> dict[int, _Postings]:
-    """The postings of each word that is asked for."""
+    """Build the posting list of each word that a query of the workload has."""
     if not len(terms):
         return {}
     at = np.minimum(np.searchsorted(terms, corpus.term), len(terms) - 1)
@@ -164,7 +164,7 @@ def _build_postings(corpus: Corpus, terms: WordHashes) -> dict[int, _Postings]:
 
 
 def _intersect_postings(lists: list[_Postings]) -> tuple[Ints, Ints]:
-    """The rows that all postings have, and how often each has each word; no words have no rows."""
+    """Intersect posting lists: the corpus rows that have all words, and their counts; no words match no rows."""
     if not lists:
         return np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
     shared = min(lists, key=lambda one: len(one.rows)).rows
@@ -181,7 +181,7 @@ DRAWS = 3000
 
 
 class QuerySet(NamedTuple):
-    """The queries with all that answers them, and where they come from."""
+    """The queries of a world with the workload that answers them, and where they come from."""
 
     workload: Workload
     source: int
@@ -192,9 +192,9 @@ _query_sets: HistoryCache[QuerySet | None] = HistoryCache(size=2)
 
 
 def load_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
-    """What is asked of a part of a history; None where its pages have no texts, or none that a query finds.
+    """Load the queries to ask of a span of a history; None where its pages have no texts or answer no query.
 
-    Those that were worked out last are kept: the cells of an experiment ask for the same again and again.
+    The latest ones are cached, since the cells of an experiment need the same again and again.
     """
     key = (begin_s, end_s, seed, os.environ.get("VEDETTE_DATA", ""))
     return _query_sets.get(history, key, lambda: _build_query_set(history, begin_s, end_s, seed))
@@ -222,12 +222,12 @@ def _take_most_frequent(queries: Queries, most: int) -> Queries:
 
 
 def _find_answered(workload: Workload, versions: Ints) -> Ints:
-    """The queries that one of these versions answers."""
+    """Return the queries of the workload that one of these versions answers."""
     return np.unique(workload.slot_query[workload.match_slot[workload.find_matches(versions)]])
 
 
 def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
-    """The version of each page of the span that is known first: that of the begin, or that of its birth."""
+    """Return the first known version of each page of a span: that at the begin, or that of its birth."""
     known = history.version_at(np.arange(history.pages), begin_s)
     later = (history.born_s > begin_s) & (history.born_s < end_s)
     known[later] = history.first_version[later]
@@ -235,7 +235,7 @@ def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
 
 
 def draw_queries(history: History, versions: Ints, seed: int) -> Queries:
-    """Queries that pages themselves suggest: two neighbouring words, from a version and a place drawn evenly."""
+    """Draw queries from page texts: two neighboring words, from a version and a place drawn evenly."""
     rng = rng_for(seed, "lab/asking")
     asked: dict[str, float] = {}
     for version, place in zip(rng.choice(versions, DRAWS).tolist(), rng.random(DRAWS).tolist(), strict=True):

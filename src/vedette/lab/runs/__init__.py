@@ -1,1 +1,1 @@
-"""Simulations that experiments run: discovery, refresh, order, joint, ranking and ads."""
+"""Simulations that the lab's experiments run: discovery, refresh, order, joint, ranking and ads."""

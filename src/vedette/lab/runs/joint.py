@@ -1,4 +1,4 @@
-"""Simulation of a crawl with one budget for refreshes, polls and first fetches.
+"""Simulation of a joint crawl with one budget for refreshes, polls and first fetches.
 
 The rules of the game:
 
@@ -45,18 +45,18 @@ DAY_H = 24.0
 
 
 class RefreshAgent(PolicyAgent):
-    """The refresh policy, asked what fetches are worth and never when: all pages are weighed at each batch."""
+    """The refresh policy of a joint crawl, which values fetches at each batch instead of scheduling them."""
 
     def __init__(self, history: History, seed: int) -> None:
         super().__init__(ExpectedGain(), history, seed)
 
     def on_fetches(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
-        """What fetches found."""
+        """Let the refresh policy of a joint crawl learn from fetches."""
         made = self._prepare_batch(pages, told)
         self._store_state(pages, made.groups, self._policy.observe(made.state, made.batch, now_s))
 
     def value(self, pages: Ints, since_s: Floats, now_s: float) -> Floats:
-        """What fetches of these pages are worth now, by what they have probably changed."""
+        """Return what refreshes of these pages are worth now in a joint crawl, by their expected changes."""
         none = np.zeros(len(pages), np.bool_)
         worth = self.worth(pages, FetchFindings(since_s, none, none), now_s)
         assert worth is not None, "the policy has a price"
@@ -64,7 +64,7 @@ class RefreshAgent(PolicyAgent):
 
 
 class PollAgent:
-    """The discovery policy over all pages with copies; a fetch of any of them is a look."""
+    """The discovery policy of a joint crawl over all pages with copies; a fetch of any of them is a poll."""
 
     def __init__(self, history: History) -> None:
         self._policy = Accrual()
@@ -72,16 +72,16 @@ class PollAgent:
         self._book = PollHistory(history.site)
 
     def on_fetches(self, answers: FetchAnswers, new: Sequence[Bools], now_s: float) -> None:
-        """What fetches showed, and which of it was new."""
+        """Let the discovery policy of a joint crawl learn what fetches showed, and which of it was new."""
         start = np.concatenate([[0], np.cumsum([len(links) for links in answers.links])]).astype(np.int64)
         target, fresh = np.concatenate(answers.links), np.concatenate(new)
         brought = PollResults(answers.pages, answers.version >= 0, start, target, fresh)
         self._state = self._policy.observe(self._state, self._book.record(brought, now_s), now_s)
 
     def expected_page_days(self, pages: Ints, now_s: float) -> Floats:
-        """The days, of all new pages together, by which finding them is put off where a page is not fetched now.
+        """Return the expected page-days by which discoveries are delayed if a page is not fetched now.
 
-        What the policy calls urgency is in pages that are lost; here no link is, so it is how long they wait.
+        The policy's urgency counts lost pages; no link is lost here, so it is how long new pages wait.
         """
         arrivals = self._state.arrivals
         late = compute_urgency(compute_accrued(self._state, pages, now_s), np.inf) * LIFETIMES_H / DAY_H
@@ -90,7 +90,7 @@ class PollAgent:
 
 
 class FirstFetchAgent:
-    """What first fetches brought, by section, by folders in the address and by in-links."""
+    """Values of first fetches in a joint crawl, learned by section, by folders in the address and by in-links."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = urls
@@ -98,24 +98,24 @@ class FirstFetchAgent:
         self._firsts = FirstFetchModel()
 
     def on_links(self, pages: Ints) -> None:
-        """A page that was fetched links to these."""
+        """Count links from a newly fetched page to these pages, for the worth of first fetches."""
         self._inlinks[pages] += 1
 
     def on_changes(self, gains: Floats) -> None:
-        """What changes brought that refreshes found."""
+        """Learn the gains of the changes that refreshes found in a joint crawl."""
         self._firsts = self._firsts.add_changes(gains)
 
     def on_first_fetches(self, pages: Ints, gains: Floats) -> None:
-        """What first fetches brought."""
+        """Learn the gains of first fetches in a joint crawl."""
         self._firsts = self._firsts.add_first_fetches(self._find_groups(pages), gains)
 
     def worth(self, pages: Ints) -> Floats:
-        """What first fetches of these are worth."""
+        """Return what first fetches of these pages are worth in a joint crawl."""
         return self._firsts.worth(self._find_groups(pages)) * GAIN_LASTS_D
 
     @property
     def page_worth(self) -> float:
-        """What it is worth to know a page a day sooner."""
+        """Return what it is worth in a joint crawl to know a page a day sooner."""
         return self._firsts.page_worth
 
     def _find_groups(self, pages: Ints) -> list[tuple[str, str, str]]:
@@ -126,7 +126,7 @@ KINDS = ("refresh", "look", "first")
 
 
 class Split(NamedTuple):
-    """Which part of the fetches each kind gets."""
+    """Split of a joint budget: the share of fetches that each kind gets."""
 
     refresh: float
     poll: float
@@ -134,7 +134,7 @@ class Split(NamedTuple):
 
 
 class JointGame(NamedTuple):
-    """From when to when, with how many fetches a day, how often decisions are made, and how far the crawl has come."""
+    """Rules of a joint crawl: begin and end, fetches a day, decision interval, and how far the crawl has come."""
 
     begin_s: float
     end_s: float
@@ -145,9 +145,9 @@ class JointGame(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What a batch fetched: the pages, the versions that came (-1: gone), the price, and how many of each kind.
+    """A batch of a joint crawl: its pages, the fetched versions (-1: gone), the price, and the count of each kind.
 
-    Without a split a known page counts as a look where its links were worth more than its changes.
+    Without a split a known page counts as a poll where its links were worth more than its changes.
     """
 
     now_s: float
@@ -158,7 +158,7 @@ class Batch(NamedTuple):
 
 
 class _Worths(NamedTuple):
-    """What fetches are worth now: known pages by their changes and by their links, and unseen ones."""
+    """Worths of fetches in a joint crawl now: known pages by changes and by links, and unseen pages."""
 
     known: Ints
     changes: Floats
@@ -170,7 +170,7 @@ class _Worths(NamedTuple):
 def run_joint(
     history: History, asking: QuerySet, game: JointGame, split: Split | None, decided: Callable[[Batch], None]
 ) -> None:
-    """Run the simulation; ``decided`` is called with each batch."""
+    """Run the joint crawl simulation of refreshes, polls and first fetches; ``decided`` is called with each batch."""
     run, saved = _JointRun(history, asking, game, split), 0.0
     for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
@@ -181,7 +181,7 @@ def run_joint(
 
 
 def find_crawled(history: History, begin_s: float, part: float) -> Ints:
-    """The pages that have been fetched when the run begins, ascending."""
+    """Find the pages that a joint crawl has fetched when the run begins, ascending."""
     alive = history.live_pages_at(begin_s)
     version = history.version_at(np.arange(history.pages), begin_s)
     roots = _find_roots(history, alive, version)
@@ -197,7 +197,7 @@ def find_crawled(history: History, begin_s: float, part: float) -> Ints:
 
 
 def _find_roots(history: History, alive: Ints, version: Ints) -> Ints:
-    """Home pages, and pages that no other links to."""
+    """Find the crawl's roots: home pages, and pages that no other page links to."""
     linked = np.zeros(history.pages, np.bool_)
     for page in alive.tolist():
         links = history.links_of(int(version[page]))
@@ -207,7 +207,7 @@ def _find_roots(history: History, alive: Ints, version: Ints) -> Ints:
 
 
 class _JointRun:
-    """Copies, addresses that are known, and what is believed of each; pages are numbered by birth."""
+    """State of a joint crawl: copies, known addresses, and the agents' beliefs; pages are numbered by birth."""
 
     def __init__(self, history: History, asking: QuerySet, game: JointGame, split: Split | None) -> None:
         self._split = split
@@ -224,7 +224,7 @@ class _JointRun:
         self._fetch(find_crawled(history, game.begin_s, game.crawled_share), game.begin_s, is_begin=True)
 
     def run_batch(self, now_s: float, most: int) -> Batch:
-        """Choose, fetch, and learn."""
+        """Run one batch of a joint crawl: choose, fetch, and learn."""
         worths = self._compute_worths(now_s)
         pages, kinds, price = (
             self._choose_at_price(worths, most) if self._split is None else self._choose_by_split(worths, most)
@@ -240,7 +240,7 @@ class _JointRun:
         return _Worths(held, changes, links, unseen, self._unseen.worth(unseen))
 
     def _choose_at_price(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
-        """All kinds at one price; a fetch of a known page brings its changes and its links."""
+        """Choose fetches of all kinds at one price; a fetch of a known page brings its changes and its links."""
         pages = np.concatenate([worths.known, worths.unseen])
         found = clear_price(np.concatenate([worths.changes + worths.links, worths.first]), most)
         known = found.rows[found.rows < len(worths.known)]
@@ -249,7 +249,7 @@ class _JointRun:
         return np.sort(pages[found.rows]), kinds, found.price
 
     def _choose_by_split(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
-        """Each kind its share; what it cannot use goes to those that have one, refreshes before looks."""
+        """Choose fetches by fixed shares of the budget; unused shares go to other kinds, refreshes before polls."""
         assert self._split is not None
         parts, self._owed = split_by_shares(most, self._split, self._owed)
         first = worths.unseen[clear_price(worths.first, parts[2] if self._split.first else 0).rows]
@@ -265,7 +265,7 @@ class _JointRun:
         return np.sort(pages), (len(refreshed), len(looked), len(first)), 0.0
 
     def _fetch(self, pages: Ints, now_s: float, *, is_begin: bool = False) -> Ints:
-        """Fetch pages and learn from it; the versions that came."""
+        """Fetch pages in a joint crawl and learn from them; return the fetched versions."""
         came = self._web.fetch(pages, now_s)
         before, is_first = self._copy[pages], self._copy[pages] < 0
         gone = came.version < 0
@@ -286,14 +286,14 @@ class _JointRun:
         return came.version
 
     def _measure_gains(self, pages: Ints, before: Ints, after: Ints, *, is_begin: bool) -> Floats:
-        """What each fetch brought to search; what was there at the begin is not asked."""
+        """Measure what each fetch of a joint crawl adds to search; copies at the begin are not measured."""
         if is_begin:
             self._gains.add_copies(pages, after)
             return np.zeros(len(pages))
         return self._gains.replace_copies(pages, before, after)
 
     def _add_links(self, came: FetchAnswers) -> list[Bools]:
-        """Addresses that are linked to are known from now on; which of each answer's were not before."""
+        """Add the linked addresses of fetched versions; return which of each version's links were new."""
         new = [~self._linked[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
         for links in came.links:
             self._linked[links] = True

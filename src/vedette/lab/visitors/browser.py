@@ -1,4 +1,4 @@
-"""Browser of a simulated visitor: HTTP to one server from its own address, with the headers of a browser."""
+"""Browser of a simulated visitor: HTTP to one search server from its own address, with a browser's headers."""
 
 import json
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _Attributes = list[tuple[str, str | None]]
 
 
 def parse_results(html: str) -> ResultPage:
-    """The results of a page, in their order; ``EMPTY_PAGE`` where it shows none, whatever it is.
+    """Parse the HTML of a search result page as a simulated visitor's browser sees it; ``EMPTY_PAGE`` if no results.
 
     >>> page = '<ol data-slate="s1"><li><a class="title" data-page="7" href="http://a.test/">An <b>anchor</b></a></ol>'
     >>> parse_results(page)
@@ -30,7 +30,7 @@ def parse_results(html: str) -> ResultPage:
 
 
 class _ResultPageParser(HTMLParser):
-    """Goes by the attributes that the page's own script goes by."""
+    """HTML parser of a search result page, by the attributes that the page's own script uses."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -43,7 +43,7 @@ class _ResultPageParser(HTMLParser):
         self._in_suggestion = False
 
     def handle_starttag(self, tag: str, attrs: _Attributes) -> None:
-        """A slate, a result, an offer to correct, or the way to the next page."""
+        """Handle the start of a slate, a result link, a spelling suggestion or the link to the next result page."""
         told = {name: value or "" for name, value in attrs}
         self.slate = self.slate or told.get("data-slate", "")
         if tag == "p":
@@ -52,12 +52,12 @@ class _ResultPageParser(HTMLParser):
             self._on_link(told)
 
     def handle_data(self, data: str) -> None:
-        """The words of a title."""
+        """Collect the text of a result's title while parsing a result page."""
         if self._open is not None:
             self._words.append(data)
 
     def handle_endtag(self, tag: str) -> None:
-        """A title ends with its link."""
+        """Finish a result's title at the end of its link while parsing a result page."""
         if tag == "a" and self._open is not None:
             self.hits.append(self._open._replace(title=" ".join("".join(self._words).split())))
             self._open, self._words = None, []
@@ -77,7 +77,7 @@ def _is_number(text: str) -> bool:
 
 
 def _query_of_link(href: str) -> str:
-    """The query of a link to a search."""
+    """Return the query of a link to a search on a result page, such as "did you mean"."""
     try:
         return parse_qs(urlsplit(href).query).get("q", [""])[0][:MAX_QUERY_LENGTH]
     except ValueError:
@@ -91,13 +91,16 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """What a person does is asked of the server at this port of loopback."""
+    """A simulated visitor's browser, which talks HTTP to the search server at a loopback port."""
 
     port: int
     person: Person
 
     def perform(self, deed: Action) -> ResultPage | None:
-        """What a deed brought: a page of results, or nothing to be seen; None where the server would not have it."""
+        """Send a simulated visitor's action to the server; return the result page it brought, None if it was refused.
+
+        Views and clicks bring ``EMPTY_PAGE``.
+        """
         if isinstance(deed, Search):
             return self._search(deed)
         return EMPTY_PAGE if self._send_event(deed) else None
@@ -127,7 +130,7 @@ class Browser:
 
 
 def fetch_page_count(port: int) -> int:
-    """How many pages the server says can be found; 0 while it says nothing."""
+    """Fetch from the search server how many pages can be found, before visitors start; 0 without an answer."""
     status, body = send_request(port, LOOPBACK, "GET", "/healthz", {})
     try:
         return int(json.loads(body)["pages"]) if status == 200 else 0
@@ -138,7 +141,7 @@ def fetch_page_count(port: int) -> int:
 def send_request(
     port: int, address: str, method: str, target: str, headers: dict[str, str], body: bytes | None = None
 ) -> tuple[int, bytes]:
-    """Status and body of an answer, on a connection of its own; 0 where there was none, for whatever reason."""
+    """Send one HTTP request from a visitor's address on a new connection; return status (0 on failure) and body."""
     connection = HTTPConnection(LOOPBACK, port, timeout=TIMEOUT_S, source_address=(address, 0))
     try:
         connection.request(method, target, body, headers)

@@ -1,7 +1,7 @@
-"""Habits of simulated visitors: every parameter of their model, and the actions of a visit.
+"""Habits of simulated visitors: every parameter of their behavior model, and the actions of a visit.
 
-Rhythm, interests and fashions run in world time, as the web does that they are about. Pauses run in wall time: however
-fast a synthetic web runs, somebody needs a moment to read a title.
+Rhythm, interests and trends run in world time, like the web that they are about. Pauses run in wall time: however
+fast a synthetic web runs, a person needs a moment to read a title.
 """
 
 from collections.abc import Generator
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Hit(NamedTuple):
-    """A result as it is seen: the page's number, where it leads, and its title."""
+    """A search result as a simulated visitor sees it: the page's number, its URL and its title."""
 
     page: int
     url: str
@@ -18,7 +18,7 @@ class Hit(NamedTuple):
 
 
 class ResultPage(NamedTuple):
-    """A page of results: the slate that it shows, what else was perhaps meant, and whether there is a next page."""
+    """A result page as a simulated visitor sees it: slate, hits, "did you mean" suggestion, has a next page."""
 
     slate: str = ""
     hits: tuple[Hit, ...] = ()
@@ -30,7 +30,7 @@ EMPTY_PAGE = ResultPage()
 
 
 class Search(NamedTuple):
-    """Search, this many wall seconds after the action before."""
+    """Visitor action: submit a search, this many wall seconds after the action before."""
 
     after_s: float
     query: str
@@ -38,14 +38,14 @@ class Search(NamedTuple):
 
 
 class View(NamedTuple):
-    """See a slate."""
+    """Visitor action: view a slate of results."""
 
     after_s: float
     slate: str
 
 
 class Click(NamedTuple):
-    """Open a result of a slate."""
+    """Visitor action: click a result of a slate."""
 
     after_s: float
     slate: str
@@ -59,27 +59,28 @@ VisitActions = Generator[Action, ResultPage, None]
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """The parameters of a public; probabilities unless a unit says otherwise.
+    """All parameters of simulated visitors' behavior; probabilities unless a unit says otherwise.
 
     *Who comes when.* ``people`` come again and again, as a Poisson process whose rate is
     ``1 + swing x cos(hours since busiest_hour)`` times its mean. ``robots`` of them are programs.
 
-    *What they want.* Topics, and wishes within a topic, are popular by Zipf's law: ``1 / rank ** topic_zipf`` and
+    *What they want.* Topics, and needs within a topic, are popular by Zipf's law: ``1 / rank ** topic_zipf`` and
     ``1 / rank ** need_zipf``. The logarithm of a topic's popularity swings by ``drift`` within days. A person has
     ``interests`` topics, new ones every ``interest_days``, and keeps to them with ``loyalty``. Every ``trend_hours``
-    there is a new fashion with ``trend_chance``: a wish that takes ``trend_share`` of all at once, and half of that
-    after each ``trend_half_life_hours``.
+    there is a new trend with ``trend_chance``: a need that takes ``trend_share`` of all at once, and half of that after
+    each ``trend_half_life_hours``.
 
-    *How they ask.* ``misspell_rate`` of the queries have a wrong letter, ``invented_rate`` of them ask for what does
-    not exist.
+    *How they search.* ``misspell_rate`` of the queries have a wrong letter, ``invented_rate`` of them are about a thing
+    that does not exist.
 
-    *How they read*: see ``reading``. A title without a word of the wish is opened with ``min_attraction``, one with all
-    of them with ``max_attraction``. ``perseverance`` leads from one result to the next. A page that was opened
+    *How they read*: see ``population``. A title without a word of the need is opened with ``min_attraction``, one with
+    all of them with ``max_attraction``. ``perseverance`` leads from one result to the next. A page that was opened
     satisfies with between ``min_satisfaction`` and ``max_satisfaction``, by its quality.
 
-    *How they go on.* Who is not content follows "did you mean" with ``accept_suggestion``, else turns the page with
-    ``turn_page``, else asks anew with ``refine_query``. Who is content asks for something else with ``search_again``,
-    and takes it from a title just seen with ``query_from_title``. After ``max_searches`` everybody leaves.
+    *How they go on.* A visitor who is not content follows "did you mean" with ``accept_suggestion``, else turns the
+    page with ``turn_page``, else types another query with ``refine_query``. A content one searches for something else
+    with ``search_again``, and takes it from a title just seen with ``query_from_title``. After ``max_searches``
+    everybody leaves.
 
     *Pauses*, in wall seconds, exponential around these means: for each title, after opening a page, before typing.
     """

@@ -1,7 +1,7 @@
 """A population of simulated visitors: who comes when, and each visit from its first search to its last.
 
-It knows no clock and no server. A visit is a generator: it says what is done next and is told what was found, so the
-same seed and the same answers are the same public.
+It uses no clock and no server. A visit is a generator: it yields the next action and receives the page found, so the
+same seed and the same answers give the same population.
 """
 
 import math
@@ -34,14 +34,14 @@ STEM_LENGTH = 4  # letters; words that begin with the same ones count as forms o
 
 
 class Appeal(NamedTuple):
-    """With what probability a result is opened once looked at, and leaves its reader content once opened."""
+    """Probability that a simulated visitor opens a result once examined, and is satisfied once it is opened."""
 
     attraction: float
     satisfaction: float
 
 
 class PageReading(NamedTuple):
-    """What came of it: how many results were looked at, which places were opened (from 0), and whether it sufficed."""
+    """Outcome of a visitor reading a result page: results examined, positions clicked (from 0), satisfied or not."""
 
     examined: int
     opened: tuple[int, ...]
@@ -49,7 +49,7 @@ class PageReading(NamedTuple):
 
 
 def word_overlap(wish: str, title: str) -> float:
-    """The share of the wish's words that a title has, in whatever form.
+    """Return the share of the words of a visitor's need that a result's title contains, in any word form.
 
     >>> word_overlap("mooring ropes", "The tarred mooring rope in May")
     1.0
@@ -65,12 +65,12 @@ def _stems(text: str) -> set[str]:
 
 
 def page_quality(seed: int, url: str) -> float:
-    """How good a page is, from 0 to 1: what no title tells."""
+    """Return the hidden quality of a page for simulated visitors, from 0 to 1, which no title shows."""
     return fraction(hash_key(seed, "quality", url))
 
 
 def estimate_appeal(habits: Habits, seed: int, wish: str, hit: Hit) -> Appeal:
-    """What a result is to somebody with this wish."""
+    """Estimate the appeal (attraction and satisfaction) of a search hit for a simulated visitor with this need."""
     lure = habits.min_attraction + (habits.max_attraction - habits.min_attraction) * word_overlap(wish, hit.title)
     content = habits.min_satisfaction + (habits.max_satisfaction - habits.min_satisfaction) * page_quality(
         seed, hit.url
@@ -79,7 +79,7 @@ def estimate_appeal(habits: Habits, seed: int, wish: str, hit: Hit) -> Appeal:
 
 
 def examination_probabilities(appeals: Sequence[Appeal], perseverance: float) -> list[float]:
-    """With what probability each place is looked at.
+    """Return the probability that a simulated visitor examines each position of a result page, by its appeals.
 
     >>> examination_probabilities([Appeal(0.5, 1.0), Appeal(0.5, 0.0), Appeal(0.5, 0.0)], 0.5)
     [1.0, 0.25, 0.125]
@@ -92,7 +92,7 @@ def examination_probabilities(appeals: Sequence[Appeal], perseverance: float) ->
 
 
 def simulate_reading(appeals: Sequence[Appeal], perseverance: float, rng: np.random.Generator) -> PageReading:
-    """Read a page of results once."""
+    """Simulate how a visitor reads a result page once: examine, click, and stop when satisfied or tired."""
     opened: list[int] = []
     for place, each in enumerate(appeals):
         if rng.random() < each.attraction:
@@ -122,7 +122,7 @@ ROBOT_AGENT = "Mozilla/5.0 (compatible; DemoTallyBot/1.0; a robot of the made pu
 
 
 class Person(NamedTuple):
-    """Somebody who comes again: by number, from one loopback address, with one browser; perhaps a program."""
+    """A returning simulated visitor: number, loopback address, browser user agent, and if it is a robot."""
 
     number: int
     address: str
@@ -131,14 +131,14 @@ class Person(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """That somebody comes: the number of the visit, and the world time."""
+    """Arrival of a simulated visitor: the number of the visit, and the world time."""
 
     number: int
     at_s: float
 
 
 class _SearchIntent(NamedTuple):
-    """What is asked, and the wish behind it, by which results are judged."""
+    """What a simulated visitor types as a query, and the need behind it by which results are judged."""
 
     need: str
     query: str
@@ -147,7 +147,7 @@ class _SearchIntent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VisitorPopulation:
-    """Everybody who searches, by a seed.
+    """The population of simulated visitors of a seed: their arrivals, and what each does during a visit.
 
     >>> public = VisitorPopulation(1)
     >>> next(public.simulate_visit(Arrival(7, 0.0))) == next(VisitorPopulation(1).simulate_visit(Arrival(7, 0.0)))
@@ -160,16 +160,16 @@ class VisitorPopulation:
 
     @property
     def interests(self) -> Interests:
-        """What they want."""
+        """Return the interests of this population of visitors: their topics and needs."""
         return Interests(self.seed, self.habits, self.topics)
 
     def activity(self, at_s: float) -> float:
-        """How busy a moment is, against 1 on average of a day."""
+        """Return how busy the visitors are at a world time, relative to a daily mean of 1."""
         hours = at_s / HOUR_S - self.habits.busiest_hour
         return 1.0 + self.habits.swing * math.cos(2 * math.pi * hours / DAY_HOURS)
 
     def arrivals(self, from_s: float, per_s: float) -> Iterator[Arrival]:
-        """Visits without end, ``per_s`` on average of a day: a Poisson process, thinned by its rhythm (Lewis79)."""
+        """Generate visitor arrivals without end, ``per_s`` on a daily average: a Poisson process, thinned (Lewis79)."""
         rng = rng_for(self.seed, "visitors/arrivals")
         busiest = 1.0 + self.habits.swing
         at_s, number = from_s, 0
@@ -180,14 +180,14 @@ class VisitorPopulation:
                 number += 1
 
     def person_for(self, arrival: Arrival) -> Person:
-        """Who it is that comes."""
+        """Return which person of the visitor population arrives."""
         number = hash_key(self.seed, "visit", arrival.number) % self.habits.people
         key = hash_key(self.seed, "somebody", number)
         robot = fraction(key) < self.habits.robots
         return Person(number, person_address(number), ROBOT_AGENT if robot else BROWSERS[key % len(BROWSERS)], robot)
 
     def simulate_visit(self, arrival: Arrival) -> VisitActions:
-        """What somebody does, step by step; see ``deeds.Visit``."""
+        """Simulate the actions of one visit, step by step; see ``habits.VisitActions``."""
         rng = rng_for(self.seed, f"visitors/visit/{arrival.number}")
         person = self.person_for(arrival)
         visit = _VisitSimulator(self, person, arrival.at_s, rng)
@@ -196,7 +196,7 @@ class VisitorPopulation:
 
 @dataclass(frozen=True, slots=True)
 class _VisitSimulator:
-    """One visit of one person."""
+    """Simulator of one visit of one person: yields its actions and receives result pages."""
 
     public: VisitorPopulation
     person: Person
@@ -204,7 +204,7 @@ class _VisitSimulator:
     rng: np.random.Generator
 
     def person_actions(self) -> VisitActions:
-        """As people do it: ask, read, and go on while something is still wanted."""
+        """Generate a human visitor's actions: search, read, and go on while something is still wanted."""
         habits, pause_s = self.public.habits, 0.0
         search: _SearchIntent | None = self._first_search()
         for _ in range(habits.max_searches):
@@ -216,14 +216,14 @@ class _VisitSimulator:
             pause_s = self._pause_s(habits.typing_s)
 
     def robot_actions(self) -> VisitActions:
-        """As a program does it: one wish after the other, the first results opened at once, and no page ever seen."""
+        """Generate a robot visitor's actions: one need after another, first results clicked at once, no views."""
         for _ in range(ROBOT_SEARCHES):
             found = yield Search(ROBOT_PAUSE_S, self._draw_need())
             for hit in found.hits[:ROBOT_OPENS] if found.slate else ():
                 yield Click(0.0, found.slate, hit.page)
 
     def _read_results(self, found: ResultPage, wish: str) -> Generator[Action, ResultPage, bool]:
-        """Look at the results and open some; whether that was enough."""
+        """Simulate a visitor reading a result page, with its views and clicks; return whether that was enough."""
         if not found.slate:
             return False
         public, habits = self.public, self.public.habits
@@ -271,7 +271,7 @@ class _VisitSimulator:
 
 
 def person_address(person: int) -> str:
-    """A loopback address of a person's own, beyond those of the synthetic web's hosts.
+    """Return the loopback address of a simulated visitor, outside the range of the synthetic web's hosts.
 
     >>> person_address(0), person_address(1000)
     ('127.251.0.1', '127.251.4.1')

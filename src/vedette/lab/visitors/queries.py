@@ -49,7 +49,7 @@ _SYLLABLES = [
 
 
 def phrase_need(topic: Topic, key: int) -> str:
-    """A wish within a topic, as somebody types it who knows what such pages are called."""
+    """Phrase a visitor's need within a topic as a query, in the words that synthetic page titles use."""
     numbers = lcg_stream(key)
 
     def one(words: Sequence[str]) -> str:
@@ -68,7 +68,7 @@ def phrase_need(topic: Topic, key: int) -> str:
 
 
 def invent_word(key: int) -> str:
-    """The name of a thing that does not exist.
+    """Invent a word for a visitor's query that names a thing that does not exist.
 
     >>> invent_word(1) == invent_word(1), invent_word(1) == invent_word(2)
     (True, False)
@@ -78,7 +78,7 @@ def invent_word(key: int) -> str:
 
 
 def misspell(query: str, rng: np.random.Generator) -> str:
-    """The query with two letters of its longest word swapped, or one left out, doubled or replaced."""
+    """Misspell a visitor's query: swap, drop, double or replace a letter of its longest word."""
     words = query.split()
     place = max(range(len(words)), key=lambda at: len(words[at]), default=0)
     if not words or len(words[place]) < MIN_WORD_LENGTH:
@@ -95,7 +95,7 @@ def _apply_typo(word: str, at: int, slip: int) -> str:
 
 
 def refine_query(query: str, titles: Sequence[str], rng: np.random.Generator) -> str:
-    """A second attempt: with one more word from a title that was seen, or one word less where there was none."""
+    """Refine a visitor's query: add a word from a title that was seen, or drop a word if there were no results."""
     words = split_words(query)[:MAX_WORDS]
     fresh = list(dict.fromkeys(word for title in titles for word in _content_words(title) if word not in words))
     if fresh:
@@ -107,7 +107,7 @@ def refine_query(query: str, titles: Sequence[str], rng: np.random.Generator) ->
 
 
 def query_from_title(title: str, rng: np.random.Generator) -> str:
-    """A query about something that a title named: two or three of its telling words, in their order."""
+    """Build a visitor's next query from a title: two or three of its distinctive words, in order."""
     words = _content_words(title)
     count = int(rng.integers(2, 4))
     start = int(rng.integers(max(1, len(words) - count + 1)))
@@ -127,7 +127,7 @@ MAX_INVENTED = 20
 
 
 class Trend(NamedTuple):
-    """A wish that many have for a while: since when, and the share of all wishes that it takes now."""
+    """A trending need of visitors: since when, and the share of all needs that it takes now."""
 
     need: str
     since_s: float
@@ -136,7 +136,7 @@ class Trend(NamedTuple):
 
 @lru_cache
 def zipf_shares(count: int, exponent: float) -> Floats:
-    """The shares of the first ``count`` ranks by Zipf's law.
+    """Return the Zipf-law shares of the first ``count`` ranks, for the popularity of visitors' topics and needs.
 
     >>> zipf_shares(3, 1.0).round(2).tolist()
     [0.55, 0.27, 0.18]
@@ -148,14 +148,14 @@ def zipf_shares(count: int, exponent: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Interests:
-    """The wishes of a public that knows these topics."""
+    """Interests of a population of visitors: which needs they have among these topics, drifting over time."""
 
     seed: int
     habits: Habits
     topics: tuple[Topic, ...]
 
     def draw_need(self, person: int, at_s: float, rng: np.random.Generator) -> str:
-        """What a person wants to know now."""
+        """Draw what a visitor wants to search for now."""
         lot = rng.random()
         for fashion in self.active_trends(at_s):
             if lot < fashion.share:
@@ -169,11 +169,11 @@ class Interests:
         return self.topic_need(topic, draw_index(zipf_shares(self.habits.needs, self.habits.need_zipf), rng))
 
     def topic_need(self, topic: int, rank: int) -> str:
-        """The wish of a rank within a topic."""
+        """Return the visitors' need of a rank within a topic."""
         return phrase_need(self.topics[topic], hash_key(self.seed, "wish", topic, rank))
 
     def popularity(self, at_s: float) -> Floats:
-        """The share of each topic at a time, fashions apart."""
+        """Return the popularity of each topic among visitors at a time, without trends."""
         days = at_s / DAY_S
         swings = [self._topic_drift(topic, days) for topic in range(len(self.topics))]
         ranks = np.argsort(rank_topics(self.seed, len(self.topics)))
@@ -182,7 +182,7 @@ class Interests:
         return popular
 
     def active_trends(self, at_s: float) -> list[Trend]:
-        """What is in fashion, the latest first; together they never take more than half of all wishes."""
+        """Return the visitors' trends active at a time, latest first; together they take at most half of all needs."""
         found, left = [], MAX_TREND_SHARE
         for fashion in self._iter_trends(at_s):
             share = min(fashion.share, left)
@@ -191,7 +191,7 @@ class Interests:
         return found
 
     def person_topics(self, person: int, at_s: float) -> tuple[int, ...]:
-        """The topics that a person keeps to at a time; each person moves on at another moment."""
+        """Return the topics that a visitor is interested in at a time; each person moves on at a different moment."""
         key = hash_key(self.seed, "person", person)
         era = math.floor(at_s / DAY_S / self.habits.interest_days + fraction(key))
         lots = (fraction(mix(key + era * self.habits.interests + turn)) for turn in range(self.habits.interests))
@@ -227,17 +227,17 @@ class Interests:
 
 @lru_cache
 def rank_topics(seed: int, count: int) -> tuple[int, ...]:
-    """The topics by their popularity in the long run; another seed likes others."""
+    """Rank the topics by long-run popularity among the visitors of this seed."""
     return tuple(sorted(range(count), key=lambda topic: hash_key(seed, "topic", topic)))
 
 
 def draw_index(shares: Floats, rng: np.random.Generator) -> int:
-    """A place, drawn by the shares of all places."""
+    """Draw an index at random by the shares of topics or needs."""
     return index_at(shares, rng.random())
 
 
 def index_at(shares: Floats, lot: float) -> int:
-    """The place on which a lot between 0 and 1 falls.
+    """Return the index of topic or need shares that a number between 0 and 1 falls on.
 
     >>> [index_at(np.array([0.5, 0.3, 0.2]), lot) for lot in (0.0, 0.6, 1.0)]
     [0, 1, 2]

@@ -23,7 +23,7 @@ RESULTS_PER_PAGE = 10
 
 
 class SearchLog(NamedTuple):
-    """Searches in the order of time; ``pair`` numbers pairs of a query and a result, ``grade`` is by pair."""
+    """A recorded log of searches and clicks by time; ``pair`` numbers (query, result) pairs, ``grade`` is by pair."""
 
     query: Ints
     pair: Ints
@@ -31,18 +31,18 @@ class SearchLog(NamedTuple):
     grade: Floats
 
     def to_clicks(self) -> ClickLog:
-        """As models read it."""
+        """Convert the recorded search log to the ``ClickLog`` that click models are fitted to."""
         return ClickLog(self.pair, self.clicked, len(self.grade))
 
 
 def read_grades(lines: Iterable[str]) -> Mapping[tuple[str, str], float]:
-    """The grades of (query, result), from lines of three columns with a heading."""
+    """Read the relevance grades of recorded (query, result) pairs from three-column lines with a heading."""
     rows = (line.rstrip("\n").split("\t") for line in lines)
     return {(row[0], row[1]): float(row[2]) for row in rows if len(row) == 3 and row[2].isdigit()}
 
 
 def read_log(path: Path, grades: Mapping[tuple[str, str], float]) -> SearchLog:
-    """The searches of a file. A result without a grade has NaN."""
+    """Read a recorded log of searches and clicks from a file; a result without a grade gets NaN."""
     shown: list[tuple[str, list[str]]] = []
     clicked: list[list[bool]] = []
     latest: dict[str, int] = {}
@@ -75,7 +75,7 @@ def _build_log(
 def _match_graded_queries(
     pairs: Iterable[tuple[str, str]], grades: Mapping[tuple[str, str], float]
 ) -> Mapping[str, str]:
-    """The graded query that is meant by each query of a log, by the results that they share."""
+    """Match each query of a recorded click log to the graded query that shares most results with it."""
     graded: defaultdict[str, list[str]] = defaultdict(list)
     for text, one in grades:
         graded[one].append(text)
@@ -90,7 +90,7 @@ def _match_graded_queries(
 
 
 def split_halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
-    """The earlier searches and the later ones."""
+    """Split a recorded search log into its earlier and its later half."""
     middle = len(log.query) // 2
     first, second = (
         log._replace(query=log.query[part], pair=log.pair[part], clicked=log.clicked[part])
@@ -100,12 +100,12 @@ def split_halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
 
 
 def draw_position_clicks(model: PositionModel, result: Ints, rng: np.random.Generator) -> Bools:
-    """The clicks of searches that show these results: each place on its own."""
+    """Draw recorded-log visitors' clicks by a position-based click model: each position on its own."""
     return rng.random(result.shape) < model.examined[: result.shape[1]] * model.attraction[result]
 
 
 def draw_cascade_clicks(model: CascadeModel, result: Ints, rng: np.random.Generator) -> Bools:
-    """The clicks of searches that are read from the top, until content or tired."""
+    """Draw recorded-log visitors' clicks by a cascade click model: read from the top until satisfied or tired."""
     searches, places = result.shape
     clicked = np.zeros((searches, places), bool)
     reads = np.ones(searches, bool)
@@ -117,7 +117,7 @@ def draw_cascade_clicks(model: CascadeModel, result: Ints, rng: np.random.Genera
 
 
 def examination_probabilities(model: PositionModel | CascadeModel, result: Ints) -> Floats:
-    """How probably each place of searches is looked at, before anything was clicked."""
+    """Return how probably a fitted click model examines each position of recorded searches, before any click."""
     if isinstance(model, PositionModel):
         return np.broadcast_to(model.examined[: result.shape[1]], result.shape).copy()
     passed = model.perseverance * (1 - model.attraction[result] * model.satisfaction)

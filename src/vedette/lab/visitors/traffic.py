@@ -1,9 +1,9 @@
 """Simulated search traffic: visits started and carried on in their time, in a process that ends with its parent.
 
-    run              this process, until somebody says stop
+    run_visitors     this process, until it is stopped
     start_visitors   a child process
 
-Trouble is ignored: a visitor who is refused or not answered leaves, and others come.
+Errors are ignored: a visitor who is refused or not answered leaves, and others come.
 """
 
 import argparse
@@ -34,12 +34,12 @@ STOP_TIMEOUT_S = 5.0
 
 
 class StopRequested(Exception):
-    """Somebody wants the public to go, also where a server that ends has left it without an answer."""
+    """Signal that the process of simulated visitors must stop, even while it waits for a server that is gone."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the public did so far, as it knows it; what the server would not have is ``refused``."""
+    """Tally of the simulated visitors' searches, views and clicks; ``refused`` counts what the server refused."""
 
     visits: int = 0
     searches: int = 0
@@ -48,7 +48,7 @@ class Tally:
     refused: int = 0
 
     def add(self, deed: Action, *, taken: bool) -> None:
-        """Count a deed."""
+        """Count one visitor action in the traffic tally."""
         if not taken:
             self.refused += 1
         elif isinstance(deed, Search):
@@ -61,7 +61,7 @@ class Tally:
 
 @dataclass(order=True, slots=True)
 class _ScheduledAction:
-    """The next deed of a visit, and the wall time at which it is due."""
+    """The next scheduled action of a visit, and the wall time at which it is due."""
 
     at_s: float
     number: int
@@ -72,7 +72,7 @@ class _ScheduledAction:
 
 @dataclass(slots=True)
 class _VisitScheduler:
-    """All visits that are under way. Times are of the clock's wall."""
+    """Scheduler of all visits in progress in the simulated traffic; times are wall times of the clock."""
 
     public: VisitorPopulation
     port: int
@@ -84,7 +84,7 @@ class _VisitScheduler:
     _next_search_s: float = 0.0
 
     def run_due(self) -> float:
-        """Do one thing that is due, if there is any; how many seconds until the next."""
+        """Run one due visitor action, if there is any; return the seconds until the next."""
         now_s = self.clock.wall_now()
         self._admit_arrivals(now_s)
         if not self._steps or self._steps[0].at_s > now_s:
@@ -98,7 +98,7 @@ class _VisitScheduler:
         return 0.0
 
     def _admit_arrivals(self, now_s: float) -> None:
-        """Begin the visits whose time has come; when the place is full, people go elsewhere."""
+        """Start the visits whose arrival time has come; visitors beyond the limit of concurrent visits are dropped."""
         while (coming := self._next_arrival or next(self.arrivals)).at_s <= self.clock.to_world_s(now_s):
             self._next_arrival = None
             if len(self._steps) < MAX_CONCURRENT_VISITS:
@@ -135,7 +135,7 @@ def run_visitors(
     stopped: Callable[[], bool],
     enough_pages: int = MIN_PAGES,
 ) -> Tally:
-    """Search about ``per_s`` times a wall second, from when the server has enough pages until ``stopped`` says so.
+    """Run simulated visitors: ``per_s`` searches a wall second, once the server has enough pages, until ``stopped``.
 
     ``StopRequested``, raised by a signal, ends it in the middle of whatever it waits for.
     """
@@ -152,12 +152,12 @@ def run_visitors(
 
 @dataclass(frozen=True, slots=True)
 class VisitorsHandle:
-    """A public in a child process; usable in a ``with`` block, which sends it home."""
+    """Handle of the child process of simulated visitors; usable in a ``with`` block, which stops it."""
 
     process: subprocess.Popen[bytes]
 
     def stop(self) -> Tally | None:
-        """End the child and wait for it; what it did, if it still could say so. Told once."""
+        """Stop the child process of simulated visitors; return its tally once, if it could still write it."""
         self.process.terminate()
         try:
             told, _ = self.process.communicate(timeout=STOP_TIMEOUT_S)
@@ -179,14 +179,14 @@ class VisitorsHandle:
 def start_visitors(
     port: int, clock: Clock, per_s: float, *, seed: int = 1, enough_pages: int = MIN_PAGES
 ) -> VisitorsHandle:
-    """Let a public search the server at a port of loopback; see ``run_visitors``."""
+    """Start simulated visitors in a child process that search the server at a loopback port; see ``run_visitors``."""
     command = [sys.executable, "-m", __name__, f"--port={port}", f"--clock={clock}", f"--per-second={per_s}"]
     command += [f"--seed={seed}", f"--enough-pages={enough_pages}", f"--parent={os.getpid()}"]
     return VisitorsHandle(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))  # noqa: S603 - ourselves
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the child process does: search until it is told to stop, and say what came of it."""
+    """Run the child process of simulated visitors: search until stopped, then print the tally."""
     options = _parse_options(arguments)
     signal.signal(signal.SIGTERM, _raise_stop)
     # Ctrl-C reaches a whole process group; the parent says when to stop.

@@ -1,1 +1,1 @@
-"""Webs that can be asked what a request at time t would have brought."""
+"""Worlds of the lab: recorded and synthetic webs that say what a request at time t would have brought."""

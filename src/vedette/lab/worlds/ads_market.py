@@ -3,9 +3,9 @@
     market:few       8 days of 3 000 queries, budgets half of what could be earned without any
     market:new-ads   the same, and a tenth of the ads is replaced by new ones each day
     market:tight     10 days of 10 000 queries, a tenth new each day, budgets 0.15 of it
-    market:shift     8 days of 6 000 queries, and what is asked changes in the course of the day
+    market:shift     8 days of 6 000 queries, and the queries change in the course of the day
 
-There are 40 phrases, asked by Zipf's law with exponent 0.8, and 60 advertisers, each on 6 phrases; six in ten have a
+There are 40 phrases, queried by Zipf's law with exponent 0.8, and 60 advertisers, each on 6 phrases; six in ten have a
 daily budget. Money is in whole cents, so that sums are exact.
 Budgets are made up: no public table has any. They add up to the stated share of what the best ads would
 earn by their true rates. Bids and click-through rates have the quantiles of a search account of an airline (2 664
@@ -13,13 +13,13 @@ keywords); how much of a rate is the phrase's and how much the advertiser's is f
 ads of one keyword share about 0.45 of the variance of an ad, two of one advertiser about 0.07), as are the factors of
 lower slots; the hours of the day are from public traffic shares of classified ads.
 
-After a + stand variants: ``flat`` (all slots are seen alike, as Pandey08 assumes), ``alone`` (rates of ads have nothing
-to do with each other), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live
-L days on average and come back as strangers) and ``prior-P-V`` (P per cent of the ads have a prior of accuracy V per
-cent, section 6.8.1). ``market:cells``, ``market:mix`` and ``market:bpol`` are many small ones, see
+Variants follow a +: ``flat`` (all slots are seen alike, as Pandey08 assumes), ``alone`` (rates of ads have nothing to
+do with each other), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live L
+days on average and come back as new ads) and ``prior-P-V`` (P per cent of the ads have a prior of accuracy V per cent,
+section 6.8.1). ``market:cells``, ``market:mix`` and ``market:bpol`` are many small ones, see
 ``vedette.lab.experiments.ads_promises``.
 
-Common random numbers: whether an ad would be clicked at a query is settled before anybody chooses.
+Common random numbers: whether an ad would be clicked at a query is settled before any policy chooses.
 """
 
 import re
@@ -46,7 +46,7 @@ MAX_DRAWS = 1_000
 
 
 def draw_beta_priors(rate: Floats, accuracy: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """The parameters alpha, and alpha + beta, of the prior of each ad; both 0 where none of that accuracy exists.
+    """Draw the beta prior of each ad's click rate: alpha, and alpha + beta; both 0 if no such accuracy exists.
 
     >>> alpha, both = draw_beta_priors(np.array([0.2]), 0.9, np.random.default_rng(1))
     >>> bool(0 < alpha[0] < both[0])
@@ -84,7 +84,7 @@ _VARIANT = re.compile(r"flat|alone|clusters|life-(?P<life>\d{1,3})|prior-(?P<par
 
 @dataclass(frozen=True, slots=True)
 class AdMarketSetting:
-    """A market before chance has its say; ``life_days`` and ``accuracy`` are 0 where they do not apply."""
+    """Setting of a synthetic ad market before random draws; ``life_days`` and ``accuracy`` are 0 if unused."""
 
     days: int
     queries: int
@@ -111,11 +111,10 @@ SMALL_AD_MARKETS = ("cells", "mix", "bpol")
 
 
 class AdMarketDay(NamedTuple):
-    """A day: ads with their true rates, who is new, budgets, and queries with their moments and what would be clicked.
+    """One day of a synthetic ad market: ads with true rates, which are new, budgets, queries and potential clicks.
 
     ``click_draws()`` has a row for each query and a column for each ad of a phrase: ad ``a`` in slot ``s`` is clicked
-    where ``click_draws[query, position[a]] < rate[a] * factors[s]``. It is drawn when it is asked for, since it is
-    large.
+    where ``click_draws[query, position[a]] < rate[a] * factors[s]``. It is drawn on demand, since it is large.
     """
 
     offers: AdOffers
@@ -129,19 +128,19 @@ class AdMarketDay(NamedTuple):
     number: int
 
     def click_draws(self) -> ClickDraws:
-        """The same at every call."""
+        """Return the random draws that decide the clicks on this ad market day; the same at every call."""
         rng = rng_for(self.seed, f"lab/market/luck/{self.number}")
         return rng.random((len(self.query), int(self.position.max()) + 1), np.float32)
 
 
 def check_ad_market(name: str) -> None:
-    """Refuse a name that no market has."""
+    """Check that a synthetic ad market of this name exists; raise ``UsageError`` if not."""
     if name not in SMALL_AD_MARKETS:
         parse_ad_market(name)
 
 
 def parse_ad_market(name: str) -> AdMarketSetting:
-    """The setting of a name with its variants; ``UsageError`` where there is none.
+    """Parse the name of a synthetic ad market with its variants into its setting; ``UsageError`` if there is none.
 
     >>> parse_ad_market("few+life-3").days, parse_ad_market("tight").queries
     (40, 10000)
@@ -171,7 +170,7 @@ def _apply_variant(setting: AdMarketSetting, variant: re.Match[str] | None) -> A
 
 
 def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
-    """All days of a market. The same seed gives the same days, whichever policy chooses."""
+    """Draw all days of a synthetic ad market; the same seed gives the same days, whichever policy chooses."""
     rng = rng_for(seed, "lab/market")
     popularity: Floats = np.arange(1.0, PHRASES + 1) ** -ZIPF_EXPONENT
     popularity /= popularity.sum()
@@ -188,7 +187,10 @@ def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
 
 
 class _Ads(NamedTuple):
-    """Ads with their rates; ``shared`` is what phrase and advertiser add to a rate, ``days_left`` days to live."""
+    """Ads of a market with their rates.
+
+    ``shared`` is what phrase and advertiser add to a rate, ``days_left`` the days to live.
+    """
 
     offers: AdOffers
     rate: Floats
@@ -209,14 +211,14 @@ def _draw_ads(setting: AdMarketSetting, rng: np.random.Generator) -> _Ads:
 
 
 def _draw_rates_and_bids(setting: AdMarketSetting, shared: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """The rate and the bid of ads, in cents."""
+    """Draw the click rates and bids (in cents) of a market's ads."""
     own = rng.standard_normal(len(shared)) * np.sqrt(1 - sum(setting.shares))
     rate = np.exp(np.interp(_normal_cdf(shared + own), RATES[0], np.log(RATES[1])))
     return rate, np.rint(100 * np.interp(rng.random(len(shared)), *BIDS))
 
 
 def _normal_cdf(normal: Floats) -> Floats:
-    """The share of normal numbers below each."""
+    """Return the standard normal distribution function of each number, for the ad market's rates and bids."""
     cdf = NormalDist().cdf
     return np.array([cdf(value) for value in normal.tolist()])
 
@@ -230,7 +232,7 @@ def _add_priors(setting: AdMarketSetting, offers: AdOffers, rate: Floats, rng: n
 
 
 def _draw_budgets(setting: AdMarketSetting, ads: _Ads, popularity: Floats, rng: np.random.Generator) -> Floats:
-    """In whole cents; infinite for those without one."""
+    """Draw the advertisers' daily budgets in whole cents for an ad market; infinite for those without one."""
     best = np.zeros(PHRASES)
     np.maximum.at(best, ads.offers.phrase, ads.offers.bid * ads.rate)
     earned = setting.queries * float(popularity @ best)
@@ -242,7 +244,7 @@ def _draw_budgets(setting: AdMarketSetting, ads: _Ads, popularity: Floats, rng: 
 
 
 def _phrase_positions(phrase: Ints) -> Ints:
-    """The number of each ad among those of its phrase."""
+    """Return the number of each ad among the ads of its phrase in the market."""
     order = np.argsort(phrase, kind="stable")
     counts = np.bincount(phrase, minlength=PHRASES)
     place = np.empty(len(phrase), np.int64)
@@ -251,7 +253,7 @@ def _phrase_positions(phrase: Ints) -> Ints:
 
 
 def _draw_lifetimes(setting: AdMarketSetting, ads: int, rng: np.random.Generator) -> Ints:
-    """Days that each ad has left: Poisson, drawn again where it would not live at all."""
+    """Draw the days that each ad of the market has left: Poisson, redrawn if it is zero."""
     if not setting.life_days:
         return np.full(ads, np.iinfo(np.int64).max)
     lives = rng.poisson(setting.life_days, ads)
@@ -261,7 +263,7 @@ def _draw_lifetimes(setting: AdMarketSetting, ads: int, rng: np.random.Generator
 
 
 def _replace_ads(setting: AdMarketSetting, ads: _Ads, rng: np.random.Generator) -> tuple[_Ads, Ints]:
-    """Who comes in place of whom: strangers with rates of their own, or the same again as if they were strangers."""
+    """Replace expired ads of the market by new ones with their own rates, or by the same ads as if new."""
     if setting.life_days:
         left = ads.days_left - 1
         new = np.flatnonzero(left == 0)

@@ -43,11 +43,11 @@ _names_by_label: dict[str, str] = {}
 
 
 class WorldMissing(UsageError):
-    """A world that is not on this machine; the message says how to get it. Other worlds can be run without it."""
+    """Error: a world of the catalog is not on this machine; the message says how to get it. Other worlds can be run."""
 
 
 class WorldLocation(NamedTuple):
-    """A world that is here: its kind, its label, its path (none if it is made), and what is meant of it."""
+    """Location of a world in the catalog: its kind, label, path (none if synthetic), and which part of it."""
 
     kind: str
     label: str
@@ -57,7 +57,7 @@ class WorldLocation(NamedTuple):
 
 
 def locate_world(name: str) -> WorldLocation:
-    """Where the world of a name or label is. ``WorldMissing`` if it is not here, ``UsageError`` if it cannot be."""
+    """Locate a world by name or label. ``WorldMissing`` if it is not on this machine, ``UsageError`` if invalid."""
     typed = _names_by_label.get(name, name)
     kind, sign, rest = typed.partition(":")
     if kind not in WORLD_KINDS or not sign or not rest:
@@ -69,7 +69,7 @@ def locate_world(name: str) -> WorldLocation:
 
 
 def get_label(name: str) -> str:
-    """How a world is written in rows, manifests and documents.
+    """Return the catalog label of a world, as rows, manifests and documents write it.
 
     >>> get_label("made:tiny:7"), get_label("made:tiny:1")
     ('made:tiny:7', 'made:tiny')
@@ -78,7 +78,10 @@ def get_label(name: str) -> str:
 
 
 def register_world(name: str) -> str:
-    """The label of what was typed, which opens it from now on. Two worlds of one label are refused."""
+    """Register a typed world name in the catalog; return the label that opens it from now on.
+
+    Two worlds of one label are refused.
+    """
     label = get_label(name)
     if locate_world(_names_by_label.get(label, name)) != locate_world(name):
         raise UsageError(f"two worlds would both be called {label}; rename a folder, or run them apart")
@@ -87,12 +90,12 @@ def register_world(name: str) -> str:
 
 
 def registered_worlds() -> Mapping[str, str]:
-    """What was typed for each label, so that another process can be told."""
+    """Return the typed name of each world label registered in the catalog, so that it can be passed to a process."""
     return dict(_names_by_label)
 
 
 def list_worlds() -> list[str]:
-    """The names of recorded worlds that are here, and of the made ones."""
+    """List the names of recorded worlds on this machine and of the synthetic ones."""
     from vedette.lab.worlds.ads_market import AD_MARKETS
     from vedette.lab.worlds.community import COMMUNITIES
     from vedette.lab.worlds.synthetic.history import ARRAY_SIZES
@@ -192,7 +195,7 @@ def _exists(path: Path) -> bool:
 
 
 def _folder_label(path: Path) -> str:
-    """The name of a repository or folder without the way to it."""
+    """Return the catalog label of a repository or folder: its name without the parent path."""
     whole = path.resolve()
     folder = whole.parent if whole.name in _INNER_FOLDERS else whole
     return folder.name.removesuffix(".git").replace("+", "/") or "root"
@@ -203,7 +206,7 @@ def _format_fragment(part: str) -> str:
 
 
 def _is_relative_name(typed: str) -> bool:
-    """Whether it is a name, and not a way to somewhere else."""
+    """Check whether a typed world is a plain name, and not a path that leads out of the data folder."""
     return not Path(typed).is_absolute() and ".." not in Path(typed).parts and not typed.startswith("~")
 
 
@@ -244,7 +247,7 @@ CHUNK_BYTES = 1 << 20
 
 
 def open_history(name: str) -> History:
-    """The past of a web, by its name or label: git:, made: or live:."""
+    """Open the history of a web by its world name or label: git:, made: or live:."""
     place = locate_world(name)
     if place.kind == "frontpages":
         raise UsageError(f"{place.label}: front pages have no whole past; write git:PATH, made:NAME or live:FOLDER")
@@ -252,7 +255,7 @@ def open_history(name: str) -> History:
 
 
 def open_frontpages(name: str) -> Frontpages:
-    """Recorded front pages, by their name or label."""
+    """Open the world of recorded front pages by name or label."""
     place = locate_world(name)
     if place.kind != "frontpages":
         raise UsageError(f"{place.label} has no front pages; write frontpages:FILE.npz")
@@ -260,7 +263,7 @@ def open_frontpages(name: str) -> Frontpages:
 
 
 def fingerprint_world(name: str) -> str:
-    """What a world is made of, as a short text: equal where a run on it must give the same rows."""
+    """Fingerprint a world of the catalog as a short text: equal if a run on it must give the same rows."""
     place = locate_world(name)
     if place.kind == "git":
         return _digest([place.part.encode(), *_iter_git_identity(place)])
@@ -271,7 +274,7 @@ def fingerprint_world(name: str) -> str:
 
 
 def get_cache_folder() -> Path:
-    """Where imported histories are kept."""
+    """Return the cache folder where the catalog stores imported histories."""
     return Path(os.environ.get("VEDETTE_CACHE") or Path.home() / ".cache" / "vedette")
 
 
@@ -309,7 +312,7 @@ def _load_git_history(place: WorldLocation) -> History:
 def import_repository(
     place: WorldLocation, out: Path, progress: "Progress" = lambda _done, _all: None
 ) -> "ImportSummary":
-    """Read a repository into a file; processes that do it at the same time write the same."""
+    """Import a git repository as a world into a history file; processes that do so concurrently write the same file."""
     from vedette.lab.worlds.git import import_git
 
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -317,7 +320,7 @@ def import_repository(
 
 
 def _iter_git_identity(place: WorldLocation) -> Iterator[bytes]:
-    """The commit that is read, and by which rules; of an imported history its bytes."""
+    """Yield what identifies a git world: its commit and the parser code, or the bytes of an imported history."""
     from vedette.lab.worlds.git.repository import open_tip, parse_location
     from vedette.lab.worlds.history_file import FORMAT
 
@@ -333,7 +336,7 @@ def _format_location(place: WorldLocation) -> str:
 
 @cache
 def _hash_parser_code() -> str:
-    """The code by which pages are read out of a repository: where it changes, what was read is read again."""
+    """Hash the code that parses pages from git repositories, so that cached histories are rebuilt when it changes."""
     here = Path(__file__).parent
     folders = (here / "git", here.parents[1] / "parse")
     return _digest(file.read_bytes() for folder in folders for file in sorted(folder.rglob("*.py")))

@@ -1,9 +1,9 @@
-"""Communities of pages and people around a topic (Pandey08, 5.4 and 5.7.1), by name.
+"""Communities of pages and users around a topic (Pandey08, 5.4 and 5.7.1), by name.
 
     community:NAME[+exact][+EXPONENT][+visitsN][+surfX]
 
 ``+exact`` lets the engine measure popularity without noise, as the thesis does: awareness times quality. Otherwise it
-counts likes. ``+0.5`` sets the exponent of the law of quality, which is ``0.4 i^(-2/3)`` where nobody says otherwise.
+counts likes. ``+0.5`` sets the exponent of the law of quality, which is ``0.4 i^(-2/3)`` by default.
 ``+visits100000`` sets visits a day, with as many users (figure 5.9), ``+surf0.6`` the share of visits that follow links
 or chance instead of a list (figure 5.11).
 """
@@ -25,7 +25,7 @@ _NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?(?:\+visits(\d{2,6})
 
 
 class Community(NamedTuple):
-    """How many pages, people and visits a day; how long pages live. A tenth of the people is monitored.
+    """A community: pages, users, visits a day, and page lifetimes. A tenth of the users is monitored.
 
     ``surf_share`` is the share of visits that follow links or chance instead of a ranked list (5.9).
     """
@@ -40,12 +40,12 @@ class Community(NamedTuple):
 
     @property
     def monitored_users(self) -> int:
-        """Monitored people (m)."""
+        """Return the number of monitored users of the community (m)."""
         return self.users // 10
 
     @property
     def views_per_day(self) -> int:
-        """Visits of monitored people a day (v)."""
+        """Return the visits a day of the community's monitored users (v)."""
         return self.visits_per_day // 10
 
 
@@ -66,7 +66,7 @@ COMMUNITIES: Mapping[str, Community] = {
 
 
 def parse_community(name: str) -> Community:
-    """A community by the part of its name after the colon.
+    """Parse a community from the part of its name after the colon.
 
     >>> parse_community("quiet+exact").monitored_users, parse_community("default+0.5").exponent
     (10, 0.5)
@@ -85,19 +85,19 @@ def parse_community(name: str) -> Community:
 
 
 def draw_qualities(community: Community, seed: int) -> Floats:
-    """The quality of each page, in an order that tells nothing."""
+    """Draw the quality of each page of a community, in random order."""
     ranks = np.arange(1, community.pages + 1, dtype=np.float64)
     return rng_for(seed, "community/qualities").permutation(BEST_QUALITY * ranks**-community.exponent)
 
 
 def view_shares(pages: int) -> Floats:
-    """Which share of the views each place of a list gets (eq. 5.5)."""
+    """Return the share of a community's views that each rank of a result list gets (eq. 5.5)."""
     shares = visibility(np.arange(1, pages + 1))
     return np.asarray(shares / shares.sum())
 
 
 def ideal_qpc(quality: Floats) -> float:
-    """Quality per click where pages stand in the order of their quality: what no policy passes, without surfing.
+    """Return the quality per click of a community ranked by true quality: without surfing, no policy exceeds it.
 
     >>> round(ideal_qpc(np.array([0.1, 0.4])), 3)
     0.322

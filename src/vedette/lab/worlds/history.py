@@ -19,39 +19,39 @@ _NO_LINKS: Ints = np.zeros(0, np.int64)
 
 
 class Texts:
-    """The texts of versions, by number; a world without texts has none (every text is empty)."""
+    """Texts of a history's page versions, by number; in a world without texts all are empty."""
 
     def text(self, version: int) -> str:
-        """What a version says: its words, without markup."""
+        """Return the text of a version in the history: its words, without markup."""
         del version
         return ""
 
 
 class MemoryTexts(Texts):
-    """Texts that are held in memory."""
+    """Texts of a history's versions that are held in memory."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
 
     def text(self, version: int) -> str:
-        """Return the text of a version."""
+        """Return the text of a version from memory."""
         return self._texts[version]
 
 
 class SelectedTexts(Texts):
-    """The texts of some versions of another history, numbered in the given order."""
+    """Texts of selected versions of another history, renumbered in the given order."""
 
     def __init__(self, texts: Texts, versions: Ints) -> None:
         self._texts, self._versions = texts, versions
 
     def text(self, version: int) -> str:
-        """Return the text of a version."""
+        """Return the text of a selected version of another history."""
         return self._texts.text(int(self._versions[version]))
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Pages are numbered by birth. Versions are numbered by page, then by time; the first of a page is its birth.
+    """History of a web: pages numbered by birth, versions by page and then time, the first of a page at its birth.
 
     ``born_s`` to ``died_s`` (exclusive; infinity where it lives on) is a page's life; ``site`` is the site that it
     belongs to. ``moved_to`` is the page that took its place when it died, -1 where none did. A page that comes back
@@ -83,31 +83,31 @@ class History:
 
     @property
     def pages(self) -> int:
-        """How many there ever were."""
+        """Return the number of pages that the history ever had."""
         return len(self.born_s)
 
     @property
     def first_version(self) -> Ints:
-        """The number of each page's first version."""
+        """Return the number of each page's first version in the history."""
         return np.searchsorted(self.version_page, np.arange(self.pages))
 
     @property
     def site_born_s(self) -> Floats:
-        """When each site had its first page."""
+        """Return when each site of the history had its first page."""
         born_s = np.full(max(len(self.site_names), int(self.site.max(initial=-1)) + 1), np.inf)
         np.minimum.at(born_s, self.site, self.born_s)
         return born_s
 
     @property
     def version_end_s(self) -> Floats:
-        """Until when each version holds: the time of the next one of its page, or the page's death."""
+        """Return until when each version of the history holds: its page's next version, or death."""
         ends_s = self.died_s[self.version_page]
         followed = self.version_page[:-1] == self.version_page[1:]
         ends_s[:-1][followed] = self.version_at_s[1:][followed]
         return ends_s
 
     def version_at(self, pages: Ints, now_s: float) -> Ints:
-        """The version that each page has at a time; -1 where it does not live then."""
+        """Return the version that each page of the history has at a time; -1 if it is not alive then."""
         first = np.searchsorted(self.version_page, pages)
         last = np.searchsorted(self.version_page, pages, side="right") - 1
         # All pages are bisected at once: between first and last lies the last version that is not of the future.
@@ -120,16 +120,16 @@ class History:
         return np.where(alive, first, -1)
 
     def live_pages_at(self, now_s: float) -> Ints:
-        """The pages that live at a time."""
+        """Return the pages of the history that are alive at a time."""
         return np.flatnonzero((self.born_s <= now_s) & (now_s < self.died_s))
 
     def links_of(self, version: int) -> Ints:
-        """Where a version leads."""
+        """Return the pages that a version in the history links to."""
         return self.link_to[self.link_start[version] : self.link_start[version + 1]]
 
 
 class FetchAnswers(NamedTuple):
-    """What fetches of some pages brought, a row each: the version (-1: gone), and its digest (0 where it is gone).
+    """Answers to fetches from a history, a row each: the page's version (-1: gone) and its digest (0 if gone).
 
     ``links`` are the pages that each leads to. A link to a page that is not born yet leads nowhere yet, and is not
     among them: that there will be a page is news of the future.
@@ -142,7 +142,7 @@ class FetchAnswers(NamedTuple):
 
 
 class HistoryFetcher:
-    """The only door through which a policy's fetches reach a world: it answers for now, and time goes forward only."""
+    """Fetcher through which a policy sees a history: it answers for the current time, which only goes forward."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -151,7 +151,7 @@ class HistoryFetcher:
         self.fetches = 0
 
     def fetch(self, pages: Ints, now_s: float) -> FetchAnswers:
-        """Return what these pages answer now; ``now_s`` never goes back."""
+        """Fetch pages from the history as they are now; ``now_s`` never goes back."""
         assert now_s >= self._now_s, "a fetch in the past"
         self._now_s = now_s
         self.fetches += len(pages)
@@ -170,7 +170,7 @@ class HistoryFetcher:
 
 
 def _links_complete_s(history: History) -> Floats:
-    """From when on all the pages that a version leads to were born."""
+    """Return from when on all pages that each version of the history links to are born."""
     complete_s = np.full(len(history.version_page), -np.inf)
     some = np.flatnonzero(history.link_start[1:] > history.link_start[:-1])
     if len(some):

@@ -37,14 +37,14 @@ CACHED_BLOCKS = 16
 
 
 class Block(NamedTuple):
-    """Some texts, one behind the other in UTF-8, compressed; and their size when they are not."""
+    """A compressed block of history texts, one after the other in UTF-8, and its uncompressed size."""
 
     packed: bytes | memoryview
     size_bytes: int
 
 
 class PackedTexts(Texts):
-    """Text ``n`` is the bytes ``span[n]`` to ``span[n + 1]`` of all blocks unpacked; no text lies in two blocks."""
+    """Packed texts of a history file: text ``n`` is bytes ``span[n]`` to ``span[n + 1]``, never in two blocks."""
 
     def __init__(self, version_text: Ints, span: Ints, blocks: Sequence[Block]) -> None:
         self.version_text, self.span, self.blocks = version_text, span, blocks
@@ -52,7 +52,7 @@ class PackedTexts(Texts):
         self._cached_unpack = lru_cache(CACHED_BLOCKS)(self._unpack)
 
     def text(self, version: int) -> str:
-        """What a version says: its words, without markup."""
+        """Return the text of a version, unpacked from the history file's blocks: words without markup."""
         number = int(self.version_text[version])
         begin, end = int(self.span[number]), int(self.span[number + 1])
         if begin == end:
@@ -70,7 +70,7 @@ class PackedTexts(Texts):
 
 
 class TextPacker:
-    """Packs texts one by one, in the order in which they will have their numbers."""
+    """Packer of texts for a history file, one by one in the order of their numbers."""
 
     def __init__(self) -> None:
         self._compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL, write_checksum=True)
@@ -80,7 +80,7 @@ class TextPacker:
         self._blocks: list[Block] = []
 
     def add(self, text: str) -> None:
-        """One more text."""
+        """Add one more text to the blocks of a history file."""
         raw = text.encode(errors="replace")
         self._pending.append(raw)
         self._pending_bytes += len(raw)
@@ -89,7 +89,7 @@ class TextPacker:
             self._close_block()
 
     def finish(self, version_text: Ints) -> PackedTexts:
-        """All texts; ``version_text`` says which of them each version has."""
+        """Finish packing the texts of a history file; ``version_text`` says which of them each version has."""
         if self._pending_bytes:
             self._close_block()
         return PackedTexts(version_text, np.array(self._span, np.int64), tuple(self._blocks))
@@ -100,7 +100,7 @@ class TextPacker:
 
 
 def pack_texts(history: History) -> PackedTexts:
-    """The texts of any history, packed; versions of equal content share one."""
+    """Pack the texts of any history for its file; versions of equal content share one."""
     if isinstance(history.texts, PackedTexts):
         return history.texts
     _, firsts, numbers = np.unique(history.digest, return_index=True, return_inverse=True)
@@ -129,7 +129,7 @@ NumberArray = npt.NDArray[Any]
 
 
 class _ColumnEntry(NamedTuple):
-    """A column in the file: its type (empty for names), length, place, size and checksum."""
+    """Entry of a column in the history file's head: type (empty for names), length, offset, size and checksum."""
 
     kind: str
     length: int
@@ -139,7 +139,7 @@ class _ColumnEntry(NamedTuple):
 
 
 def save_history(history: History, path: str | os.PathLike[str]) -> int:
-    """Writes a history to a file; how many bytes that took. A file of this name is replaced when all is written."""
+    """Save a history to a file; return its size in bytes. An existing file is replaced only when all is written."""
     texts = pack_texts(history)
     compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
     columns = {name: _pack_column(values, compressor) for name, values in _list_columns(history, texts).items()}
@@ -158,7 +158,7 @@ def save_history(history: History, path: str | os.PathLike[str]) -> int:
 
 
 def load_history(path: str | os.PathLike[str]) -> History:
-    """The history that a file holds; texts are read from it when they are asked for."""
+    """Load the history of a file; texts are unpacked from it on demand."""
     where = Path(path)
     try:
         with where.open("rb") as file:
@@ -175,7 +175,7 @@ def load_history(path: str | os.PathLike[str]) -> History:
 
 
 def _list_columns(history: History, texts: PackedTexts) -> Mapping[str, NumberArray | Sequence[str]]:
-    """All columns by name, the numbers in the types that they should have."""
+    """List all columns of a history file by name, numbers in the types of the format."""
     own = {"version_text": texts.version_text, "text_span": texts.span}
     numbers = {name: own[name] if name in own else getattr(history, name) for name in NUMBER_COLUMNS}
     columns: dict[str, NumberArray | Sequence[str]] = {
@@ -185,7 +185,7 @@ def _list_columns(history: History, texts: PackedTexts) -> Mapping[str, NumberAr
 
 
 def _pack_column(values: NumberArray | Sequence[str], compressor: zstandard.ZstdCompressor) -> tuple[str, int, bytes]:
-    """The type of a column, its length, and its bytes, compressed."""
+    """Pack a column for the history file: its type, its length, and its compressed bytes."""
     if not isinstance(values, np.ndarray):
         # No name of a file has a zero byte in it.
         return "", len(values), compressor.compress("\0".join(values).encode(errors="surrogateescape"))
@@ -217,7 +217,7 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
 
 
 def _read_head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
-    """What the file says of itself, and what lies behind that."""
+    """Read the JSON head of a history file and check it; return it with the bytes behind it."""
     if len(whole) < _PREAMBLE.size or bytes(whole[:8]) != MAGIC:
         raise UsageError(f"{name}: is no history of Vedette's; make one: vedette lab import-git REPO OUT")
     _, number, size = _PREAMBLE.unpack_from(whole)

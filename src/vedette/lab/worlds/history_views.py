@@ -1,4 +1,4 @@
-"""Views of a history: a span of its time, and the same web without rebuild waves.
+"""Views of a history: a window of its time, and the same web without rebuild waves.
 
 Most changes of built sites are rebuild waves, which are easy to notice, so experiments run with and without them. A
 version that came in a wave is left out, and its page goes on as it was; births stay, whatever they came with.
@@ -13,10 +13,10 @@ from vedette.lab.worlds.history import Bools, History, SelectedTexts
 
 
 def cut_window(history: History, begin_s: float, end_s: float) -> History:
-    """A history of the span only: its pages with the versions that they have in it.
+    """Cut a history to a time window: its pages with the versions that they have in it.
 
     Pages that died before are kept, with their last version, where what lives links to them: a link to them is one
-    that leads nowhere. What is born after the end is nobody's business.
+    that leads nowhere. Pages born after the end are left out.
     """
     ends_s = history.version_end_s
     lives = (ends_s > begin_s) & (history.version_at_s < end_s)
@@ -56,12 +56,12 @@ def cut_window(history: History, begin_s: float, end_s: float) -> History:
 
 
 def has_waves(history: History) -> bool:
-    """Whether anything would be left out."""
+    """Check whether a history has versions that came in rebuild waves."""
     return bool((history.wave & ~_birth_mask(history)).any())
 
 
 def remove_waves(history: History) -> History:
-    """The same web without the versions that came in waves."""
+    """Return a view of the history without the versions that came in rebuild waves."""
     left = np.flatnonzero(~history.wave | _birth_mask(history))
     starts, ends = history.link_start[left], history.link_start[left + 1]
     return replace(

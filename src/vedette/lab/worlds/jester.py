@@ -1,12 +1,12 @@
-"""The joke study (Pandey08, 5.10) with real votes: a thousand items, people who vote "funny" or not.
+"""The joke study (Pandey08, 5.10) with real Jester votes: a thousand items, people who vote "funny" or not.
 
     jester:FILE
 
-A path that exists wins; else the file is looked for in the folder clicks of the one that VEDETTE_DATA names. It has
+A path that exists wins; else it is a file of the ``clicks`` folder in the folder that VEDETTE_DATA names. It has
 ratings of jokes by people (``user``, ``joke``, ``rating`` from -10 to 10); 5 and more is funny. Items are jokes
 resampled to a power law of quality, as the study did with jokes and quotations: item i has the quality
 ``best i^(-2/3)``. It is a joke that is at least as funny, drawn at random among the five nearest; a funny vote of it
-stands with the probability that brings it down to its quality. A person votes as a person of the file did; where that
+counts with the probability that brings it down to its quality. A person votes as a person of the file did; where that
 one has not rated the joke, by its mean.
 """
 
@@ -27,14 +27,14 @@ NEAREST = 5
 
 
 class JesterVotes(NamedTuple):
-    """Whether each person (row) finds each joke (column) funny: 1, 0, or -1 where they never said; and its share."""
+    """Jester votes: whether each person (row) finds each joke (column) funny (1, 0, -1 if unrated), and its share."""
 
     votes: npt.NDArray[np.int8]
     share: Floats
 
 
 class JesterItems(NamedTuple):
-    """Items: the joke that each is, how often a funny vote of it stands, and its quality."""
+    """Items of the joke study: each item's joke, the probability that a funny vote counts, and its quality."""
 
     joke: Ints
     accept_rate: Floats
@@ -42,7 +42,7 @@ class JesterItems(NamedTuple):
 
 
 def find_ratings(name: str) -> Path:
-    """Where the file of a study is."""
+    """Find the Jester ratings file of a joke study's name."""
     data = os.environ.get("VEDETTE_DATA", "")
     places = [Path(name), *([Path(data) / "clicks" / name] if data else [])]
     for path in places:
@@ -52,7 +52,7 @@ def find_ratings(name: str) -> Path:
 
 
 def load_ratings(path: Path) -> JesterVotes:
-    """The ratings of a file."""
+    """Load the Jester joke ratings of a file as votes."""
     try:
         with np.load(path) as file:
             user, joke, rating = (file[name].astype(np.float64) for name in ("user", "joke", "rating"))
@@ -65,7 +65,7 @@ def load_ratings(path: Path) -> JesterVotes:
 
 
 def draw_items(jokes: JesterVotes, seed: int) -> JesterItems:
-    """A thousand items by a power law, in an order that tells nothing."""
+    """Draw a thousand joke study items from the Jester votes by a power law of quality, in random order."""
     rng = rng_for(seed, "jester/shelf")
     by_share = np.argsort(jokes.share, kind="stable")
     ordered = jokes.share[by_share]

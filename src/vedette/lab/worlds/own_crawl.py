@@ -39,7 +39,7 @@ LISTING_KINDS = {"feed": FEED, "sitemap": SITEMAP}
 
 
 class _Version(NamedTuple):
-    """What a fetch brought that was not there before."""
+    """A version of a page in your own crawl: new content that a fetch brought."""
 
     at_s: float
     digest: int
@@ -50,7 +50,7 @@ class _Version(NamedTuple):
 
 @dataclass(slots=True)
 class _Life:
-    """A page as it was seen; ``moved_to_url`` is where a redirect leads that took its place."""
+    """Life of a page as your own crawl saw it; ``moved_to_url`` is the target of the redirect that replaced it."""
 
     url: str
     kind: int = PAGE
@@ -60,7 +60,7 @@ class _Life:
 
 
 def load_crawl_history(folder: Path) -> History:
-    """The past of a data folder's crawl, as far as it is known; the folder may be in use."""
+    """Load the history of your own crawl from its data folder, which may be in use."""
     with open_state_reader(folder) as view:
         sites = tuple(row.site for row in view.store.list_sites())
     answers = _read_archive(folder)
@@ -71,13 +71,13 @@ def load_crawl_history(folder: Path) -> History:
 
 
 def _read_archive(folder: Path) -> list[ImportedAnswer]:
-    """Every answer of the archive, by time; of damaged records nothing is known."""
+    """Read every answer of your own crawl's archive, by time; damaged records are skipped."""
     found = (one for path in sorted((folder / "warc").glob("*.warc.gz")) for one in scan_warc(path))
     return sorted((one for one in found if isinstance(one, ImportedAnswer)), key=lambda one: (one.fetched_s, one.url))
 
 
 def _collect_lives(answers: Sequence[ImportedAnswer], sites: Sequence[Site]) -> tuple[list[_Life], int]:
-    """Pages by birth, and how much is missing."""
+    """Collect the lives of your own crawl's pages by birth, and count what is missing."""
     links, lives, missing = LinkResolver(SiteIndex(sites)), dict[str, _Life](), 0
     for answer in answers:
         if answer.url == origin_of(answer.url).robots_url:
@@ -99,7 +99,7 @@ def _collect_lives(answers: Sequence[ImportedAnswer], sites: Sequence[Site]) -> 
 
 
 def _add_answer(life: _Life, answer: ImportedAnswer, links: LinkResolver) -> bool:
-    """Take in an answer; False where it cannot be read."""
+    """Add an archived answer to a page's life in your own crawl; False if it cannot be read."""
     body = decode_body(_archived_answer(answer), MAX_BODY_BYTES)
     if isinstance(body, Failure):
         return False

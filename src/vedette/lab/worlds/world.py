@@ -11,7 +11,7 @@ from vedette.model import Headers
 
 @dataclass(frozen=True, slots=True)
 class WorldHost:
-    """A host of the world and the loopback address at which it is served.
+    """A host of a world and the loopback address at which it is served.
 
     A ``name`` that begins with ``*.`` stands for every name below it (link farms).
     """
@@ -22,7 +22,7 @@ class WorldHost:
 
 @dataclass(frozen=True, slots=True)
 class WorldRequest:
-    """A request as a server sees it; ``target`` is path and query as sent, validators are header values or None."""
+    """A request to a world; ``target`` is path and query as sent, validators are header values or None."""
 
     host: str
     target: str
@@ -32,7 +32,7 @@ class WorldRequest:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How the bytes of a reply reach the client; latency and rate are of wall time.
+    """How the bytes of a world's reply reach the client; latency and rate are in wall time.
 
     ``stop_after_bytes`` counts body bytes actually sent before ``then`` happens; ``endless`` repeats the body until
     the client leaves (no Content-Length is sent). ``chunked`` sends the body without Content-Length.
@@ -51,7 +51,7 @@ NORMAL_DELIVERY = Delivery()
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Status, headers (without Content-Length, Date and Connection, which the server adds) and body."""
+    """Reply of a world: status, headers (the server adds Content-Length, Date and Connection) and body."""
 
     status: int
     headers: Headers
@@ -60,21 +60,21 @@ class Reply:
 
 
 class World(Protocol):
-    """Anything that can be asked: made or recorded."""
+    """Interface of a world, synthetic or recorded, that replies to requests at any time."""
 
     @property
     def name(self) -> str:
-        """How it is written on the command line, such as ``made:small``, with its seed."""
+        """Return the world's name on the command line, such as ``made:small``, with its seed."""
 
     @property
     def start_s(self) -> float:
-        """The world time at which it opens (Unix seconds of its own calendar)."""
+        """Return the world time at which the world opens (Unix seconds of its own calendar)."""
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """Every host, in a fixed order."""
+        """Return every host of the world, in a fixed order."""
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
-        """What this request brings at this world time: a pure function of world, question and time."""
+        """Return the world's reply to a request at a world time: a pure function of world, request and time."""
 
 
 CONSTANT_HEADERS: Headers = (
@@ -86,7 +86,7 @@ CONSTANT_HEADERS: Headers = (
 
 @dataclass(frozen=True, slots=True)
 class ConstantWorld:
-    """One page of ``size_bytes`` for every target of every name below ``.test``: measures what serving alone costs."""
+    """World with one constant page of ``size_bytes`` for every URL below ``.test``: measures the cost of serving."""
 
     size_bytes: int
     start_s: float = 1_704_067_200.0
@@ -97,13 +97,13 @@ class ConstantWorld:
 
     @property
     def name(self) -> str:
-        """How it is written on the command line."""
+        """Return the constant world's name on the command line."""
         return f"constant:{self.size_bytes}"
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """One wildcard."""
+        """Return the constant world's only host, a wildcard."""
         return (WorldHost("*.test", "127.0.0.1"),)
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:  # noqa: ARG002 - that neither matters is the point
-        """The one page."""
+        """Return the constant world's only page."""
         return self._reply

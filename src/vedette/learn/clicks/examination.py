@@ -1,13 +1,14 @@
-"""Which results were looked at at all? Models of how a page of results is read, fitted to clicks.
+"""Examination models (click models): which results users looked at, fitted to clicks.
 
-A result that was not clicked was either not looked at or not liked, and only a model tells these apart. All are fitted
-by expectation maximisation over whole logs at once, in arrays: a row for each search, a column for each place.
+A result that was not clicked was either not examined or not liked, and only a model tells these apart. All are fitted
+by expectation maximization over whole logs at once, in arrays: a row for each search, a column for each place.
 
 - *position*: place k is looked at with its own probability, whatever happened above (Richardson07).
 - *DBN*: from the top; after a click content with s, and else on to the next with g (Chapelle09). With s = 1 and g = 1
   this is the *cascade*, where everybody stops at the first click (Craswell08).
 
-How attractive a result is leans on a prior, with the weight of a few views, so that one click is not the whole truth.
+The attraction of a result is shrunk to a prior, with the weight of a few views, so that one click is not the whole
+truth.
 """
 
 from typing import NamedTuple
@@ -32,9 +33,9 @@ _TINY = 1e-9
 
 
 def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
-    """What a model says of each place, corrected by showings whose place lots decided.
+    """Correct a model's examination probability of each place by impressions at random places.
 
-    Nothing is corrected without such showings, or where each result was shown at one place only.
+    Nothing is corrected without such impressions, or where each result was shown at one place only.
     """
     by_lot = (seen.propensity > 0) & (seen.propensity < 1) & (seen.place < len(modelled))
     if not by_lot.any():
@@ -57,7 +58,7 @@ def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
 
 
 def _count_tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Floats, Floats]:
-    """Showings and clicks, a row for each result and a column for each place."""
+    """Count impressions and clicks, a row for each result and a column for each place."""
     rows = int(result.max()) + 1
     at = result * places + place
     counts = (np.bincount(at, each, rows * places) for each in (np.ones(len(at)), clicked.astype(np.float64)))
@@ -79,7 +80,7 @@ PRIOR_WEIGHT = 5.0  # views that the prior counts for
 
 
 class ClickLog(NamedTuple):
-    """Searches: the results that were shown, by number (a result is a page for a query), and which were clicked."""
+    """Click log of searches: the results shown, by number (a page for a query), and which were clicked."""
 
     result: Ints
     clicked: Bools
@@ -87,45 +88,48 @@ class ClickLog(NamedTuple):
 
     @property
     def places(self) -> int:
-        """How many results a page of them has."""
+        """The number of results on a result page."""
         return int(self.result.shape[1])
 
 
 class PositionModel(NamedTuple):
-    """How probably each place is looked at, and each result clicked once it is; the first place is always looked at."""
+    """Position click model: examination probability by place (1 for the first), and attraction by result."""
 
     examined: Floats
     attraction: Floats
 
     def predict_clicks(self, shown: ClickLog) -> Floats:
-        """How probably each result of each search is clicked."""
+        """Predict the click probability of each result of each search by the position model."""
         return self.examined * self.attraction[shown.result]
 
     def log_likelihood(self, shown: ClickLog) -> float:
-        """Of the clicks of a log, natural, per search."""
+        """Compute the natural log likelihood per search of a log's clicks under the position model."""
         chance = np.clip(self.predict_clicks(shown), _TINY, 1 - _TINY)
         return float(np.where(shown.clicked, np.log(chance), np.log1p(-chance)).sum(axis=1).mean())
 
 
 class CascadeModel(NamedTuple):
-    """From the top: attraction of each result, how often a click contents, how often who is not content goes on."""
+    """Cascade click model, from the top: attraction, satisfaction by a click, and continuation without it."""
 
     attraction: Floats
     satisfaction: float
     perseverance: float
 
     def log_likelihood(self, shown: ClickLog) -> float:
-        """Of the clicks of a log, natural, per search: the known way to the last click, then all ways to stop."""
+        """Compute the log likelihood per search of a log's clicks under the cascade model.
+
+        That is the known path to the last click, then all ways to stop.
+        """
         return float(self.log_likelihoods(shown).mean())
 
     def log_likelihoods(self, shown: ClickLog) -> Floats:
-        """The same for each search."""
+        """Compute the log likelihood of each search under the cascade model."""
         ways, known = _compute_stop_probabilities(self, shown)
         return np.asarray(known + np.log(np.maximum(ways.sum(axis=1), _TINY)))
 
 
 def shrink_to_prior(prior: Floats, clicks: Floats, looks: Floats) -> Floats:
-    """The mean of what is believed after so many clicks in so many looks.
+    """Compute the posterior mean of a click rate after clicks in a number of examinations.
 
     >>> shrink_to_prior(np.array([0.2]), np.array([3.0]), np.array([5.0])).tolist()
     [0.4]
@@ -134,7 +138,7 @@ def shrink_to_prior(prior: Floats, clicks: Floats, looks: Floats) -> Floats:
 
 
 def fit_position(log: ClickLog, prior: Floats) -> PositionModel:
-    """The position model; ``prior`` is what is believed of each result before its clicks."""
+    """Fit the position click model; ``prior`` is the attraction of each result before its clicks."""
     examined, attraction = 1.0 / np.arange(1.0, log.places + 1.0), prior
     clicks = _sum_by_result(log, log.clicked)
     for _ in range(EM_STEPS):
@@ -153,7 +157,7 @@ def fit_position(log: ClickLog, prior: Floats) -> PositionModel:
 
 
 def fit_cascade(log: ClickLog, prior: Floats, *, stops_at_click: bool = False) -> CascadeModel:
-    """The DBN, or the pure cascade where a click ends the search."""
+    """Fit the DBN click model, or the pure cascade where a click ends the search."""
     model = CascadeModel(prior, 1 - 1e-6, 1 - 1e-6) if stops_at_click else CascadeModel(prior, 0.5, 0.8)
     clicks = _sum_by_result(log, log.clicked)
     for _ in range(EM_STEPS):
@@ -175,13 +179,13 @@ def _sum_by_result(log: ClickLog, values: Floats | Bools) -> Floats:
 
 
 def _find_last_click(log: ClickLog) -> Ints:
-    """The place of the last click of each search; -1 where there is none."""
+    """Find the place of the last click of each search; -1 where there is none."""
     last = log.places - 1 - np.argmax(log.clicked[:, ::-1], axis=1)
     return np.where(log.clicked.any(axis=1), last, -1)
 
 
 def _compute_stop_probabilities(model: CascadeModel, log: ClickLog) -> tuple[Floats, Floats]:
-    """How probably a search ended at each depth without a further click, and the logarithm of what is known before."""
+    """Compute how likely a search ended at each depth without a further click, and the log of the known path."""
     attraction = np.clip(model.attraction[log.result], _TINY, 1 - _TINY)
     last, places = _find_last_click(log)[:, None], np.arange(log.places)
     on, content = model.perseverance, model.satisfaction
@@ -198,7 +202,7 @@ def _compute_stop_probabilities(model: CascadeModel, log: ClickLog) -> tuple[Flo
 
 
 def _fit_stopping(model: CascadeModel, log: ClickLog, ways: Floats, looked: Floats) -> tuple[float, float]:
-    """How often clicks contented, and how often those who were not content went on."""
+    """Fit how often clicks satisfied users, and how often unsatisfied users continued."""
     last = _find_last_click(log)
     rows = np.flatnonzero(last >= 0)
     at_last = ways[rows, last[rows]]

@@ -1,7 +1,7 @@
-"""Which order a reader gets, by lot: what others are held against, and what is known when orders are compared.
+"""Experiment groups: which result order a user gets at random, so that orders can be compared.
 
-The mark of the day decides. Of ten readers one gets the order by relevance alone, one what was learned without anything
-that is tried, and eight all of it. So the chance with which each order was shown is known exactly.
+The visitor hash of the day decides. Of ten users one gets the order by relevance alone, one the learned order without
+trials, and eight all of it. So the probability of each order is known exactly.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ GROUP_SHARES: Mapping[str, float] = {
 
 
 def assign_group(mark: str) -> str:
-    """The order that a reader gets; marks are hexadecimal, and who has no such mark gets what was learned.
+    """Assign a user to an experiment group by hexadecimal visitor hash; the learned order without one.
 
     >>> [assign_group(mark) for mark in ("0a", "0b", "0c", "")]
     ['relevance', 'learned', 'tried', 'learned']

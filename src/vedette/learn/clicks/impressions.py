@@ -1,8 +1,8 @@
-"""Results that people were shown, joined with what they did: from the record to columns that can be learned from.
+"""Impressions: results that users were shown, joined with their clicks, as columns to learn from.
 
-A slate counts once somebody told that it was seen, or opened one of its results; clicks find their slate by its token,
-however late they come. What a click is worth follows from how soon its reader did the next thing: the next click on the
-same slate, or the next search under the same mark. Who does nothing more stayed, as far as anybody knows.
+A slate counts once it was reported as seen, or one of its results was opened; clicks are joined to their slate by its
+token, however late they come. The worth of a click follows from how soon its user did the next thing: the next click on
+the same slate, or the next search under the same visitor hash. A user who does nothing more is assumed to have stayed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,12 +23,14 @@ ADDRESS_DIGITS = 8
 
 
 class Impressions(NamedTuple):
-    """A row for each result that was shown. Numbers of groups, visitors, addresses and slates count from 0.
+    """Impressions in columns, a row per result shown.
 
-    ``place`` counts from 0 on the page of results. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why
-    it stood there, as written down. ``by_policy`` names what ranked its slate; it is empty where that was not
+    Groups, visitors, addresses and slates are numbered from 0.
+
+    ``place`` counts from 0 on the result page. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why it
+    was shown there, as recorded. ``by_policy`` names the policy that ranked its slate; it is empty where that was not
     shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries. ``propensity``
-    is how probable its place was; below 1, lots decided it. ``visitor_hashes`` are those of the visitors.
+    is the probability of its place; below 1, the place was random. ``visitor_hashes`` are those of the visitors.
     """
 
     page: Ints
@@ -48,7 +50,7 @@ class Impressions(NamedTuple):
 
 
 class _NameNumbers(dict[str, int]):
-    """Names as numbers, in the order in which they come."""
+    """Number names in the order in which they first occur."""
 
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)
@@ -73,7 +75,7 @@ NOT_OPENED = -1.0
 
 
 def build_impressions(slates: Iterable[SearchEvent], events: Iterable[ClickEvent], speed: float = 1.0) -> Impressions:
-    """All results of slates that were seen; world time runs ``speed`` times as fast as the wall's.
+    """Build impressions of all results of seen slates; world time runs ``speed`` times as fast as wall time.
 
     >>> slate = SearchEvent("a", 5.0, "Kites", "kites", 2, "ab", results=(ShownResult(7, 1, 3.0), ShownResult(8, 2,
     ...     2.0)))
@@ -103,7 +105,7 @@ def _build_row(
 
 
 def _group_events(events: Iterable[ClickEvent]) -> dict[str, list[ClickEvent]]:
-    """What was done with each slate that was seen at all."""
+    """Group click events by slate, for slates that were seen at all."""
     found: dict[str, list[ClickEvent]] = {}
     for event in events:
         if not event.filter_reason:
@@ -112,7 +114,7 @@ def _group_events(events: Iterable[ClickEvent]) -> dict[str, list[ClickEvent]]:
 
 
 def _find_next_searches(slates: Sequence[SearchEvent]) -> dict[str, float]:
-    """When whoever was shown a slate searched again; who has no mark may be anybody."""
+    """Find when the user of each slate searched again; users without a visitor hash are skipped."""
     found: dict[str, float] = {}
     upcoming: dict[str, float] = {}
     for slate in sorted(slates, key=lambda each: -each.at_s):
@@ -124,7 +126,7 @@ def _find_next_searches(slates: Sequence[SearchEvent]) -> dict[str, float]:
 
 
 def _compute_dwells(deeds: Sequence[ClickEvent], again_s: float | None, speed: float) -> dict[int, float]:
-    """How many seconds of the wall's passed after each click of a slate; NaN where nothing followed."""
+    """Compute the dwell time in wall seconds after each click of a slate; NaN where nothing followed."""
     clicks = sorted((event for event in deeds if event.kind == "click"), key=lambda event: event.after_s)
     found: dict[int, float] = {}
     for event, following in zip_longest(clicks, clicks[1:]):

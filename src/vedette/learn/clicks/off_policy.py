@@ -1,7 +1,7 @@
-"""What would another policy have brought? Estimates from a log with propensities, which say when they cannot know.
+"""Off-policy estimates: what another policy would have brought, from logs with propensities.
 
-A row is one decision: with what probability it was taken, with what probability the other policy would take the same
-one, and what came of it. For the doubly robust estimate also what a model expects of it, and what it expects of the
+A row is one decision: the probability with which it was taken, the probability with which the other policy would take
+the same one, and its reward. For the doubly robust estimate also what a model expects of it, and what it expects of the
 other policy on average.
 
 - IPS (Horvitz and Thompson): mean of w r with w = target / logged; right on average, and wild.
@@ -9,7 +9,7 @@ other policy on average.
 - DR (Dudik, Langford and Li 2011): the model, corrected by w where it was wrong; right if either is.
 
 A log that rests on few decisions is no evidence, however many rows it has. Its *effective* number is
-``(sum w)^2 / sum w^2`` (Kish); below 100, or where the weights do not average to about 1, "not enough data" is said.
+``(sum w)^2 / sum w^2`` (Kish); below 100, or where the weights do not average to about 1, it is "not enough data".
 """
 
 import math
@@ -32,7 +32,7 @@ Interval = Callable[[Floats], tuple[float, float]]
 
 
 class Decisions(NamedTuple):
-    """A log in columns."""
+    """A log of decisions in columns, for off-policy estimates."""
 
     logged: Floats
     target: Floats
@@ -42,12 +42,12 @@ class Decisions(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """How much more often the other policy would have decided so."""
+        """The importance weights: how much more often the other policy would have decided the same."""
         return np.asarray(self.target / np.maximum(self.logged, 1e-12))
 
 
 class Estimate(NamedTuple):
-    """A value with its interval, on how many decisions it rests, and what is to be said against it."""
+    """An off-policy estimate with its interval, its effective number of decisions, and objections to it."""
 
     value: float
     low: float
@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
 
 
 def normal_interval(values: Floats) -> tuple[float, float]:
-    """By the normal law: quick, and good enough where hundreds of decisions count.
+    """Compute a confidence interval by the normal law: fast, and good enough for hundreds of decisions.
 
     >>> normal_interval(np.array([1.0, 1.0, 1.0]))
     (1.0, 1.0)
@@ -69,7 +69,7 @@ def normal_interval(values: Floats) -> tuple[float, float]:
 
 
 def ips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
-    """Weighted by how much more often the other policy would have done so.
+    """Estimate another policy's value by inverse propensity scoring (IPS).
 
     >>> ips(Decisions(*(np.array([0.5]),) * 5)).said
     'not enough data'
@@ -78,7 +78,7 @@ def ips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
 
 
 def snips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
-    """The same, by the weights that there are; the interval is that of the ratio, by its linear part."""
+    """Estimate another policy's value by self-normalized IPS (SNIPS), with a linearized interval."""
     weights = log.weights
     mean = float(weights.mean()) if len(weights) else math.nan
     if not mean > 0:
@@ -89,7 +89,7 @@ def snips(log: Decisions, ends: Interval = normal_interval) -> Estimate:
 
 
 def doubly_robust(log: Decisions, ends: Interval = normal_interval) -> Estimate:
-    """What the model expects, and where it was wrong, what came instead."""
+    """Estimate another policy's value by the doubly robust method: the model, corrected where it was wrong."""
     return _estimate_mean(log, log.expected_of_target + log.weights * (log.reward - log.expected), ends)
 
 
@@ -106,13 +106,13 @@ def _build_estimate(log: Decisions, value: float, between: tuple[float, float]) 
 
 
 def _is_covered(weights: Floats) -> bool:
-    """Whether the weights average to about 1; they fall short where the other policy does what was never done."""
+    """Check whether importance weights average to about 1; they fall short where the log lacks support."""
     error = float(weights.std()) / math.sqrt(len(weights))
     return abs(float(weights.mean()) - 1) <= MAX_COVERAGE_ERRORS * error + 1e-9
 
 
 # A decision is what one reader of a day was shown, the reward how much the searches of that reader succeeded: each as
-# much as the result that was liked best. Orders are dealt by the mark of the day (``reader_groups``), so the chance of
+# much as the result that was liked best. Orders are assigned by visitor hash (``experiment_groups``), so the chance of
 # each is known, and the estimates of ``off_policy`` hold whatever people are like. Readers are the unit, since searches
 # of one person are alike.
 # The model of the doubly robust estimate knows how often searches for the same words succeed with each order: those of
@@ -124,7 +124,7 @@ PRIOR_WEIGHT = 5.0  # searches that what is usual elsewhere counts for
 
 
 class OrderEstimate(NamedTuple):
-    """An order by its name in ``reader_groups``, and the share of searches that it would have brought to success.
+    """A result order by name in ``experiment_groups``, and its estimated share of successful searches.
 
     ``readers`` got it, of ``of_readers``.
     """
@@ -138,9 +138,11 @@ class OrderEstimate(NamedTuple):
 
 
 def estimate_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[OrderEstimate, ...]:
-    """Each order that readers got by lot, had all got it; ``among`` says which rows count.
+    """Estimate the success of each randomly assigned result order, had all users got it.
 
-    Where nothing was tried, those who might have been shown such pages and those who might not had the same order.
+    ``among`` selects the rows that count.
+
+    Where nothing was tried, users who might have been shown such pages and users who might not had the same order.
     """
     rows = np.flatnonzero(among & (seen.visitor < len(seen.visitor_hashes)))
     if not len(rows):
@@ -157,7 +159,7 @@ def estimate_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[O
 
 
 class _Searches(NamedTuple):
-    """A row for each search: its reader, its words and how much it succeeded. By reader: the order, of so many."""
+    """One row per search with its user, words and success; by user, the result order and its probability."""
 
     reader: Ints
     group: Ints
@@ -176,11 +178,11 @@ class _Searches(NamedTuple):
         return cls(reader, seen.group[rows[first]], success, np.array(order, np.int64), len(orders))
 
     def average_by_user(self, of_search: Floats) -> Floats:
-        """The mean over the searches of each reader."""
+        """Average a value over the searches of each user."""
         return np.asarray(np.bincount(self.reader, of_search) / np.bincount(self.reader))
 
     def predict_success(self, order: Ints) -> Floats:
-        """How much each search would succeed with an order, as searches of the other half of the readers did."""
+        """Predict the success of each search with a result order, from the other half of the users."""
         _, words = np.unique(self.group, return_inverse=True)
         half, got = self.reader % 2, self.order[self.reader]
         usual = _shrink_means(half, self.success, np.array([float(self.success.mean())] * 2))
@@ -190,7 +192,7 @@ class _Searches(NamedTuple):
 
 
 def _shrink_means(key: Ints, values: Floats, usual: Floats) -> Floats:
-    """The mean of each key, leaning on what is usual."""
+    """Compute the mean of each key, shrunk to the usual value."""
     sums, counts = (np.bincount(key, each, len(usual)) for each in (values, np.ones(len(key))))
     return np.asarray((sums + PRIOR_WEIGHT * usual) / (counts + PRIOR_WEIGHT))
 

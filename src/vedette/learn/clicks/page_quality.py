@@ -1,8 +1,8 @@
-"""How good is a page, by what people did? Views and clicks as a posterior that leans on site and topic.
+"""Page quality from clicks: a posterior of views and clicks, shrunk to site and topic.
 
-Each view counts by how probably the result was looked at (``examination``), each click by what followed it. Evidence
-fades with a half-life. One actor cannot move a page: a visitor counts once for a page, and an address as a few people
-at most; what is taken off is counted by its reason.
+Each view counts by the probability that the result was examined (``examination``), each click by what followed it.
+Evidence decays with a half-life. One actor cannot move a page: a visitor counts once for a page, and an address as a
+few people at most; the weight removed is counted by its reason.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ LONG_S, SHORT_S = 30.0, 5.0
 
 
 class ResultViews(NamedTuple):
-    """Results that were shown, in columns; ``looked`` is how probably each was looked at, ``liked`` from 0 to 1."""
+    """Result views in columns; ``looked`` is the examination probability of each, ``liked`` from 0 to 1."""
 
     page: Ints
     visitor: Ints
@@ -31,14 +31,14 @@ class ResultViews(NamedTuple):
 
 
 class CappedWeights(NamedTuple):
-    """The weight of each row of what was seen, and how much was taken off, by reason."""
+    """The capped weight of each result view, and how much weight was removed, by reason."""
 
     weight: Floats
     taken_off: Mapping[str, float]
 
 
 class QualityEstimate(NamedTuple):
-    """Expected quality of each page, and the faded likes and looks that it rests on."""
+    """Expected quality of each page, and the decayed likes and views that it rests on."""
 
     mean: Floats
     likes: Floats
@@ -46,9 +46,9 @@ class QualityEstimate(NamedTuple):
 
 
 def grade_clicks(dwell_s: Floats) -> Floats:
-    """What a click says, by how long the reader stayed: back at once is no like, half a minute a whole one.
+    """Grade clicks by dwell time: an immediate return is no like, half a minute a full one.
 
-    Nobody knows how long who never came back stayed; that is NaN, and counts as long.
+    The dwell time of a user who never came back is unknown; that is NaN, and counts as long.
 
     >>> grade_clicks(np.array([2.0, 17.5, 60.0, np.nan])).tolist()
     [0.0, 0.5, 1.0, 1.0]
@@ -58,7 +58,7 @@ def grade_clicks(dwell_s: Floats) -> Floats:
 
 
 def cap_weights(seen: ResultViews) -> CappedWeights:
-    """A visitor counts once for a page, and an address as three people at most.
+    """Cap weights of result views: a visitor counts once for a page, and an address as three people at most.
 
     >>> one = np.zeros(4, np.int64)
     >>> cap_weights(ResultViews(one, one, one, np.ones(4), np.ones(4), np.zeros(4))).weight.tolist()
@@ -72,7 +72,7 @@ def cap_weights(seen: ResultViews) -> CappedWeights:
 
 
 def decay_weights(at_days: Floats, now_days: float) -> Floats:
-    """What is left of evidence of some time ago.
+    """Compute the decayed weight of click evidence by its age.
 
     >>> decay_weights(np.array([0.0, 90.0]), 90.0).tolist()
     [0.5, 1.0]
@@ -81,14 +81,17 @@ def decay_weights(at_days: Floats, now_days: float) -> Floats:
 
 
 def _compute_caps(page: Ints, actor: Ints, weight: Floats, most: float) -> Floats:
-    """By what each row is multiplied so that no actor has more than this of a page."""
+    """Compute factors that cap each actor's total weight on a page."""
     _, group = np.unique(np.column_stack([page, actor]), axis=0, return_inverse=True)
     total = _sum_by_group(group.ravel(), weight)
     return np.asarray(np.minimum(1.0, most / np.maximum(total, 1e-12))[group.ravel()])
 
 
 def estimate_quality(seen: ResultViews, site: Ints, topic: Ints, now_days: float) -> QualityEstimate:
-    """The posterior of every page; ``site`` and ``topic`` are by page. A page without a view is as its kind is."""
+    """Estimate the posterior quality of pages, given ``site`` and ``topic`` by page.
+
+    A page without a view is as its kind is.
+    """
     weight = cap_weights(seen).weight * decay_weights(seen.at_days, now_days)
     looks = _sum_by_group(seen.page, weight * np.maximum(seen.looked, seen.liked), len(site))
     likes = _sum_by_group(seen.page, weight * seen.liked, len(site))
@@ -101,7 +104,7 @@ def estimate_quality(seen: ResultViews, site: Ints, topic: Ints, now_days: float
 
 
 def _estimate_group_quality(group: Ints, likes: Floats, looks: Floats, general: float) -> Floats:
-    """The expected quality of each page's group."""
+    """Estimate the expected quality of each page's group (site or topic)."""
     liked, looked = _sum_by_group(group, likes), _sum_by_group(group, looks)
     return np.asarray(((liked + GROUP_WEIGHT * general) / (looked + GROUP_WEIGHT))[group])
 

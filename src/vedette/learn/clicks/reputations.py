@@ -1,8 +1,8 @@
-"""What all searches of a record teach: how places are looked at, and how good pages are, overall and by query.
+"""Learn page reputations from logged searches: examination by place, and quality overall and by query.
 
-A page leans on its site and on its topic, which is the query that shows it most; a page for a query leans on what is
-believed of the page, and of all pages that the query shows. With few clicks nothing is taught at all: then the order
-of results stays what relevance makes of it.
+A page's quality is shrunk to its site and to its topic, which is the query that shows it most; a page for a query is
+shrunk to the page, and to all pages that the query shows. With few clicks nothing is learned at all: then results stay
+in the order of relevance.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ MIN_EXAMINED = 0.02
 
 
 class LearnedQuality(NamedTuple):
-    """What is believed. Pages are in the order of their ids, and so are pairs, groups (by query) and hosts.
+    """Learned page quality: pages, pairs, groups (by query) and hosts, each ordered by id.
 
-    ``likes`` and ``looks`` are faded and capped. ``pair_group`` and ``pair_page`` are places in groups and pages.
-    ``group_views`` are looks a day at the results of a query. ``taken_off`` is what the caps took, by reason.
+    ``likes`` and ``looks`` are decayed and capped. ``pair_group`` and ``pair_page`` are positions in groups and pages.
+    ``group_views`` are views a day of the results of a query. ``taken_off`` is the weight removed by caps, by reason.
     """
 
     examined: Floats
@@ -52,10 +52,10 @@ class LearnedQuality(NamedTuple):
 
 
 def estimate_examination(seen: Impressions) -> Floats:
-    """How probably each of ten places is looked at: fitted where there is enough to fit, as published else.
+    """Estimate how likely each of ten places is examined: fitted with enough data, else as published.
 
-    Only whole pages of results are fitted, so that every place was there to be looked at. Where lots decided places,
-    what came of that corrects it.
+    Only full result pages are fitted, so that every place was there to be examined. Impressions at random places
+    correct the result.
     """
     return np.clip(correct_examination(seen, _fit_examination(seen)), MIN_EXAMINED, 1.0)
 
@@ -76,7 +76,10 @@ def _fit_examination(seen: Impressions) -> Floats:
 
 
 def learn_reputations(seen: Impressions, host_of: Mapping[int, int], now_days: float) -> LearnedQuality | None:
-    """All of it; ``host_of`` knows the host of each page. None where there is too little to learn from."""
+    """Learn page reputations from impressions; None where there is too little data.
+
+    ``host_of`` has the host of each page.
+    """
     people = len(np.unique(seen.visitor))
     if int(seen.clicked.sum()) < MIN_CLICKS or people < MIN_PEOPLE:
         return None
@@ -118,7 +121,7 @@ def _to_views(seen: Impressions, page: Ints, examined: Floats) -> ResultViews:
 
 
 def _find_topics(page: Ints, group: Ints) -> Ints:
-    """The query that shows each page most; of equals the first."""
+    """Find the topic of each page: the query that shows it most; of equals the first."""
     both, times = np.unique(np.column_stack([page, group]), axis=0, return_counts=True)
     order = np.lexsort((both[:, 1], -times, both[:, 0]))
     _, first = np.unique(both[order, 0], return_index=True)
@@ -126,7 +129,7 @@ def _find_topics(page: Ints, group: Ints) -> Ints:
 
 
 def _average_by_group(group: Ints, rows: ResultViews, general: float, length: int, now_days: float) -> Floats:
-    """The share of looks that were liked in each group, faded, leaning on the general one."""
+    """Compute the decayed share of liked views in each group, shrunk to the general share."""
     weight = cap_weights(rows).weight * decay_weights(rows.at_days, now_days)
     likes = np.bincount(group, weight * rows.liked, length)
     looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length)

@@ -1,8 +1,8 @@
-"""Does what was learned do harm? Quality per click with and without it, and when to go back to the safe order.
+"""Rollback guard: compare quality per click with and without learned ranking, and return to the safe order.
 
-One visitor in ten, by the mark of the day, gets the order without anything learned; that is what the others are held
-against. Quality per click is how much the clicks of a group were worth on average (``quality.grade``). Visitors are
-the unit: clicks of one person are alike, so the interval is over people.
+One visitor in ten, by the visitor hash of the day, gets the order without anything learned, as a control group. Quality
+per click is how much the clicks of a group were worth on average (``page_quality.grade_clicks``). Visitors are the
+unit: clicks of one person are alike, so the interval is over people.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ FALLBACK_S = 7 * 86_400.0
 
 
 class Arm(NamedTuple):
-    """One group: how many people clicked, clicks, quality per click with the half width of its 95 % interval."""
+    """One experiment arm: people who clicked, clicks, and quality per click with its 95 % half width."""
 
     people: int
     clicks: int
@@ -30,7 +30,7 @@ class Arm(NamedTuple):
 
 
 class GroupComparison(NamedTuple):
-    """Both groups, and with less without: mean and standard error. ``is_enough`` where something can be said."""
+    """Both experiment arms, and the difference of learned to control: mean and standard error."""
 
     learned: Arm
     plain: Arm
@@ -39,24 +39,27 @@ class GroupComparison(NamedTuple):
 
     @property
     def is_enough(self) -> bool:
-        """Whether both groups are large enough."""
+        """Whether both experiment arms are large enough to compare."""
         return min(self.learned.people, self.plain.people) >= MIN_PEOPLE
 
 
 class RollbackGuard(NamedTuple):
-    """Whether the safe order is shown to all, until when (world time), since when groups are compared, and why."""
+    """State of the rollback guard: until when all get the safe order (world time), and why.
+
+    ``since_s`` is from when on groups are compared.
+    """
 
     until_s: float = 0.0
     since_s: float = 0.0
     why: str = ""
 
     def is_active(self, now_s: float) -> bool:
-        """Whether it does."""
+        """Check whether the rollback guard shows the safe order to all."""
         return now_s < self.until_s
 
 
 def compare_groups(seen: Impressions, is_learned: Bools, among: Bools) -> GroupComparison:
-    """Quality per click of both groups; ``is_learned`` says by row which order was shown, ``among`` what counts."""
+    """Compare quality per click of both arms; ``is_learned`` is by row, ``among`` selects rows."""
     clicked = seen.clicked & among
     learned, plain = (_measure_arm(seen, each & clicked) for each in (is_learned, ~is_learned))
     if not (learned[0].people and plain[0].people):
@@ -66,7 +69,7 @@ def compare_groups(seen: Impressions, is_learned: Bools, among: Bools) -> GroupC
 
 
 def _measure_arm(seen: Impressions, rows: Bools) -> tuple[Arm, float]:
-    """The group of some clicks, and the standard error of its quality: a ratio of sums over people."""
+    """Measure one experiment arm, and the standard error of its quality: a ratio of sums over people."""
     if not rows.any():
         return Arm(0, 0, 0.0, float("inf")), float("inf")
     _, person = np.unique(seen.visitor[rows], return_inverse=True)
@@ -80,7 +83,7 @@ def _measure_arm(seen: Impressions, rows: Bools) -> tuple[Arm, float]:
 
 
 def update_guard(before: RollbackGuard, found: GroupComparison, now_s: float) -> RollbackGuard:
-    """Go on, go back to the safe order for a week, or try again after it.
+    """Update the rollback guard: continue, return to the safe order for a week, or try again after it.
 
     >>> arms = Arm(400, 900, 0.4, 0.03), Arm(300, 800, 0.6, 0.03)
     >>> update_guard(RollbackGuard(), GroupComparison(*arms, -0.2, 0.02), 5.0).why

@@ -1,1 +1,1 @@
-"""Change."""
+"""Detect changes of a page: its blocks by place, and the comparison of two versions."""

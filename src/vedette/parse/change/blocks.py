@@ -1,8 +1,8 @@
-"""The blocks of a page with the places where they stand, so that two versions can be compared block by block.
+"""Split a page into blocks of text with their places, so that two versions can be compared block by block.
 
-A place is a small number made of the innermost containers and what their authors call them, without digits: it stays
-the same when the text changes and when posts get other numbers. Many blocks may share one place, such as the
-paragraphs of an article.
+A place is a small number made of the innermost containers and their ids and classes, without digits: it stays the same
+when the text changes and when posts get other numbers. Many blocks may share one place, such as the paragraphs of an
+article.
 """
 
 import re
@@ -31,7 +31,7 @@ _LETTERS = re.compile(r"[^a-z]+")
 
 
 class Block(NamedTuple):
-    """A block of visible text, where it stands, and whether it is content."""
+    """A block of visible text of a page, its place, and whether it is main content."""
 
     place: int
     text: str
@@ -39,7 +39,7 @@ class Block(NamedTuple):
 
 
 def extract_blocks(text: str) -> tuple[Block, ...]:
-    """The blocks that a reader sees, in their order.
+    """Extract the visible text blocks of a page with their places, in order.
 
     >>> [(block.text, block.in_main) for block in extract_blocks("<nav><a href=/>Home</a></nav><p>It says something.")]
     [('Home', False), ('It says something.', True)]
@@ -54,7 +54,7 @@ def extract_blocks(text: str) -> tuple[Block, ...]:
 
 
 def _track_places(scan: Scan, found: Iterator[Token], places: list[int]) -> Iterator[Token]:
-    """Hand the tags on, and note for each block that they end where it stood."""
+    """Pass the tags of a page on, and record the place of each text block that they end."""
     opened: list[tuple[str, str]] = []
     for token in found:
         before = len(scan.blocks)
@@ -80,7 +80,7 @@ def _update_open(opened: list[tuple[str, str]], name: str, attributes: str) -> N
 
 
 def _close_element(opened: list[tuple[str, str]], name: str) -> None:
-    """The end tag of something not far out ends all that is inside it; any other end tag is a mistake."""
+    """Close an open element at its end tag, and all inside it; ignore end tags of elements too far out."""
     for back in range(1, min(MAX_END_DISTANCE, len(opened)) + 1):
         if opened[-back][0] == name:
             del opened[-back:]

@@ -1,11 +1,11 @@
-"""How much a page changed between two versions, and whether that counts.
+"""Compare two versions of a page: how much it changed, and whether that counts as a change.
 
 What counts is the operator's choice for the site (``ChangeRule``):
 
 - ``bytes``: any byte. Nothing is discounted.
 - ``text``: the words of the visible text are others or in another order (see ``shingles``: digits, case and punctuation
-  are no part of a word), and something beyond rotating boxes changed (see ``boxes``). A date in words that stands in a
-  place of its own is such a box.
+  are no part of a word), and something beyond rotating boxes changed (see ``compare_boxes``). A date in words that has
+  its own place is such a box.
 - ``main``: the same of the main text.
 - ``links``: the set of links is another. The order of links is no difference; links of rotating boxes do count.
 
@@ -79,7 +79,7 @@ _ROW = struct.Struct("<IIBB")
 
 @dataclass(frozen=True, slots=True)
 class BoxComparison:
-    """What a comparison by places shows: how many steady places and boxes changed, and the boxes' share of the text."""
+    """A comparison of page versions by place: how many steady places and rotating boxes changed, and their share."""
 
     steady_changes: int
     box_changes: int
@@ -88,7 +88,10 @@ class BoxComparison:
 
 
 def compare_boxes(old: Mapping[int, PlaceRecord], blocks: Sequence[PlacedText]) -> BoxComparison:
-    """Compare the blocks of a new version with the records of the old one; without either, only records are made."""
+    """Compare the blocks of a new page version with the place records of the old one, to find rotating boxes.
+
+    Without either, only records are made.
+    """
     texts = _group_by_place(blocks)
     sizes = {place: len(text) for place, text in texts.items()}
     prints = {place: xxhash.xxh32_intdigest(normal_form(text)) for place, text in texts.items()}
@@ -107,17 +110,17 @@ def compare_boxes(old: Mapping[int, PlaceRecord], blocks: Sequence[PlacedText]) 
 
 
 def count_unchanged(old: Mapping[int, PlaceRecord]) -> dict[int, PlaceRecord]:
-    """The records after a comparison that found the same bytes."""
+    """Return the place records after a comparison that found the same bytes in both versions."""
     return {place: _count_comparison(record, changed=False) for place, record in old.items()}
 
 
 def pack_records(records: Mapping[int, PlaceRecord]) -> bytes:
-    """Ten bytes per place."""
+    """Pack the place records of a page version into ten bytes per place."""
     return b"".join(_ROW.pack(place, *record) for place, record in records.items())
 
 
 def unpack_records(packed: bytes) -> dict[int, PlaceRecord]:
-    """What ``pack_records`` packed; nothing where the length cannot be right."""
+    """Unpack the place records that ``pack_records`` packed; none where the length cannot be right."""
     if len(packed) % _ROW.size or len(packed) > MAX_PLACES * _ROW.size:
         return {}
     rows = _ROW.iter_unpack(packed)
@@ -125,7 +128,10 @@ def unpack_records(packed: bytes) -> dict[int, PlaceRecord]:
 
 
 def _group_by_place(blocks: Sequence[PlacedText]) -> dict[int, str]:
-    """One text per place; places that are too many are folded together, and blocks that are too many are one place."""
+    """Group the blocks of a page version into one text per place.
+
+    Places beyond a limit are folded together, and blocks beyond a limit are one place.
+    """
     groups: dict[int, list[str]] = {}
     for place, text in blocks[:MAX_BLOCKS]:
         groups.setdefault(place & 0xFFFFFFFF or 1, []).append(text)
@@ -167,7 +173,7 @@ def _count_comparison(record: PlaceRecord, *, changed: bool) -> PlaceRecord:
 
 
 def _compute_change_rate(record: PlaceRecord) -> float:
-    """Of the posterior of changing, from an even prior."""
+    """Compute the posterior mean of a place's chance to change between versions, from an even prior."""
     return (record[2] + 1) / (record[1] + 2)
 
 
@@ -176,7 +182,7 @@ def _sum_sizes(sizes: Mapping[int, int]) -> int:
 
 
 def _find_rotating(records: Mapping[int, PlaceRecord], sizes: Mapping[int, int], changed: Sequence[int]) -> list[int]:
-    """Those of the changed places that are rotating boxes."""
+    """Find the changed places of a page that are rotating boxes."""
     total = _sum_sizes(sizes)
     restless = sum(
         sizes[place] for place in records if place != OTHER_PLACES and _compute_change_rate(records[place]) > 0.5
@@ -198,10 +204,10 @@ _NO_LINKS: Ints = np.empty(0, dtype=np.int64)
 
 
 class NewVersion(NamedTuple):
-    """The version that came now.
+    """The new version of a page, to compare with the stored one.
 
-    The prints are ``shingles.fingerprint`` of the visible and the main text, the sketch is ``Sketch.mins`` of the main
-    text (empty where it has no words), and the links are fingerprints of the URLs that it links to, in any order.
+    The prints are ``shingles.fingerprint_text`` of the visible and the main text, the sketch is ``Sketch.mins`` of the
+    main text (empty where it has no words), and the links are fingerprints of the URLs that it links to, in any order.
     """
 
     body_digest: bytes
@@ -213,7 +219,7 @@ class NewVersion(NamedTuple):
 
 
 class StoredVersion(NamedTuple):
-    """What is kept of a version to compare the next one with."""
+    """What is stored of a page version to compare the next one with."""
 
     body_digest: bytes
     text_print: bytes
@@ -224,7 +230,7 @@ class StoredVersion(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What became of a page; ``changed`` is under the chosen rule, ``share`` of the main text's shingles."""
+    """The change between two page versions; ``changed`` is by the chosen rule, ``share`` that of main text shingles."""
 
     changed: bool
     share: float
@@ -235,7 +241,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _LinkSample:
-    """How many links a version has, and the smallest of their fingerprints, cut to 32 bits."""
+    """A sample of a page version's links: how many there are, and the smallest fingerprints, cut to 32 bits."""
 
     count: int
     sample: frozenset[int]
@@ -250,14 +256,14 @@ _UNKNOWN = _LinkSample(-1, frozenset(), 0)
 
 
 def build_first_version(new: NewVersion) -> StoredVersion:
-    """What to keep of a page that was never seen before."""
+    """Build the stored version of a page that was never seen before."""
     return _build_stored(new, _sort_unique(new.links), compare_boxes({}, new.blocks).records if new.blocks else {})
 
 
 def compare_versions(
     old: StoredVersion, new: NewVersion, judged_by: ChangeRule = "main"
 ) -> tuple[Change, StoredVersion]:
-    """What changed since the kept version, and what to keep of the new one."""
+    """Compare a page with its stored version; return the change, and the version to store."""
     old_links, records = _unpack(old.blob)
     unique = _sort_unique(new.links)
     if new.body_digest == old.body_digest:
@@ -316,7 +322,7 @@ def _build_stored(new: NewVersion, unique: Ints, records: Mapping[int, PlaceReco
 
 
 def _sort_unique(links: Ints) -> Ints:
-    """In order, each once; most pages name each only once, which is cheaper to see than to bring about."""
+    """Sort link fingerprints and drop duplicates; most pages have none, which is cheaper to check first."""
     ordered = np.sort(links)
     return np.unique(ordered) if np.count_nonzero(ordered[1:] == ordered[:-1]) else ordered
 
@@ -331,7 +337,10 @@ def _build_link_sample(unique: Ints) -> _LinkSample:
 
 
 def _count_moved_links(old: _LinkSample, new: _LinkSample) -> tuple[int, int]:
-    """Links added and removed; where a sample is cut, both are compared below the cut and scaled up."""
+    """Count links added and removed between page versions.
+
+    Where a sample is cut, both are compared below the cut and scaled up.
+    """
     if old.count < 0:
         return 0, 0
     if old.is_complete and new.is_complete:
@@ -353,7 +362,7 @@ def _pack(unique: Ints, records: Mapping[int, PlaceRecord]) -> bytes:
 
 
 def _unpack(blob: bytes) -> tuple[_LinkSample, dict[int, PlaceRecord]]:
-    """What ``_pack`` packed; a blob that is torn, foreign or of another version is no blob."""
+    """Unpack the link sample and place records of a stored version; empty if the blob is torn or foreign."""
     if len(blob) < _HEAD.size:
         return _UNKNOWN, {}
     version, check, count, sampled = _HEAD.unpack_from(blob)

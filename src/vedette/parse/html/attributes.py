@@ -1,4 +1,4 @@
-"""Attributes and text as a page writes them, and what they say.
+"""Parse HTML attributes and decode character references in attributes and text.
 
 The two read character references by different rules (HTML 13.2.5.73): in running text ``&copy2026`` has a sign in it,
 in an attribute ``?a=1&copy=2`` has a parameter. What no file could keep (NUL, lone surrogates) is replaced.
@@ -35,7 +35,7 @@ _INVISIBLE = ("\N{SOFT HYPHEN}", "\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH NO-BREAK
 
 
 def parse_attributes(written: str) -> dict[str, str]:
-    """Values by lower-case name, empty where there is none; of two attributes with one name the first counts.
+    """Parse the attributes of an HTML tag, values by lower-case name; the first of equal names counts.
 
     >>> parse_attributes(" HREF='/x?a&amp;b' hidden href=no")
     {'href': '/x?a&b', 'hidden': ''}
@@ -51,12 +51,12 @@ def parse_attributes(written: str) -> dict[str, str]:
 
 
 def _decode_value(text: str) -> str:
-    """The value of an attribute without character references."""
+    """Decode the character references in the value of an HTML attribute."""
     return _replace_unstorable(_REFERENCE.sub(_decode_match, text) if "&" in text else text)
 
 
 def decode_references(text: str) -> str:
-    """Running text without character references.
+    """Decode the character references in running HTML text.
 
     >>> decode_references("Q&ampA &lt;b&gt; &#9731; &amp;lt;")
     'Q&A <b> ☃ &lt;'
@@ -67,12 +67,12 @@ def decode_references(text: str) -> str:
 
 
 def collapse_space(text: str) -> str:
-    """Text whose runs of white space are single spaces, and which holds nothing that cannot be seen inside words."""
+    """Collapse each run of white space in HTML text to one space, and drop invisible characters in words."""
     return " ".join(_drop_invisible(text).split())
 
 
 def collapse_lines(text: str) -> str:
-    """The same for long text, where a list of its words would cost most of all; ends are not stripped."""
+    """Collapse white space in long HTML text without a list of its words; ends are not stripped."""
     text = (
         _drop_invisible(text)
         .replace("\r", "\n")
@@ -86,7 +86,7 @@ def collapse_lines(text: str) -> str:
 
 
 def _has_runs(text: str) -> bool:
-    """Whether a space follows a space; a search for the pair would stop at every single space."""
+    """Check whether a space follows a space in HTML text; searching for the pair would stop at every space."""
     spaces = np.frombuffer(text.encode(errors="replace"), np.uint8) == ord(" ")
     return int(np.count_nonzero(spaces[1:] & spaces[:-1])) > 0
 
@@ -100,7 +100,7 @@ def _drop_invisible(text: str) -> str:
 
 
 def _split_portions(text: str) -> Iterator[str]:
-    """The text in portions, cut before references: a list of all that stands between them would weigh ten texts."""
+    """Split HTML text into portions, cut before character references, to bound the memory of decoding."""
     start = 0
     while start < len(text):
         end = text.find("&", start + MAX_PORTION_LENGTH)
@@ -117,7 +117,7 @@ def _decode_portion(text: str) -> str:
 
 
 def _decode_reference(part: str) -> str:
-    """What stands after an ampersand, with what the ampersand began."""
+    """Decode the text after an ampersand, character reference included."""
     name, semicolon, after = part.partition(";")
     if semicolon:
         sign = _KNOWN_REFERENCES.get(name)
@@ -144,7 +144,7 @@ def _replace_unstorable(text: str) -> str:
 
 
 def _decode_match(reference: re.Match[str]) -> str:
-    """A name counts only as a whole, else the parameter in ``?a=1&copy=2`` would become a sign."""
+    """Decode a character reference in an attribute; a name counts only as a whole, so ``?a=1&copy=2`` stays."""
     written = reference[0]
     if written[1] != "#":
         return html5.get(written[1:], written)

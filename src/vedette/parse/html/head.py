@@ -1,4 +1,4 @@
-"""What a page says of itself in its metas and links: language, dates, feeds, where it belongs, where it sends people.
+"""Collect what an HTML head says of its page: language, dates, feeds, canonical URL, robots, refresh.
 
 The first of several sayings counts. Numbers and lengths are bounded.
 """
@@ -39,7 +39,7 @@ _REFRESH = re.compile(
 
 
 class Head:
-    """What has been said so far."""
+    """What the metas, links and other head elements of an HTML page have said so far."""
 
     __slots__ = (
         *("alternates", "base", "canonical", "description", "feeds", "language", "linked_data", "metas", "refresh"),
@@ -61,21 +61,21 @@ class Head:
         self.linked_data: list[str] = []
 
     def add_title(self, written: str) -> None:
-        """The title of the page; a later one is not it."""
+        """Add the title of the HTML page; only the first counts."""
         if self.title is None:
             self.title = collapse_space(decode_references(written[: 8 * MAX_TITLE_LENGTH]))[:MAX_TITLE_LENGTH].rstrip()
 
     def add_html(self, found: dict[str, str]) -> None:
-        """The root says which language the page is in."""
+        """Add the language in the attributes of the ``<html>`` element."""
         self.language = self.language or _parse_language(found.get("lang") or found.get("xml:lang") or "")
 
     def add_base(self, found: dict[str, str]) -> None:
-        """What relative addresses are relative to."""
+        """Add the ``<base>`` address that relative links of the page are resolved against."""
         if self.base is None:
             self.base = _get_href(found)
 
     def add_meta(self, found: dict[str, str]) -> None:
-        """A name, a property or a header in disguise, and its content."""
+        """Add a ``<meta>`` element: its name, property or http-equiv, and its content."""
         content = found.get("content")
         if content is None:
             return
@@ -106,14 +106,14 @@ class Head:
             self.stamps.append((key, content.strip()))
 
     def add_time(self, found: dict[str, str]) -> None:
-        """The first times of a page are often its own."""
+        """Add a ``<time>`` element: the first ones of a page are often its own date."""
         if "datetime" in found and self.time_count < MAX_TIMES:
             self.time_count += 1
             key = "pubdate" if "pubdate" in found else found.get("itemprop", "").strip().lower()
             self._add_stamp(key[:MAX_STAMP_LENGTH] or "time", found["datetime"])
 
     def add_link(self, found: dict[str, str]) -> None:
-        """A relation of the whole page to another address."""
+        """Add a ``<link>`` element: a relation of the whole page to another address."""
         href, relations = _get_href(found), found.get("rel", "").lower().split()
         if not href:
             return
@@ -123,7 +123,7 @@ class Head:
             self._add_alternate(found, href)
 
     def _add_alternate(self, found: dict[str, str], href: str) -> None:
-        """The page in another language, or its feed (RSS Autodiscovery)."""
+        """Add an alternate ``<link>``: the page in another language, or its feed (RSS Autodiscovery)."""
         kind = found.get("type", "").partition(";")[0].strip().lower()
         if kind in FEED_TYPES:
             if len(self.feeds) < MAX_FEEDS:
@@ -132,7 +132,7 @@ class Head:
             self.alternates.append((found["hreflang"].strip().lower()[:MAX_STAMP_LENGTH], href))
 
     def add_script(self, raw: RawElement) -> None:
-        """Linked data says in a script what the page is."""
+        """Add a ``<script>`` of linked data (JSON-LD), which says what the page is."""
         if (
             "ld+json" in raw.attributes.lower()
             and len(raw.body) <= MAX_LINKED_DATA_LENGTH
@@ -142,7 +142,7 @@ class Head:
 
 
 def _get_href(found: dict[str, str]) -> str | None:
-    """Where a link or base points to; a longer one is nobody's address, and would be paid for with every link."""
+    """Return the address of a ``<link>`` or ``<base>`` element; None if it is too long to be a real one."""
     href = found.get("href")
     return href if href is not None and len(href) <= MAX_HREF_LENGTH else None
 
@@ -157,7 +157,7 @@ def _parse_language(tag: str) -> str:
 
 
 def _parse_refresh(content: str) -> tuple[int, str] | None:
-    """After how many seconds to which address; a page that only loads itself again sends nobody anywhere.
+    """Parse a meta refresh into seconds and address; None for a page that only reloads itself.
 
     >>> _parse_refresh("5; url='/new'"), _parse_refresh("30")
     ((5, '/new'), None)

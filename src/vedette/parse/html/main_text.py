@@ -1,4 +1,4 @@
-"""Which blocks of a page are its content? By shallow features of each block and of its neighbours.
+"""Find the main text of an HTML page: which blocks are content, by shallow features of blocks and neighbors.
 
 After Kohlschuetter, Fankhauser and Nejdl, Boilerplate Detection using Shallow Text Features (WSDM 2010): how long a
 block is and how much of it is links tells content from the rest nearly as well as anything more clever, as long as
@@ -12,7 +12,7 @@ the neighbours have a say. Every block gets a letter:
 ``h``  a heading.
 ``s``  short: anything else, such as items of a list and captions.
 
-Then neighbours decide, as patterns over the letters of the page. One block of links that stands alone in prose is
+Then neighbours decide, as patterns over the letters of the page. One block of links alone in prose is
 prose; so is everything short between prose and prose, and next to prose on one side a few blocks are, though a
 heading only goes with what follows it. Where ``<main>`` or ``<article>`` hold a fair share of the prose, what is
 outside them is out.
@@ -66,7 +66,7 @@ _HIDDEN_STYLE = re.compile(
 
 
 def compute_marks(written: str) -> int:
-    """The marks that attributes give, as they are written in the tag.
+    """Compute the main-text marks (hidden, suspect ...) that a tag's attributes, as written, give its blocks.
 
     >>> compute_marks(' class="left sideBar"') == SUSPECT, compute_marks(" hidden") == HIDDEN
     (True, True)
@@ -117,12 +117,15 @@ _NEIGHBOURS = (
 
 
 def select_content(texts: list[str], blocks: list[int]) -> list[str]:
-    """The blocks that are content, in their order."""
+    """Select the blocks of an HTML page that are main text, in order."""
     return list(compress(texts, mark_content(texts, blocks)))
 
 
 def mark_content(texts: list[str], blocks: list[int]) -> list[bool]:
-    """For each block whether it is content; without any prose what is short counts, else all that a reader sees."""
+    """Mark for each block of an HTML page whether it is main text.
+
+    Without any prose short blocks count, else all that is visible.
+    """
     letters = _classify_blocks(texts, blocks)
     if "P" in letters:
         return [letter == "P" for letter in letters]
@@ -158,7 +161,7 @@ def _classify_marked(size: int, block: int) -> str:
 
 
 def _has_core(texts: list[str], blocks: list[int], letters: str) -> bool:
-    """Whether what its author calls the content holds enough of the prose."""
+    """Check whether ``<main>`` or ``<article>`` holds enough of the prose to be taken as the main text."""
     inside = outside = 0
     for text, block, letter in zip(texts, blocks, letters, strict=True):
         if letter == "P":
@@ -170,7 +173,7 @@ def _has_core(texts: list[str], blocks: list[int], letters: str) -> bool:
 
 
 def _apply_neighbours(letters: str) -> str:
-    """What the neighbours of blocks make of them.
+    """Reclassify blocks of an HTML page by their neighbors, as patterns over the letters of the blocks.
 
     >>> _apply_neighbours("cshPsshsPPlPhscsPll")
     'cPPPPPPPPPPPhscPPll'

@@ -1,7 +1,7 @@
-"""Everything that a page says, read in one pass over its text.
+"""Parse an HTML page in one pass into everything that it says: texts, links, headings, head.
 
-Links and other addresses are as written, in the order of the page; whoever resolves them needs ``base``. Nothing that
-a page says is an error; numbers and lengths are bounded, and every string can be written to a file.
+Links and other addresses are as written, in the order of the page; resolving them needs ``base``. Nothing that a page
+says is an error; numbers and lengths are bounded, and every string can be written to a file.
 """
 
 import re
@@ -30,12 +30,12 @@ _EMPTY_ROOT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What was read off a page.
+    """A parsed HTML page.
 
-    ``text`` is what a reader sees, a line per block; ``main`` what is left of it without menus, notices and lists of
-    links; ``words`` counts those of ``main``, roughly, and ``hidden_words`` those that a reader does not see.
-    ``robots_meta`` has every named meta. ``stamps`` are dates as written, by the names that pages give them, and
-    ``linked_data`` is JSON as written.
+    ``text`` is what a person sees, a line per block; ``main`` is that without menus, notices and lists of links;
+    ``words`` counts those of ``main``, roughly, and ``hidden_words`` those that nobody sees. ``robots_meta`` has every
+    named meta. ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as
+    written.
     """
 
     title: str
@@ -59,7 +59,7 @@ class Page:
 
 
 def parse_page(text: str) -> Page:
-    r"""The page that a text is.
+    r"""Parse the HTML text of a page.
 
     >>> page = parse_page("<title>A  page</title><nav><a href=/>Home</a></nav><p><b>W</b>ords &amp; more.<p>End of it.")
     >>> page.title, page.links, page.main
@@ -94,13 +94,13 @@ def parse_page(text: str) -> Page:
 
 
 def extract_block_texts(scan: Scan) -> list[str]:
-    """The text of each block, without references, white space folded."""
+    """Return the text of each block of a scanned HTML page, references decoded, white space collapsed."""
     joined = collapse_lines(decode_references("".join(scan.pieces)))
     return list(map(str.strip, joined.split(BREAK)[1:-1]))
 
 
 def count_words(text: str) -> int:
-    """Roughly how many words a text has."""
+    """Count roughly the words of a page's text."""
     # Three times as fast as str.count, which stops at every single space.
     letters = np.frombuffer(text.encode(), np.uint8)
     return int(np.count_nonzero(letters <= ord(" "))) + 1 if text else 0
@@ -111,7 +111,7 @@ def _count_hidden_words(texts: list[str], blocks: list[int]) -> int:
 
 
 def _needs_script(scan: Scan, visible: str, text: str) -> bool:
-    """Next to no words, and a script to bring them, an empty place for them, or a plea to switch scripts on."""
+    """Check whether a page needs JavaScript to show its text: next to no words, and a script or a plea for one."""
     if len(visible) > 20 * FEW_WORDS or count_words(visible) > FEW_WORDS:
         return False
     if scan.wants_script:

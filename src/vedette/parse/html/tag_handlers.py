@@ -1,4 +1,4 @@
-"""What each tag does, by its name."""
+"""HTML tag handlers: what each tag does to the scan of a page, by its name."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _NOFOLLOW_RELATIONS = frozenset({"nofollow", "ugc", "sponsored"})
 
 
 def handle_link_tag(scan: Scan, tag: str) -> None:
-    """A link begins, its words and its end included where they are one token."""
+    """Handle an ``<a>`` tag: begin a link, its words and its end included where they are one token."""
     quick = _SIMPLE_LINK(tag) if len(tag) < MAX_SIMPLE_LENGTH and tag.isascii() else None
     if quick is None:
         _handle_slow_link(scan, tag)
@@ -67,7 +67,7 @@ def _handle_slow_link(scan: Scan, tag: str) -> None:
 
 
 def open_link(scan: Scan, _name: str, attributes: str) -> None:
-    """A link begins, and so ends the one before it, if that was left open."""
+    """Open a link at an ``<a>`` tag, and end the one before it, if that was left open."""
     if scan.current_link:
         end_link(scan)
     if attributes:
@@ -76,7 +76,7 @@ def open_link(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def _parse_target(attributes: str) -> tuple[str, bool] | None:
-    """Where a link leads and whether it is not vouched for; an address of kilobytes is nobody's."""
+    """Parse the address of an ``<a>`` tag and whether it is nofollow; None if the address is too long."""
     found = parse_attributes(attributes)
     href = found.get("href")
     if href is None or len(href) > MAX_HREF_LENGTH:
@@ -85,7 +85,7 @@ def _parse_target(attributes: str) -> tuple[str, bool] | None:
 
 
 def end_link(scan: Scan, _name: str = "", _attributes: str = "") -> None:
-    """Keep a link with its words, or with those for its picture."""
+    """End a link at ``</a>``: keep it with its text, or with the alt text of its image."""
     target = scan.current_link
     if target is not None:
         scan.current_link = None
@@ -105,21 +105,21 @@ def _add_link(scan: Scan, text: str, target: tuple[str, bool]) -> None:
 
 
 def _merge_link(scan: Scan, href: str, text: str, *, nofollow: bool) -> None:
-    """Each address once, with the first words that anybody has for it; vouched for once is vouched for."""
+    """Merge a link into those of the page: each address once, with its first text; nofollow only if always."""
     known = scan.links.get(href)
     if known and ((text and not known.text) or (known.nofollow and not nofollow)):
         scan.links[href] = Link(href, known.text or text, known.nofollow and nofollow)
 
 
 def add_image_link(scan: Scan, _name: str, attributes: str) -> None:
-    """A part of a picture that is a link."""
+    """Add the link of an ``<area>`` tag: a part of an image map."""
     open_link(scan, "", attributes)
     scan.alt = _parse_alt(attributes)
     end_link(scan)
 
 
 def add_image_alt(scan: Scan, _name: str, attributes: str) -> None:
-    """What a picture shows is what a link without words is called."""
+    """Add the alt text of an ``<img>`` tag, which names a link without words."""
     if scan.current_link and not scan.alt:
         scan.alt = _parse_alt(attributes)
 
@@ -135,7 +135,7 @@ def _parse_alt(attributes: str) -> str:
 
 
 def open_container(scan: Scan, name: str, attributes: str) -> None:
-    """A container begins: it ends a paragraph, and may put all that stands in it into another zone."""
+    """Open a container tag: it ends a paragraph, and may move all inside it into another zone."""
     if scan.zones and scan.zones[-1].name == "p":
         close_container(scan, "/p", "")
     if scan.pieces[-1] is not BREAK:
@@ -155,7 +155,7 @@ def _enter(scan: Scan, name: str, marks: int) -> None:
 
 
 def close_container(scan: Scan, name: str, _attributes: str) -> None:
-    """The end of a container is the end of its marks, if it was the outermost of its name."""
+    """Close a container tag: its marks end, if it was the outermost of its name."""
     end_line(scan)
     if scan.zones and scan.zones[-1].name == name[1:]:
         scan.zones[-1].depth -= 1
@@ -164,7 +164,7 @@ def close_container(scan: Scan, name: str, _attributes: str) -> None:
 
 
 def close_landmark(scan: Scan, name: str, attributes: str) -> None:
-    """The end of a ``<nav>`` ends what was left open inside it, too."""
+    """Close a landmark tag such as ``</nav>``, and with it what was left open inside it."""
     if any(zone.name == name[1:] for zone in scan.zones):
         while scan.zones[-1].name != name[1:]:
             end_line(scan)
@@ -173,7 +173,7 @@ def close_landmark(scan: Scan, name: str, attributes: str) -> None:
 
 
 def open_header(scan: Scan, name: str, attributes: str) -> None:
-    """The header of an article is part of it; that of a page is not."""
+    """Open a ``<header>`` tag: the header of an article is part of it; that of a page is not."""
     if scan.zone & MAIN and not scan.zone & (BOILERPLATE | SUSPECT):
         end_line(scan)
         if scan.zones[-1].name == name:
@@ -183,7 +183,7 @@ def open_header(scan: Scan, name: str, attributes: str) -> None:
 
 
 def open_main(scan: Scan, name: str, attributes: str) -> None:
-    """Content begins, so that whatever was left open before is over."""
+    """Open a ``<main>`` tag: content begins, so that everything left open before ends."""
     end_line(scan)
     while scan.zone & (BOILERPLATE | SUSPECT) and not scan.zone & HIDDEN:
         scan.zone = scan.zones.pop().outer_marks
@@ -191,13 +191,13 @@ def open_main(scan: Scan, name: str, attributes: str) -> None:
 
 
 def open_article(scan: Scan, name: str, attributes: str) -> None:
-    """An article does not stand in a navigation: that was left open."""
+    """Open an ``<article>`` tag: it is never in a navigation, so one left open ends."""
     close_unclosed(scan, ("nav", "header", "footer"))
     open_container(scan, name, attributes)
 
 
 def open_paragraph(scan: Scan, name: str, attributes: str) -> None:
-    """Most paragraphs have no marks, and are nothing but lines."""
+    """Open a ``<p>`` tag: most paragraphs have no marks, and only end a line."""
     if scan.calm and not compute_marks(attributes):
         scan.cache_action(name + attributes, end_line)
         end_line(scan)
@@ -206,7 +206,7 @@ def open_paragraph(scan: Scan, name: str, attributes: str) -> None:
 
 
 def open_inline(scan: Scan, name: str, attributes: str) -> None:
-    """A span is nothing, unless it hides something."""
+    """Open an inline tag such as ``<span>``, which matters only if it hides something."""
     hides = compute_marks(attributes) & HIDDEN if attributes else 0
     if scan.calm and not hides:
         scan.cache_action(name + attributes, None)
@@ -217,13 +217,13 @@ def open_inline(scan: Scan, name: str, attributes: str) -> None:
 
 
 def close_inline(scan: Scan, name: str, attributes: str) -> None:
-    """A span ends; it matters if something hidden does."""
+    """Close an inline tag such as ``</span>``, which matters only if something hidden ends."""
     if scan.zones and scan.zones[-1].name == name[1:]:
         close_container(scan, name, attributes)
 
 
 def close_unclosed(scan: Scan, names: tuple[str, ...]) -> None:
-    """Something began that cannot stand in these: they were left open."""
+    """Close HTML elements that were left open, since a tag began that cannot be inside them."""
     while scan.zones and scan.zones[-1].name in names:
         end_line(scan)
         scan.zone = scan.zones.pop().outer_marks
@@ -238,14 +238,14 @@ _TEMPLATE = ("template", "/template")
 
 
 def scan_page(text: str) -> Scan:
-    """The walk over a page, done."""
+    """Scan all tags of an HTML page."""
     scan = Scan()
     found, rest = tokenize(text.replace(BREAK, " "))
     return run_scan(scan, found, rest)
 
 
 def run_scan(scan: Scan, found: Iterator[Token], rest: str) -> Scan:
-    """A walk over all tags, and the text after the last of them."""
+    """Run a scan over all tags of an HTML page, and the text after the last of them."""
     scan.walk(_ACTIONS, _handle_new_tag, found)
     scan.pieces.append(rest)
     scan.end_block()
@@ -255,7 +255,7 @@ def run_scan(scan: Scan, found: Iterator[Token], rest: str) -> Scan:
 
 
 def _clear_unclosed(scan: Scan) -> None:
-    """What was never closed may have swallowed the page, so it proves nothing, and is judged block by block."""
+    """Clear the marks of containers never closed: they may have swallowed the page, so they prove nothing."""
     doubted = BOILERPLATE | SUSPECT
     if scan.zone & doubted:
         first = scan.zones[0].first_block
@@ -267,7 +267,7 @@ def _add_space(scan: Scan, _name: str, _attributes: str) -> None:
 
 
 def _handle_cell(scan: Scan, _name: str, _attributes: str) -> None:
-    """A row of a table is one block, unless its cells are used to lay out a page, menus and all."""
+    """Handle a table cell tag: a row is one block, unless cells are used to lay out a page, menus and all."""
     if scan.block >> LINKED_SHIFT > LONG_CELL:
         end_line(scan)
     elif scan.pieces[-1] is not BREAK:
@@ -305,7 +305,7 @@ def _open_code(scan: Scan, _name: str, _attributes: str) -> None:
 
 
 def _skip_template(scan: Scan, _name: str, _attributes: str) -> None:
-    """What stands in a template is no part of the page."""
+    """Skip what is inside a ``<template>`` tag: it is no part of the page."""
     depth = 1
     for _, tag in scan.tokens:
         if tag and tag[:9].lower().startswith(_TEMPLATE) and split_tag(tag)[0] in _TEMPLATE:
@@ -315,7 +315,7 @@ def _skip_template(scan: Scan, _name: str, _attributes: str) -> None:
 
 
 def _close_noscript(scan: Scan, name: str, attributes: str) -> None:
-    """A page that asks for JavaScript says so here."""
+    """Close a ``<noscript>`` tag, and note whether its text asks for JavaScript."""
     opened = next((zone for zone in scan.zones if zone.name == "noscript"), None)
     if opened and not scan.wants_script:
         scan.wants_script = "javascript" in scan.get_text_since(opened.start_piece, MAX_NOTICE_LENGTH).lower()
@@ -327,7 +327,7 @@ def _handle_meta(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def _handle_link(scan: Scan, _name: str, attributes: str) -> None:
-    """Most of them are style sheets and icons, of which nothing is kept."""
+    """Handle a ``<link>`` tag; style sheets and icons, which are most of them, are not kept."""
     if _USEFUL_RELATIONS.search(attributes):
         scan.head.add_link(parse_attributes(attributes))
 
@@ -346,7 +346,7 @@ def _handle_time(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def _handle_new_tag(scan: Scan, tag: str, _attributes: str) -> None:
-    """A tag that was not written so before: one with attributes, mostly."""
+    """Handle a tag that was not written so before in this page: mostly one with attributes."""
     if tag.startswith("a "):
         handle_link_tag(scan, tag)
         return

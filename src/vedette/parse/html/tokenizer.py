@@ -1,4 +1,4 @@
-"""A page cut at its tags, by one regular expression, in linear time.
+"""The HTML tokenizer: cut a page at its tags, by one regular expression, in linear time.
 
 No tree is built, because trees can be made to explode: by the rules of HTML every paragraph reopens the formatting
 elements that the one before left open, so that 40 kB of ``<font>`` and ``<p>`` stand for millions of elements, and
@@ -28,7 +28,7 @@ _NOT_IN_SVG = ("body", "div", "h[1-6]", "head", "img", "li", "ol", "p", "svg", "
 
 
 def _match_any_case(name: str) -> str:
-    """Spelt out in both cases: the engine then rules out a name by its first letter."""
+    """Return a regular expression for a tag name in both cases, which the engine rejects by its first letter."""
     return re.sub(r"[a-z](?![^\[]*\])", lambda letter: f"[{letter[0]}{letter[0].upper()}]", name)
 
 
@@ -63,7 +63,7 @@ _RAW_PARTS = re.compile(rf"([a-zA-Z]++)({_ATTRIBUTES})>")
 
 
 class RawElement(NamedTuple):
-    """An element that is one token: its lower-case name, its attributes as written, and what stands in it."""
+    """An HTML element that is one token: its lower-case name, its attributes as written, and its contents."""
 
     name: str
     attributes: str
@@ -71,7 +71,7 @@ class RawElement(NamedTuple):
 
 
 def tokenize(text: str) -> tuple[Iterator[Token], str]:
-    """The tags of a page, each with the text before it; and the text after the last.
+    """Tokenize an HTML page into tags, each with the text before it; and the text after the last.
 
     >>> found, rest = tokenize("a<B id=x>b</B>c")
     >>> list(found), rest
@@ -86,7 +86,7 @@ def tokenize(text: str) -> tuple[Iterator[Token], str]:
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """The name of a tag in small letters, with "/" before it where it ends something; and its attributes as written.
+    """Split an HTML tag into its lower-case name, with "/" for an end tag, and its attributes as written.
 
     >>> split_tag("IMG/alt=x")
     ('img', '/alt=x')
@@ -100,12 +100,12 @@ def _cut_at_tag(text: str) -> str:
 
 
 def _is_cut(text: str, tag: str | None) -> bool:
-    """Whether the end of the page cut the last tag off; raw text that never ends is whole all the same."""
+    """Check whether the end of the page cut off the last tag; raw text that never ends is not cut."""
     return tag is not None and text.endswith(tag) and split_raw(tag) is None
 
 
 def split_raw(tag: str) -> RawElement | None:
-    """The parts of a token that is a whole element; None for a mere tag.
+    """Split a token that is a whole HTML element into its parts; None for a mere tag.
 
     >>> split_raw("Title lang=en>A page</Title")
     RawElement(name='title', attributes=' lang=en', body='A page')
@@ -119,5 +119,5 @@ def split_raw(tag: str) -> RawElement | None:
 
 
 def find_tags(drawing: str) -> list[tuple[str, str]]:
-    """Names and attributes of the tags in a drawing, where nothing is raw text."""
+    """Find names and attributes of the tags in an ``<svg>`` drawing, where nothing is raw text."""
     return _TAGS.findall(drawing)

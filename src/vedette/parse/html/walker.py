@@ -1,9 +1,9 @@
-"""The state of one walk over the tags of a page: its text in blocks, its links, its headings, its head.
+"""The HTML walker: the state of one walk over a page's tags: its text in blocks, links, headings, and head.
 
 Text goes into one list of pieces; a tag that ends a line of thought puts ``BREAK`` there, any other tag puts nothing,
 so that ``<b>V</b>edette`` stays one word. For every block one number is kept: the marks of the containers that it
-stands in (``zones``), what kind of block it is, and how many of its characters are links. What a tag does is looked
-up by its name (``actions``), and most tags do nothing.
+stands in (``Zone``), what kind of block it is, and how many of its characters are links. What a tag does is looked
+up by its name (``tag_handlers``), and most tags do nothing.
 
 A page writes the same tags over and over, attributes included, so the table of a page learns what whole tags do when
 that is nothing, or no more than to end a line. What ``<p>`` and ``<span>`` do hangs on whether one with a mark is open,
@@ -28,7 +28,7 @@ MAX_CACHED_TAGS = 2_000
 
 
 class Link(NamedTuple):
-    """Where a page points to, as written; what it calls the place; and whether its author does not vouch for it."""
+    """A link of an HTML page: its address as written, its text, and whether it is nofollow."""
 
     href: str
     text: str
@@ -36,7 +36,7 @@ class Link(NamedTuple):
 
 
 class Zone:
-    """A container that is open and matters: how many of its name are open inside it, and how it was outside."""
+    """An open HTML container that matters: how many of its name are open inside it, and the marks outside."""
 
     __slots__ = ("depth", "first_block", "name", "outer_marks", "start_piece")
 
@@ -46,7 +46,7 @@ class Zone:
 
 
 class Scan:
-    """What is known of a page up to some tag."""
+    """The state of a walk over the tags of an HTML page."""
 
     __slots__ = (
         *(
@@ -86,7 +86,7 @@ class Scan:
         self.tokens: Iterable[Token] = ()
 
     def walk(self, does: "Actions", unlearnt: "Action", tokens: Iterable[Token]) -> None:
-        """Take the tags in; ``unlearnt`` is done for those that were not written so before."""
+        """Walk over the tags of a page; ``unlearnt`` handles those that were not written so before."""
         self.actions, self.tokens = does, tokens
         self.cached_actions = {**does, **_CALM_ACTIONS}
         pieces, append, learnt_of = self.pieces, self.pieces.append, self.cached_actions.get
@@ -102,19 +102,19 @@ class Scan:
                 self.end_block()
 
     def cache_action(self, tag: str, action: "Action | None") -> None:
-        """From now on the tag, as written, does only this."""
+        """Cache the action of a tag, as written: from now on it does only this."""
         if len(self.cached_actions) < MAX_CACHED_TAGS:
             self.cached_actions[tag] = action
 
     def end_calm(self) -> None:
-        """A paragraph or a span with a mark has begun, so that what was learnt of others is no longer true."""
+        """End the calm part of a page: a paragraph or span with a mark began, so cached actions no longer hold."""
         if self.calm:
             self.calm = False
             self.cached_actions.clear()
             self.cached_actions.update(self.actions)
 
     def end_block(self) -> None:
-        """Everything since the last break is one block."""
+        """End a text block of the page: everything since the last break is one block."""
         if self.current_link and len(self.pieces) - self.link_at < MAX_LINK_PIECES:
             self.block |= ALL_LINKED
         self.pieces.append(BREAK)
@@ -122,7 +122,7 @@ class Scan:
         self.block = 0
 
     def get_text_since(self, position: int, longest: int) -> str:
-        """The text since some piece, breaks as spaces, folded and cut."""
+        """Return the page's text since some piece, breaks as spaces, collapsed and cut."""
         text = "".join(self.pieces[position:]).replace(BREAK, " ")
         if len(text) < longest and text.isascii() and "&" not in text and "\0" not in text:
             return " ".join(text.split())
@@ -135,7 +135,7 @@ Actions = Mapping[str | None, Action | None]
 
 
 def end_line(scan: Scan, _name: str = "", _attributes: str = "") -> None:
-    """A tag that ends a block and does nothing else."""
+    """Handle an HTML tag that ends a text block and does nothing else."""
     if scan.pieces[-1] is not BREAK:
         scan.end_block()
 

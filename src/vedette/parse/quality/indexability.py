@@ -1,4 +1,4 @@
-"""Is a page worth indexing, and if not, why not?
+"""Indexability: whether a page is worth indexing, and if not, why not.
 
 Each objection has a name, so that an operator who knows a site better can overrule it by name; the next objection
 then counts, if there is one. They are asked in the order in which they are certain: what the author says first, what
@@ -30,10 +30,10 @@ class RejectReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageQuality:
-    """What is known of a page's worth.
+    """The facts about a page that decide whether it is worth indexing.
 
     ``words`` and ``letters`` are those of its main text, ``onward_links`` the links to other pages that its own text
-    gives; ``copy_of`` is the page that stands for its group, where that is another; ``missing`` and ``spam_reasons``
+    gives; ``copy_of`` is the page that represents its group, where that is another; ``missing`` and ``spam_reasons``
     are what ``soft404`` and ``spam`` say.
     """
 
@@ -50,7 +50,7 @@ class PageQuality:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """One reason against a page, by the name under which it can be overruled, and what it rests on."""
+    """One objection to indexing a page, by the name under which it can be overruled, and its evidence."""
 
     kind: RejectReason
     detail: str = ""
@@ -60,7 +60,7 @@ class Objection:
 
 
 def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) -> Objection | None:
-    """The first objection to a page that nobody overruled; None where it is worth indexing.
+    """Return the first objection to indexing a page that is not overruled; None where it is worth indexing.
 
     >>> str(find_objection(PageQuality(words=0, letters=0)))
     'there is nothing to read'
@@ -70,7 +70,7 @@ def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) 
 
 
 def list_objections(page: PageQuality) -> Iterator[Objection]:
-    """Everything that speaks against a page, the most certain first."""
+    """Yield all objections to indexing a page, the most certain first."""
     if page.noindex:
         yield Objection(RejectReason.NOINDEX)
     if page.copy_of is not None:

@@ -1,9 +1,9 @@
-"""Does a page that came with status 200 say that it does not exist?
+"""Detect soft 404s: pages with status 200 that say that they do not exist.
 
-Two things must come together: the page is short, and its title or first heading says so in so many words. The second
-alone would catch every article about missing pages, the first alone every short page. A title is read in pieces, since
-sites add their name with a dash or a bar; the words must make up most of a piece, so that *How to write a 404 page*
-is not one of them. Where title and heading say nothing of the kind, a very short text may say it in a sentence.
+Two things must come together: the page is short, and its title or first heading says so explicitly. The second alone
+would catch every article about missing pages, the first alone every short page. A title is read in pieces, since sites
+add their name with a dash or a bar; the words must make up most of a piece, so that *How to write a 404 page* is not
+one of them. Where title and heading say nothing of the kind, a very short text may say it in a sentence.
 """
 
 import re
@@ -72,7 +72,7 @@ _CURLY = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def find_missing_notice(title: str, headings: Sequence[str], main: str, words: int) -> str | None:
-    """Why a page is taken for one that does not exist; None where it is not.
+    """Return why a page is taken for a soft 404, which says that it does not exist; None where it is not.
 
     >>> find_missing_notice("Page not found | Example", [], "Sorry, nothing is here.", 4)
     'says "Page not found" and little else (4 words)'
@@ -88,7 +88,7 @@ def find_missing_notice(title: str, headings: Sequence[str], main: str, words: i
 
 
 def _find_notice(text: str) -> str | None:
-    """What a title or heading says of a missing page, if a piece of it says little else."""
+    """Find the "not found" notice of a soft 404 in a title or heading, if a piece of it says little else."""
     for piece in _PIECES.split(text[: 4 * MAX_PIECE_LENGTH].replace(_CURLY, "'")):
         said = [found[0] for found in _NOTICE.finditer(piece[:MAX_PIECE_LENGTH])]
         if said and sum(map(_count_letters, said)) >= MIN_PIECE_SHARE * _count_letters(piece):

@@ -1,9 +1,9 @@
-"""How much does a page look like spam, by its content and its links?
+"""Score how much a page looks like spam, by its content and its links.
 
 An additive score in logit form: every sign that goes beyond what honest pages show adds up to its weight, in
 proportion between *begins* and *full*; the sum starts at ``BIAS`` and goes through the logistic function. So no sign
-but the strongest condemns a page alone, and each condemnation can be told in words. Weights are chosen by hand and
-stand in one table (after the signs of Ntoulas, Najork, Manasse and Fetterly, Detecting Spam Web Pages through Content
+but the strongest condemns a page alone, and each condemnation can be explained in words. Weights are chosen by hand and
+are in one table (after the signs of Ntoulas, Najork, Manasse and Fetterly, Detecting Spam Web Pages through Content
 Analysis, WWW 2006, and of Fetterly, Manasse and Najork, Spam, Damn Spam, and Statistics, WebDB 2004).
 
 Repetition is judged on two slices of the text, its beginning and its middle: a whole text would cost more than it
@@ -46,11 +46,11 @@ _HOST = re.compile(r"(?:[^?#@]*@)?([^?#:@]{1,253})")
 
 
 class SpamFeatures(NamedTuple):
-    """What a page shows; every share is from 0 to 1, and 0 where there is too little to judge by or it is too small.
+    """Spam features of a page; every share is from 0 to 1, and 0 where there is too little to judge by.
 
     ``top_share`` is the share of the most frequent word of four letters or more, ``pair_share`` that of pairs of words
     which came before; ``title_repeats`` counts the title's most frequent word.
-    ``anchor_share`` is the share of letters that stand in links, ``foreign_share`` of links that leave the host,
+    ``anchor_share`` is the share of letters that are in links, ``foreign_share`` of links that leave the host,
     ``fan_share`` of links to different hosts of one domain, ``target_share`` of links to the foreign domain that gets
     most, ``blank_share`` of foreign links without text. ``foreign_inlinks`` counts links from other domains, where
     that is known.
@@ -72,7 +72,7 @@ class SpamFeatures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpamRule:
-    """A sign, where it begins to count and where it counts in full, its weight in logits, and how to say it."""
+    """A spam rule: a feature, where it begins to count and where it counts in full, its weight, and its text."""
 
     feature: str
     start: float
@@ -81,13 +81,13 @@ class SpamRule:
     template: str
 
     def compute_logits(self, value: float) -> float:
-        """What a value of the sign adds."""
+        """Compute what a value of this rule's feature adds to the spam score, in logits."""
         return self.weight * min(max((value - self.start) / (self.full - self.start), 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class SpamScore:
-    """A score from 0 to 1, and what brought it about, the weightiest first."""
+    """A spam score from 0 to 1, and its reasons, the weightiest first."""
 
     score: float
     reasons: tuple[str, ...]
@@ -111,7 +111,7 @@ UNLINKED_LOGITS, LINKED_LOGITS, MANY_INLINKS = 1.0, -3.0, 5
 
 
 def score_spam(signs: SpamFeatures) -> SpamScore:
-    """The score of what a page shows.
+    """Score the spam features of a page.
 
     >>> score_spam(SpamFeatures()).score < 0.01
     True
@@ -125,7 +125,7 @@ def score_spam(signs: SpamFeatures) -> SpamScore:
 
 
 def _score_rules(signs: SpamFeatures) -> list[tuple[float, SpamRule, float]]:
-    """What each sign adds that goes beyond what honest pages show, the weightiest first."""
+    """Score each spam rule whose feature goes beyond what honest pages show, the weightiest first."""
     found = [
         (rule.compute_logits(value), rule, value)
         for rule in RULES
@@ -135,7 +135,7 @@ def _score_rules(signs: SpamFeatures) -> list[tuple[float, SpamRule, float]]:
 
 
 def _score_inlinks(foreign_inlinks: int | None) -> float:
-    """Links from elsewhere are hard to come by; a page that only its own domain links to is a little suspect."""
+    """Score in-links from other domains, which spam hardly gets; a page without any is a little suspect."""
     if foreign_inlinks is None:
         return 0.0
     return LINKED_LOGITS * min(foreign_inlinks / MANY_INLINKS, 1.0) if foreign_inlinks else UNLINKED_LOGITS
@@ -150,7 +150,7 @@ def extract_features(
     links: Sequence[tuple[str, str]],
     foreign_inlinks: int | None = None,
 ) -> SpamFeatures:
-    """The signs of a page of a host; links are pairs of an address, as written, and its text."""
+    """Extract the spam features of a page of a host; links are pairs of an address, as written, and its text."""
     links = links[:MAX_LINKS]
     return SpamFeatures(
         *_measure_repetition(main),
@@ -162,7 +162,7 @@ def extract_features(
 
 
 def _measure_repetition(main: str) -> tuple[float, float, float, float]:
-    """Shares of the most frequent word and of pairs seen before, letters per word, commas per word."""
+    """Measure repetition as a sign of spam: shares of the top word and of repeated pairs, word length, commas."""
     if _is_plain(_take_slices(main, GLANCE_LETTERS)):
         return 0.0, 0.0, 0.0, 0.0
     sample = _take_slices(main, SLICE_LETTERS)
@@ -187,7 +187,7 @@ def _take_slices(main: str, letters: int) -> str:
 
 
 def _is_plain(sample: str) -> bool:
-    """Whether there are words enough, most of them different, none too long on average, and commas among few."""
+    """Check whether a text sample is plainly no spam: enough words, mostly different, not long, few commas."""
     words = sample.split()
     count = len(words)
     return (
@@ -199,7 +199,7 @@ def _is_plain(sample: str) -> bool:
 
 
 def _count_top_word(counts: Counter[str]) -> int:
-    """How often the most frequent word occurs that is neither short, as articles are, nor a number."""
+    """Count the most frequent word of a text that is neither short, as articles are, nor a number."""
     return max((often for word, often in counts.items() if len(word) > 3 and word.isalpha()), default=0)
 
 
@@ -211,7 +211,7 @@ def _count_title_repeats(title: str) -> int:
 
 
 def _measure_links(host: str, main: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float, float]:
-    """Shares: of letters in links; of links off the host, to hosts of one domain, to one foreign domain, textless."""
+    """Measure a page's links as signs of spam: share of linked letters, and the shares of ``_measure_leaving``."""
     anchors = 0
     if len(links) * MAX_ANCHOR_LENGTH > MIN_ANCHOR_RATIO * len(main):
         anchors = sum([len(text) for _, text in links])
@@ -219,7 +219,7 @@ def _measure_links(host: str, main: str, links: Sequence[tuple[str, str]]) -> tu
 
 
 def _measure_leaving(host: str, links: Sequence[tuple[str, str]]) -> tuple[float, float, float, float]:
-    """Shares of links: off the host, to different hosts of one domain, to one foreign domain, without text."""
+    """Measure shares of links: off the host, to different hosts of one domain, to one foreign domain, textless."""
     away = [link for link in links if "//" in link[0]]
     few = len(away) <= MIN_FOREIGN_SHARE * len(links)
     if few and (len(away) < MIN_LINKS or "" not in [text for _, text in away]):
@@ -238,7 +238,7 @@ def _measure_leaving(host: str, links: Sequence[tuple[str, str]]) -> tuple[float
 
 
 def _count_domains(host: str, counts: Counter[str]) -> tuple[int, int]:
-    """How many hosts the domain with most of them has, and how many links the most linked foreign domain."""
+    """Count the hosts of the domain with most of them, and the links to the most linked foreign domain."""
     own = _get_domain(host)
     hosts: Counter[str] = Counter()
     links: Counter[str] = Counter()
@@ -254,7 +254,7 @@ def _count_domains(host: str, counts: Counter[str]) -> tuple[int, int]:
 # The pages of a site name the same few hosts. What is remembered is short, so that strangers cannot fill the memory.
 @lru_cache(maxsize=4096)
 def _parse_host(authority: str) -> str:
-    """The host that an authority names, empty where it names none."""
+    """Parse the host of a link's authority, for the spam features; empty where it names none."""
     found = _HOST.match(authority)
     return found[1].lower() if found else ""
 

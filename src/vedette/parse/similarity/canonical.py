@@ -1,4 +1,4 @@
-"""Which of several URLs with the same content is shown and kept fresh: a rule in steps that can be told to people.
+"""Choose the canonical URL of a group of copies, which is shown and kept fresh, in steps that can be explained.
 
 Within a site (a registrable domain) the first step that makes a difference decides:
 
@@ -33,7 +33,7 @@ _TRACKING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A URL of a group of copies.
+    """A URL of a group of copies, as a candidate for the canonical URL.
 
     ``declared`` is the absolute URL that its page names as canonical, empty for none; ``redirects`` how many known
     URLs redirect to it; ``found`` grows with the time at which it became known.
@@ -47,7 +47,7 @@ class Member:
 
 
 class _SiteRank(NamedTuple):
-    """How a member stands at each step within its site; larger is better."""
+    """The rank of a member for canonical URL within its site, step by step; larger is better."""
 
     declared: int
     https: bool
@@ -60,7 +60,7 @@ class _SiteRank(NamedTuple):
 
 
 class _CrossSiteRank(NamedTuple):
-    """How the best member of a site stands against those of other sites; larger is better."""
+    """The rank of a site's best member for canonical URL against those of other sites; larger is better."""
 
     holds: bool
     present: bool
@@ -85,7 +85,9 @@ _REASONS: Mapping[str, str] = {
 
 
 def choose_canonical(members: Sequence[Member], present: str = "") -> tuple[int, str]:
-    """The place of the canonical member, and why it and not the runner-up; the order of members is no matter.
+    """Choose the canonical URL of a group of copies: its index, and why it beats the runner-up.
+
+    The order of members does not matter.
 
     ``present`` is the URL that was chosen before, empty for none.
 
@@ -114,7 +116,7 @@ def _rank_between(bests: Sequence[Member], sites: Mapping[str, Sequence[Member]]
 
 
 def _sort_ranking(standings: _Ranking) -> _Ranking:
-    """Best first; equal ones by the alphabet."""
+    """Sort candidates for the canonical URL, best first; equal ones by the alphabet."""
     standings.sort(key=lambda each: each[1].url)
     standings.sort(key=lambda each: each[0], reverse=True)
     return standings
@@ -146,7 +148,7 @@ def _rank_best(best: Member, site_of: Mapping[str, str], shown: str | None) -> _
 
 
 def _score_query(url: str) -> int:
-    """2 without a query, 1 with one, 0 with a session or tracking parameter."""
+    """Score the query of a URL for canonical choice: 2 for none, 1 for one, 0 for a session or tracking one."""
     query = url.partition("?")[2]
     if not query:
         return 2

@@ -1,7 +1,7 @@
-"""What is left of a text when only its likeness to other texts matters: 128 bytes.
+"""MinHash sketches: 128 bytes of a text that estimate its similarity to other texts.
 
 The likeness of two texts is the Jaccard index of their sets of shingles, J = |A and B| / |A or B|. If all shingles
-stand in a random order, the first of A and the first of B are the same one with probability J (Broder 1997); so a
+are in a random order, the first of A and the first of B are the same one with probability J (Broder 1997); so a
 sketch keeps the first in many orders, and the share of places at which two sketches agree estimates J.
 
 - One order serves all places (one-permutation hashing: Li, Owen & Zhang 2012): the upper seven bits of a shingle's
@@ -22,7 +22,7 @@ probability 1 - (1 - J**8)**16:
 
 Bytes in place of whole numbers add nothing to it that matters (at J = .3 the eighth power of .3027 for that of .3), and
 let the bands be read off a sketch that was kept. Shingles are numbered without a secret, so that a sketch is the same
-on all machines; whoever makes a table of bands salts it.
+on all machines; the code that makes a table of bands salts it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,14 +52,14 @@ _LENDERS = np.argsort(scramble(np.arange(BINS, BINS + BINS * BINS, dtype=np.uint
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sketch:
-    """A text's sketch, one byte a bin, and its bands, by which candidates are found."""
+    """The MinHash sketch of a text, one byte a bin, and its bands, by which candidates are found."""
 
     mins: bytes
     bands: WideHashes
 
 
 def build_sketch(shingles: WideHashes) -> Sketch | None:
-    """The sketch of a set of shingles; None of an empty one, which is like nothing.
+    """Build the MinHash sketch of a set of shingles; None for an empty set, which is similar to nothing.
 
     >>> from vedette.parse.similarity.shingles import shingle_text
     >>> one, other = (build_sketch(shingle_text(text)) for text in ("Page 1, printed today", "Page 2, printed today"))
@@ -79,24 +79,24 @@ def build_sketch(shingles: WideHashes) -> Sketch | None:
 
 
 def compute_bands(mins: Bytes) -> WideHashes:
-    """The bands of one sketch or of many, one a row: eight bytes each, read as a number."""
+    """Compute the bands of one MinHash sketch, or of many as rows: eight bytes each, read as a number."""
     return mins.view("<u8").astype(np.uint64, copy=False)
 
 
 def estimate_similarity(one: bytes, other: bytes) -> float:
-    """The estimated Jaccard index of two texts by their sketches: 1 where they are equal, never below 0."""
+    """Estimate the Jaccard index of two texts by their MinHash sketches: 1 where equal, never below 0."""
     return float(estimate_similarities(one, np.frombuffer(other, np.uint8))[()])
 
 
 def estimate_similarities(one: bytes, others: Bytes) -> Floats:
-    """The same of one text to many, whose sketches are rows."""
+    """Estimate the Jaccard index of one text to many, by MinHash sketches in rows."""
     agreeing = np.count_nonzero(others == np.frombuffer(one, np.uint8), axis=-1) / BINS
     likeness: Floats = np.maximum(0.0, (agreeing - CHANCE_MATCH) / (1 - CHANCE_MATCH))
     return likeness
 
 
 def minhash(values: Iterable[int], functions: Sequence[Callable[[int], int]]) -> tuple[int, ...]:
-    """The plain sketch that all others approximate: the smallest value under each function.
+    """Compute the plain MinHash that sketches approximate: the smallest value under each function.
 
     >>> h, g = (lambda x: x % 5), (lambda x: (2 * x + 1) % 5)
     >>> minhash([1, 3, 4], [h, g]), minhash([2, 3, 5], [h, g])
@@ -107,7 +107,7 @@ def minhash(values: Iterable[int], functions: Sequence[Callable[[int], int]]) ->
 
 
 def _fill_empty_bins(lowest: WideHashes, full: npt.NDArray[np.bool_]) -> None:
-    """Let empty bins borrow."""
+    """Fill the empty bins of a MinHash sketch from full ones (optimal densification)."""
     empty = (~full).nonzero()[0]
     lenders = _LENDERS[empty, :FIRST_LENDERS]
     able = full[lenders]

@@ -1,4 +1,4 @@
-"""The words of a text as numbers, so that two texts can be compared without looking at a single word in Python.
+"""Shingles of a text: its runs of words as hashes, to compare texts without handling single words in Python.
 
 The *normal form* of a text is its words in lower case with one space between them, as UTF-8:
 
@@ -8,7 +8,7 @@ The *normal form* of a text is its words in lower case with one space between th
 - scripts that are written without spaces (Han, kana, Bopomofo, Thai, Lao, Myanmar, Khmer) have no words to be found
   cheaply, so that each of their characters is a word.
 
-A word's number is ``vedette.text.raw_word_hashes``. A *shingle* is so many consecutive words; its number is a
+A word's number is ``vedette.text.raw_word_hashes``. A *shingle* is a few consecutive words; its number is a
 polynomial in their numbers, mixed once more. Nothing but the words enters, so that the place of a shingle makes no
 difference. There is no secret in it: somebody can make up words with the numbers of another page's, and so pass for
 that page, as with a plain copy. Only the fingerprint says that two texts are the same.
@@ -60,7 +60,7 @@ _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalpha() and code < 128 else
 
 
 def normal_form(text: str) -> bytes:
-    """The words of a text, in lower case, one space between them.
+    """Return the normal form of a text for shingles: its words, in lower case, one space between them.
 
     >>> normal_form("Don't panic: 42 towels (2024-05-01).").decode()
     'don t panic towels'
@@ -75,7 +75,7 @@ def normal_form(text: str) -> bytes:
 
 
 def shingle_text(text: str, *, width: int = SHINGLE_WORDS) -> WideHashes:
-    """The numbers of all pieces of ``width`` words, in the order of the text; see ``shingle_form``.
+    """Hash all shingles of ``width`` words of a text, in order; see ``shingle_form``.
 
     >>> bool((shingle_text("It was 5 o'clock, then.") == shingle_text("it was 12 O'CLOCK then")).all())
     True
@@ -84,7 +84,9 @@ def shingle_text(text: str, *, width: int = SHINGLE_WORDS) -> WideHashes:
 
 
 def shingle_form(form: bytes, *, width: int = SHINGLE_WORDS) -> WideHashes:
-    """The same of a text in its normal form. Fewer words than ``width`` are one shingle; no words are none.
+    """Hash all shingles of a text in its normal form.
+
+    Fewer words than ``width`` are one shingle; no words are none.
 
     >>> [len(shingle_form(form)) for form in (b"", b"to be", b"to be or not", b"to be or not to be")]
     [0, 1, 1, 3]
@@ -101,17 +103,17 @@ def shingle_form(form: bytes, *, width: int = SHINGLE_WORDS) -> WideHashes:
 
 
 def fingerprint_text(text: str) -> bytes:
-    """Sixteen bytes that are equal for texts of equal normal form, and for no others that anybody will meet."""
+    """Compute the 16-byte fingerprint of a text's normal form, equal only for texts with the same words."""
     return fingerprint_form(normal_form(text))
 
 
 def fingerprint_form(form: bytes) -> bytes:
-    """The same of a text in its normal form."""
+    """Compute the 16-byte fingerprint of a text in its normal form."""
     return xxhash.xxh3_128_digest(form)
 
 
 def _separate_words(text: str) -> Codes:
-    """Lower-case letters, with spaces for all that separates words and around characters that are words themselves."""
+    """Separate the words of a text for its normal form: lower-case letters, spaces around all words."""
     codes = _build_readings().take(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32), mode="clip")
     if codes.min() == 0:
         codes = codes[codes != 0]
@@ -121,9 +123,9 @@ def _separate_words(text: str) -> Codes:
 
 @cache
 def _build_readings() -> Codes:
-    """What each character is read as: a lower-case letter, a word by itself, a space, or (0) nothing.
+    """Build the table of what each character is in the normal form: a letter, a word, a space, or (0) nothing.
 
-    Made when the first text comes that needs it, in about 30 ms. The last entry stands for all characters behind.
+    Made when the first text comes that needs it, in about 30 ms. The last entry is for all characters behind.
     """
     readings = np.arange(LAST_CODE + 1, dtype=np.uint32)
     readings[:IDEOGRAPHS] = [_read_character(chr(code)) for code in range(IDEOGRAPHS)]

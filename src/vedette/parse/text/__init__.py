@@ -1,1 +1,1 @@
-"""Text."""
+"""Read the text of a page: media type, charset, language, and dates."""

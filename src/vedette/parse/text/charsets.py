@@ -1,4 +1,4 @@
-"""In which charset is a page written? As browsers decide it, so that we read what its author saw.
+"""Detect the charset of a page as browsers do, and decode it, so that we read what its author saw.
 
 The first that speaks is believed (WHATWG HTML, "encoding sniffing algorithm"):
 
@@ -8,7 +8,7 @@ The first that speaks is believed (WHATWG HTML, "encoding sniffing algorithm"):
 4. ``content``  the bytes: valid UTF-8 is UTF-8; others are guessed by chardetng, the detector of Firefox
 5. ``default``  Windows-1252, where plain ASCII leaves nothing to guess
 
-A label stands for what the WHATWG Encoding standard says (section 4.2): Latin-1 is Windows-1252. Only these labels
+A label means what the WHATWG Encoding standard says (section 4.2): Latin-1 is Windows-1252. Only these labels
 count. Python knows more names than the web does, and some of them are weapons in a stranger's hand: ``punycode`` takes
 quadratic time, ``unicode_escape`` makes lone surrogates, and names of codecs that do not exist are kept in memory for
 ever. Where Python's tables differ from the standard's they are mended, but for some 190 rare characters of Hong Kong,
@@ -92,7 +92,7 @@ _CODECS = {name: codec for name, codec, _ in _parse_table()}
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A page's text, the standard's name of its charset, and who said so."""
+    """The decoded text of a page, the standard's name of its charset, and the source that declared it."""
 
     text: str
     charset: str
@@ -100,7 +100,7 @@ class DecodedText:
 
 
 def find_codec(label: str) -> str | None:
-    """The codec for a charset label, None where the standard knows no such label or decodes nothing by it.
+    """Return the codec for a charset label; None where the Encoding standard knows no such label.
 
     >>> find_codec("ISO-8859-1"), find_codec("punycode")
     ('cp1252', None)
@@ -110,7 +110,7 @@ def find_codec(label: str) -> str | None:
 
 
 def decode_page(body: bytes, content_type: str) -> DecodedText:
-    r"""The text of a page, as a browser would show it.
+    r"""Decode the body of a page by its detected charset, as a browser would show it.
 
     >>> decode_page(b"<meta charset=latin1>caf\xe9", "text/html")
     DecodedText(text='<meta charset=latin1>café', charset='windows-1252', source='page')
@@ -139,7 +139,7 @@ _HEADER = re.compile(r""";\s*+charset\s*+=\s*+["']?([^"';\s,]{1,40})""", re.IGNO
 
 @lru_cache(maxsize=512)
 def _find_in_header(content_type: str) -> str | None:
-    """The charset that Content-Type names. A site sends few different ones, so they are remembered."""
+    """Find the charset in a Content-Type header. A site sends few different ones, so they are cached."""
     found = _HEADER.search(content_type[:512])
     return _find_name(found[1]) if found else None
 
@@ -167,7 +167,7 @@ _IMPOSSIBLE_LABELS = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined"
 
 
 def _find_in_page(body: bytes, *, xml: bool) -> str | None:
-    """The charset that a page names near its beginning; XML's own word comes first in XML, else last."""
+    """Find the charset that a page declares near its beginning; in XML its declaration comes first, else last."""
     if body.startswith((b"<\0?\0x\0", b"\0<\0?\0x")):
         return "utf-16be" if body[0] == 0 else "utf-16le"
     asked: tuple[Callable[[bytes], str | None], ...] = (
@@ -194,7 +194,7 @@ def _find_in_meta(body: bytes) -> str | None:
 
 
 def _parse_label(attributes: bytes) -> bytes | None:
-    """The label in a meta element: its ``charset``, or that in its ``content`` if it stands for the header."""
+    """Parse the charset label in a meta element: its ``charset``, or that in its ``content``."""
     given: dict[bytes, bytes] = {}
     for name, double, single, bare in _EACH_ATTRIBUTE.findall(attributes):
         given.setdefault(name.lower(), double or single or bare)
@@ -236,7 +236,7 @@ def _decode_guessed(body: bytes) -> DecodedText:
 
 
 def _sample_bytes(body: bytes) -> bytes:
-    """What a detector needs to see: the bytes beyond ASCII, what stands just before, and what follows up to a tag.
+    """Sample the bytes of a body that a charset detector needs: those beyond ASCII, with their neighbors.
 
     No multi-byte charset but ISO-2022-JP, which is all ASCII, has angle brackets inside its characters.
     """
@@ -259,7 +259,7 @@ _CORRECTIONS: dict[str, Mapping[int, int | str]] = {
 
 
 def _decode_as(body: bytes, name: str) -> str:
-    """The body in a charset of the standard, with U+FFFD for what it does not define."""
+    """Decode a body in a charset of the Encoding standard, with U+FFFD for what it does not define."""
     if name == "utf-8":
         return body.decode("utf-8", "replace")
     if name in _CUSTOM_DECODERS:
@@ -274,7 +274,7 @@ def _decode_as(body: bytes, name: str) -> str:
 
 @lru_cache(maxsize=16)
 def _build_windows_table(name: str) -> dict[int, str]:
-    """A Windows code page in which the free places from 80 to 9F are control characters, as the standard has them."""
+    """Build the decoding table of a Windows charset, with control characters in the gaps from 80 to 9F."""
     table = {byte: bytes([byte]).decode(_CODECS[name], "replace") for byte in range(0x80, 0x100)}
     table.update({byte: chr(byte) for byte in range(0x80, 0xA0) if table[byte] == "\ufffd"})
     if name == "windows-1255":
@@ -290,7 +290,7 @@ _EUC_PARTS = re.compile(
 
 
 def _decode_euc_jp(body: bytes) -> str:
-    """EUC-JP with the rows of NEC and IBM (circled numbers among them), which Python has in Shift_JIS only."""
+    """Decode the EUC-JP charset with the rows of NEC and IBM, which Python has in Shift_JIS only."""
     text = body.decode("euc-jp", "replace")
     if "\ufffd" in text:
         parts = _EUC_PARTS.finditer(body)
@@ -299,7 +299,7 @@ def _decode_euc_jp(body: bytes) -> str:
 
 
 def _decode_nec_rows(pairs: bytes) -> str:
-    """Rows and cells of JIS X 0208 by way of the other charset that has them (Encoding standard, 12.3.1)."""
+    """Decode NEC and IBM rows of JIS X 0208 by way of Shift_JIS (Encoding standard, 12.3.1)."""
     shifted = bytearray()
     for row, cell in zip(pairs[::2], pairs[1::2], strict=True):
         lead, trail = divmod((row - 0xA1) * 94 + cell - 0xA1, 188)

@@ -1,6 +1,6 @@
-"""When was a page published, and when last changed, by its own word?
+"""Find the dates of a page: when it was published, and when last changed, as the page itself says.
 
-Whoever states it most deliberately is believed, in this order:
+The most deliberate statement is believed, in this order:
 
 1. ``linked data``  JSON-LD: datePublished and dateModified of the page or article itself, never of its reviews
 2. ``meta``         meta elements, those made for articles before general ones
@@ -9,7 +9,7 @@ Whoever states it most deliberately is believed, in this order:
 5. ``header``       Last-Modified (modified only): often the time of the answer, or of a rebuild
 
 A date names at least a day, and is UTC where it names no zone. One that lies more than a day ahead, or before the web,
-is a mistake, and the next in order is asked; so is a change before the publication. ``03/04/2026`` is a day in March
+is a mistake, and the next in order is tried; so is a change before the publication. ``03/04/2026`` is a day in March
 or in April, so it is no date. Everything is a stranger's text: what cannot be read is not there.
 """
 
@@ -32,7 +32,7 @@ MAX_DATE_LENGTH = 64
 
 @dataclass(frozen=True, slots=True)
 class PageDates:
-    """Unix seconds, None where nobody says; ``source`` is that of the first which is known."""
+    """The publication and modification dates of a page in Unix seconds, None where unknown, and their source."""
 
     published_s: float | None
     modified_s: float | None
@@ -42,7 +42,7 @@ class PageDates:
 def find_dates(
     stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], url: str, last_modified: str, now_s: float
 ) -> PageDates:
-    """The dates of a page, from its (key, value) stamps, its JSON-LD texts, its URL and its header.
+    """Find the dates of a page from its (key, value) stamps, its JSON-LD texts, its URL and its header.
 
     >>> find_dates([("article:published_time", "2026-11-15T10:00:00Z")], [], "https://example.org/", "", 1.8e9)
     PageDates(published_s=1794736800.0, modified_s=None, source='meta')
@@ -57,7 +57,7 @@ def find_dates(
 
 
 def _pick_first(candidates: Iterator[Candidate], earliest_s: float, now_s: float) -> tuple[float | None, Source]:
-    """The first candidate that can be read and can be true."""
+    """Pick the first candidate for a page's date that can be parsed and can be true."""
     for source, text in candidates:
         seconds = _parse_date(text)
         if seconds is not None and earliest_s <= seconds <= now_s + MAX_AHEAD_S:
@@ -130,7 +130,7 @@ _IN_URL = re.compile(r"[^?#]*?/((?:19|20)[0-9]{2}([/-])(?:[01]?[0-9]|[a-z]{3})\2
 
 
 def _parse_items(text: str) -> list[dict[str, object]]:
-    """What a JSON-LD text speaks of at its top, articles first; what lies deeper is not the page itself."""
+    """Parse the top-level items of a JSON-LD text for page dates, articles first."""
     if '"datePublished"' not in text and '"dateModified"' not in text:
         return []
     try:
@@ -204,7 +204,7 @@ _FORMS = tuple(
 
 
 def _parse_date(text: str) -> float | None:
-    """Unix seconds of a date as people and programs write it, or None."""
+    """Parse a date of a page, as people and programs write it, into Unix seconds; None where it is none."""
     trimmed = text.strip()
     if not 6 <= len(trimmed) <= MAX_DATE_LENGTH:
         return None
@@ -240,7 +240,7 @@ def _build_datetime(parts: dict[str, str]) -> datetime:
 
 
 def _parse_year(written: str) -> int:
-    """Two digits as RFC 2822 reads them, which needs no clock."""
+    """Parse the year of a date; two digits as RFC 2822 reads them, which needs no clock."""
     year = int(written)
     return year if len(written) == 4 else year + (2000 if year < 50 else 1900)
 
@@ -253,7 +253,7 @@ def _parse_hour(parts: dict[str, str]) -> int:
 
 
 def _parse_offset(zone: str) -> timedelta:
-    """How far a zone's clocks are ahead of UTC; one with a name that says little is taken as UTC."""
+    """Parse the time zone of a date into its offset from UTC; an unknown name is taken as UTC."""
     if zone[:1] not in {"+", "-"}:
         return timedelta(hours=_ZONE_HOURS.get(zone, 0))
     digits = zone[1:].replace(":", "").ljust(4, "0")

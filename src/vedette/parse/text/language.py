@@ -1,11 +1,11 @@
-"""In which language is a page written? What it says of itself is a hint; its text decides.
+"""Detect the language of a page: its declaration is a hint, its text decides.
 
 Declarations are often those of a template, so a page that declares English and is German must come out German. CLD2,
 the detector that was made for the pages of a browser, reads two short windows of the text, a third and two thirds down,
-where neither menu nor footer stands: 10 to 20 microseconds, whatever the page's size. In Latin letters they are just
+where neither menu nor footer is: 10 to 20 microseconds, whatever the page's size. In Latin letters they are just
 short enough (256 bytes) that it does not read them twice where it is not sure. The declared language is its hint, which
 tips the scales between close relatives (Danish and Norwegian, Croatian and Serbian). Where CLD2 is not sure, the
-declaration is believed if the text is at least in its script. Else it reads wider windows; and where these do not tell
+declaration is believed if the text is at least in its script. Else it reads wider windows; and where these do not say
 either, the answer is that we do not know.
 """
 
@@ -53,7 +53,7 @@ _SCRIPTS = {
 
 
 def detect_language(text: str, declared: str) -> str:
-    """The primary subtag (BCP 47) of the language that a text is written in, empty where there is too little to tell.
+    """Detect the language of a text as a primary subtag (BCP 47); empty where there is too little text.
 
     >>> detect_language("Der Laden ist am Sonntag geschlossen.", "en-GB"), detect_language("12 34", "en")
     ('de', '')
@@ -79,7 +79,7 @@ def _detect_or_hint(sample: str, hint: str) -> str:
 
 @lru_cache(maxsize=512)
 def _parse_primary(declared: str) -> str:
-    """The language that a tag begins with; a tag that begins with none declares nothing."""
+    """Parse the primary language subtag of a declared language; empty where it has none."""
     found = _PRIMARY.match(declared[:64])
     if found is None:
         return ""
@@ -88,7 +88,7 @@ def _parse_primary(declared: str) -> str:
 
 
 def _run_cld2(sample: str, hint: str) -> str:
-    """What CLD2 is sure of."""
+    """Run the CLD2 language detector on a text sample; empty where it is not sure."""
     # Its tables are some megabytes, which only a process that reads pages needs.
     import pycld2  # type: ignore[import-untyped]  # it ships no types
 
@@ -110,7 +110,7 @@ def _load_hints() -> frozenset[str]:
 
 
 def _is_in_script(language: str, sample: str) -> bool:
-    """Whether most letters of a text are such as the language is written with."""
+    """Check whether most letters of a text are in the script of a language."""
     if sample.isascii():
         return language not in _SCRIPTS and _TWO_LETTERS.search(sample) is not None
     fitting = len(_SCRIPTS.get(language, _LATIN).findall(sample))

@@ -1,4 +1,4 @@
-"""What kind of thing a body is, by its declared type, or by a look at it where none is declared."""
+"""Detect the media type of a body (HTML, PDF), by its declared type, or by its bytes where none is declared."""
 
 _PDF_WITHIN = 1024  # readers find the mark anywhere in the first kilobyte, and writers rely on it
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
@@ -6,7 +6,7 @@ _GENERIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream
 
 
 def is_html(content_type: str, body: bytes) -> bool:
-    """Whether a body is to be read as HTML.
+    """Check whether the media type of a body is HTML.
 
     >>> is_html("text/html; charset=utf-8", b""), is_html("", b" <!DOCTYPE html><p>"), is_html("text/plain", b"<html>")
     (True, True, False)
@@ -18,7 +18,7 @@ def is_html(content_type: str, body: bytes) -> bool:
 
 
 def is_pdf(content_type: str, body: bytes) -> bool:
-    """Whether a body is a PDF: it must look like one, whatever it is called.
+    """Check whether the media type of a body is PDF, by its bytes, whatever it is declared as.
 
     >>> is_pdf("application/pdf", b"%PDF-1.7"), is_pdf("", b"%PDF-1.7"), is_pdf("application/pdf", b"<html>")
     (True, True, False)

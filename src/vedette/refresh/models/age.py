@@ -1,4 +1,4 @@
-"""Pages that change by their age: a hazard for each age since the last change, learned in groups, tilted by page."""
+"""Age model of change: a hazard for each age since the last change, learned by group, scaled by page."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _CHANGED_AT = PAGE_WIDTH
 
 
 class _Exposure(NamedTuple):
-    """What a look says, a column for each bin of ages: where the change was (shares), and how long there was none."""
+    """What a fetch tells about each age bin: the share of the change in it, and the days without one."""
 
     ended: Floats
     days: Floats
@@ -38,7 +38,7 @@ class _Exposure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ageing:
-    """The chain of ages in its survival form.
+    """Age model of change: the chain of ages in its survival form.
 
     A page of age a is still unchanged after t days with probability
 
@@ -48,11 +48,11 @@ class Ageing:
     factor, Gamma distributed about 1 within its group (see ``gamma``, in which H takes the place of time): without it
     the hazard would fall with age merely because old copies belong to slow pages.
 
-    When a change came between two looks nobody saw: its share in each bin, and the time before it, are those that are
-    expected by what was known before the look. The age is then counted from the server's date, or from the middle of
+    The time of a change between two fetches is unobserved: its share in each bin, and the time before it, are those
+    expected from what was known before the fetch. The age is then counted from the server's date, or from the middle of
     the gap. A page's row is its changes, the changes that were expected, and the day of the last change.
 
-    Useful where changes come in bursts, or where pages settle down. Not useful where looks are much rarer than
+    Useful where changes come in bursts, or where pages settle down. Not useful where fetches are much rarer than
     changes: then all ages are seen as one.
 
     Reference: Observe99, section 2.2 (the chain), with its last state "that old or older"; the tilt is the frailty of
@@ -72,7 +72,7 @@ class Ageing:
     group_width: int = GROUP_WIDTH + 2 * BINS
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Add ends and days at each age to the groups, changes and expected ones to the page, and its new age."""
+        """Add changes and days by age to the groups, found and expected changes to the page, and its age."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows, tilt = page_rows(after, batch), self._tilt(memory, batch).mean
         from_d = np.fmax(batch.before_s / DAY_S - self._changed_at_d(rows, batch.before_s), 0.0)
@@ -90,30 +90,30 @@ class Ageing:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """From the age at the last fetch on, by all tilts that the page may have."""
+        """Return the change probability from the age at the last fetch on, averaged over tilts."""
         age_d = self._age_d(memory, batch)
         hazard = self._hazard(memory, batch) * _time_per_bin(age_d, days_since_fetch(batch, at_s))
         return self._tilt(memory, batch).chance(hazard.sum(axis=1))
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """Changes a day at the page's present age."""
+        """Return the change rate per day at each page's present age."""
         bins = np.searchsorted(EDGES_D, self._age_d(memory, batch), side="right") - 1
         hazard = self._hazard(memory, batch)[np.arange(len(batch)), bins]
         return Rates(*(hazard * rate for rate in self._tilt(memory, batch).rates()))
 
     def _age_d(self, memory: Memory, batch: KnownPages) -> Floats:
-        """How old the page was at its last fetch."""
+        """Return the age in days of each page at its last fetch."""
         changed_at_d = self._changed_at_d(page_rows(memory, batch), batch.last_fetch_s)
         return np.fmax(batch.last_fetch_s / DAY_S - changed_at_d, 0.0)
 
     @staticmethod
     def _changed_at_d(rows: Floats, since_s: Floats) -> Floats:
-        """The day of the last change that is known of; of an unknown page the given time."""
+        """Return the day of each page's last known change; the given time for an unknown page."""
         changed_at_d: Floats = np.where(rows[:, _CHANGED_AT] != 0, rows[:, _CHANGED_AT], since_s / DAY_S)
         return changed_at_d
 
     def _last_change_d(self, rows: Floats, batch: KnownPages, seen: Bools) -> Floats:
-        """The day of the last change after these fetches."""
+        """Return the day of each page's last change after these fetches."""
         last_d, modified_d = batch.last_fetch_s / DAY_S, batch.modified_s / DAY_S
         middle_d = last_d - days_between(batch) / 2
         after_d = np.where((modified_d > last_d - days_between(batch)) & (modified_d <= last_d), modified_d, middle_d)
@@ -126,7 +126,7 @@ class Ageing:
         return pooled_prior(memory.groups[:, :GROUP_WIDTH], batch, 1.0).update(changes, expected)
 
     def _hazard(self, memory: Memory, batch: KnownPages) -> Floats:
-        """Changes a day at each age: first the level of a group, then its shape, both drawn to what is above."""
+        """Return the hazard per day at each age: the group's level, then its shape, both shrunk upward."""
         hazard = np.full((len(batch), BINS), FIRST_HAZARD)
         for numbers, apart in group_levels(batch):
             ended, days = np.split(group_rows(memory.groups, numbers)[:, GROUP_WIDTH:], 2, axis=1)
@@ -137,14 +137,14 @@ class Ageing:
 
 
 def _time_per_bin(from_d: Floats, days: Floats) -> Floats:
-    """How many of the days after an age are spent in each bin."""
+    """Compute how many of the days after an age are spent in each age bin."""
     until_d = (from_d + days)[:, None]
     spent: Floats = np.maximum(np.minimum(until_d, _ENDS_D) - np.maximum(from_d[:, None], EDGES_D), 0.0)
     return spent
 
 
 def _estimate_exposure(days: Floats, hazard: Floats, changed: Bools) -> _Exposure:
-    """Without change all days; with one, the expected share of ends and of days before it, given that it came."""
+    """Estimate exposure by age bin: all days, or with a change its expected share and the days before it."""
     turns = np.clip(hazard * days, 1e-12, 500.0)
     until = np.cumsum(turns, axis=1)
     alive, total = np.exp(turns - until), until[:, -1:]

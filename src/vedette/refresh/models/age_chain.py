@@ -1,7 +1,7 @@
-"""How the age of a page (steps since it last changed) says how probably it changes next: a Markov chain of ages.
+"""Age chain: a Markov chain of page age (steps since the last change) that predicts the next change.
 
-From age t a page is reset to 0 with probability p(t), or becomes t + 1. The last state, N, stands for "N or more". All
-is kept in survival form: what is asked of a page is nearly always whether it stayed as it was, and that is a product.
+From age t a page is reset to 0 with probability p(t), or becomes t + 1. The last state, N, means "N or more". All is
+stored in survival form: the usual question is whether a page is unchanged, and that is a product.
 
     unchanged over k steps from age i  =  prod of 1 - p(min(i + s, N)), s = 0 .. k - 1
 
@@ -19,7 +19,7 @@ from vedette.policy import Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AgeChain:
-    """The probability of a change within the next step, by age; the last one is that of all greater ages.
+    """A Markov chain of page age: the change probability in the next step by age; the last covers older ages.
 
     >>> chain = memoryless_chain(0.25, last_age=3)
     >>> chain.survival(np.array([0, 2]), np.array([2, 7])).round(4).tolist()
@@ -34,11 +34,11 @@ class AgeChain:
 
     @property
     def last_age(self) -> int:
-        """N, which stands for "N or more"."""
+        """The last age N of the chain, which means "N or more"."""
         return len(self.resets) - 1
 
     def matrix(self) -> Floats:
-        """Eq. 6: from the age of the row to that of the column; whoever stays at N stays "N or more"."""
+        """Return the transition matrix of the age chain (eq. 6): row is the old age, column the new one."""
         ages = np.arange(len(self.resets))
         moves = np.zeros((len(ages), len(ages)))
         moves[:, 0] = self.resets
@@ -47,9 +47,9 @@ class AgeChain:
         return moves
 
     def replacement_matrix(self) -> Floats:
-        """The same moves where only "changed or not" is of interest: changed is a last state, and none leads from it.
+        """Return the transition matrix with "changed" as an absorbing last state.
 
-        This is the machine that waits to be replaced; a look would put it back to the age that it finds.
+        This is the machine that waits to be replaced; a fetch would put it back to the age that it finds.
         """
         moves = np.zeros((len(self.resets) + 1, len(self.resets) + 1))
         moves[:-1, :-1] = self.matrix()
@@ -59,9 +59,9 @@ class AgeChain:
         return moves
 
     def survival(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
-        """How probably nothing changed over so many steps from an age.
+        """Return the probability that a page of an age is unchanged over ``steps`` steps.
 
-        The print reads this off an element (i, i + k) of the k-th power of the matrix (eq. 11-13), which is not there
+        The paper reads this off an element (i, i + k) of the k-th power of the matrix (eq. 11-13), which does not exist
         beyond the last state.
         """
         age_, steps_ = np.minimum(age, self.last_age), np.asarray(steps)
@@ -71,20 +71,20 @@ class AgeChain:
         return unchanged
 
     def change_chance(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
-        """How probably a look after so many steps finds a change (eq. 13)."""
+        """Return the probability that a fetch after ``steps`` steps finds a change (eq. 13)."""
         return 1 - self.survival(age, steps)
 
     def first_change_chance(self, at_age: npt.ArrayLike, age: npt.ArrayLike) -> Floats:
-        """P(j, i) of eq. 18: the first change since age i comes in the step that begins at age j.
+        """Return P(j, i) of eq. 18: the chance that the first change since age i comes at age j.
 
-        Eq. 16 and 28 count j from 1. Eq. 19 makes each of the one before, and divides by zero where that is zero.
+        Eq. 16 and 28 count j from 1. Eq. 19 computes each from the one before, and divides by zero where that is zero.
         """
         assert bool(np.all(np.greater_equal(at_age, age))), "a change comes at the age that was seen, or later"
         first: Floats = self.resets[np.minimum(at_age, self.last_age)] * self.survival(age, np.subtract(at_age, age))
         return first
 
     def expected_staleness(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
-        """Z(i, k) of eq. 15: the expected steps for which it will have been out of date.
+        """Return Z(i, k) of eq. 15: the expected number of steps for which the page was out of date.
 
         It is the sum of 1 - unchanged(i, n) over n = 1 .. k, which needs no division (eq. 19 does).
 
@@ -99,14 +99,15 @@ class AgeChain:
         return late
 
     def age_distribution(self, age: int, steps: int) -> Floats:
-        """The distribution of its age so many steps after it was seen at an age (eq. 11)."""
+        """Return the distribution of a page's age ``steps`` steps after it was seen at an age (eq. 11)."""
         after: Floats = np.linalg.matrix_power(self.matrix(), steps)[min(age, self.last_age)]
         return after
 
     def stationary_ages(self) -> Floats:
-        """How old the page is at a moment of which nothing is known.
+        """Return the stationary distribution of a page's age, for a moment without any information.
 
-        The print takes the limit of powers (eq. 12), which periodic pages do not have; this vector they have, too.
+        The paper takes the limit of powers (eq. 12), which periodic pages do not have; this vector exists for them,
+        too.
 
         >>> periodic_chain(3).stationary_ages().round(4).tolist()
         [0.3333, 0.3333, 0.3333]
@@ -120,7 +121,7 @@ class AgeChain:
         return share
 
     def expected_changes(self, age: int, steps: int) -> float:
-        """How many changes are to be expected within so many steps; a look finds at most one of them."""
+        """Return the expected number of page changes within ``steps`` steps; a fetch finds at most one."""
         ages = np.zeros(len(self.resets))
         ages[min(age, self.last_age)] = 1.0
         moves, total = self.matrix(), 0.0
@@ -130,13 +131,13 @@ class AgeChain:
         return total
 
     def _survival_table(self) -> Floats:
-        """Row i, column k: unchanged over k steps from age i, as far as that is the last age."""
+        """Return the survival table of the age chain: row i, column k is unchanged over k steps from age i."""
         ages = np.arange(len(self.resets))
         going_on = 1 - self.resets[np.minimum(ages[:, None] + ages[None, :-1], self.last_age)]
         return np.hstack([np.ones((len(ages), 1)), np.cumprod(going_on, axis=1)])
 
     def _tail_sum(self, steps: npt.NDArray[np.int64]) -> Floats:
-        """The sum of (1 - p)^n for n = 1 .. steps, at the last age."""
+        """Return the sum of (1 - p)^n for n = 1 .. steps, at the last age."""
         stay = 1 - self.resets[-1]
         if stay == 1:
             return steps.astype(np.float64)
@@ -146,9 +147,9 @@ class AgeChain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeekChain:
-    """An age chain in the rhythm of the week: of a day with pace 0 no change comes, one with pace 2 counts for two.
+    """An age chain with a weekly rhythm: a day with pace 0 has no changes, one with pace 2 counts for two.
 
-    The chain alone cannot say it: a page that changes each working day and rests at weekends has a state with two
+    The chain alone cannot express it: a page that changes each working day and rests on weekends has a state with two
     parts, its age and the day of the week.
 
     >>> busy = WeekChain(memoryless_chain(1.0, last_age=0), pace=np.array([1.0, 1, 1, 1, 1, 0, 0]))
@@ -164,35 +165,38 @@ class WeekChain:
         assert bool((self.pace >= 0).all()), "no day takes changes back"
 
     def survival(self, age: int, steps: int, weekday: int) -> float:
-        """How probably nothing changed over so many days that begin with a day of the week."""
+        """Return the probability that a page is unchanged over ``steps`` days that begin on a weekday."""
         on = np.arange(steps)
         staying = 1 - self.chain.resets[np.minimum(age + on, self.chain.last_age)]
         return float(np.prod(staying ** self.pace[(weekday + on) % 7]))
 
 
 def memoryless_chain(reset: float, last_age: int) -> AgeChain:
-    """Eq. 10: age says nothing."""
+    """Build the age chain of a memoryless page, whose age has no effect (eq. 10)."""
     return AgeChain(np.full(last_age + 1, reset))
 
 
 def periodic_chain(period: int) -> AgeChain:
-    """Eq. 9: a change every so many steps, so the last age before it is ``period - 1``."""
+    """Build the age chain of a page that changes every ``period`` steps (eq. 9).
+
+    Its last age before a change is ``period - 1``.
+    """
     return AgeChain(np.append(np.zeros(period - 1), 1.0))
 
 
 def chain_from_survival(survival: Floats) -> AgeChain:
-    """The chain of a page that reaches age t unchanged with probability survival[t], t = 0, 1 … ; two at least."""
+    """Build the age chain of a page that reaches age t unchanged with probability survival[t]; two at least."""
     before, after = survival[:-1], survival[1:]
     resets = 1 - np.divide(after, before, out=np.zeros(len(before)), where=before > 0)
     return AgeChain(np.clip(resets, 0.0, 1.0))
 
 
 def chain_from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None) -> AgeChain:
-    """Of lives between two changes, in whole steps from 1 on; ``unended`` are those whose end nobody has seen yet.
+    """Estimate an age chain from lifetimes between changes, in steps; ``unended`` are censored lifetimes.
 
-    Eq. 7 with f indexed by the age at reset, which is the lifetime less one: period 3 needs f(2) = 1. Of the last state
-    the print's p would be 1; here it is the share of ends among all steps that were begun at that age or later. Ages
-    that nobody reached are like the oldest that somebody did.
+    Eq. 7 with f indexed by the age at reset, which is the lifetime less one: period 3 needs f(2) = 1. For the last
+    state the paper's p would be 1; here it is the share of ends among all steps that were begun at that age or later.
+    Ages that no page reached are like the oldest that one did.
 
     >>> chain_from_lifetimes(np.array([3, 3, 3]), last_age=2).resets.tolist()
     [0.0, 0.0, 1.0]
@@ -208,11 +212,11 @@ def chain_from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None
 
 
 def chain_from_ages(seen: Floats) -> AgeChain:
-    """Of how often each age was seen, the last being "that or more" (eq. 8).
+    """Estimate an age chain from how often each page age was observed, the last being "that or more" (eq. 8).
 
-    Of counts that rise with age the print makes negative probabilities: no page can be seen older without having been
-    younger, so the counts are fitted by the nearest that never rise. The last two ages share one p, that of eq. 8 for a
-    page without memory from there on: p = g(N - 1) / (g(N - 1) + g(N)).
+    For counts that rise with age the paper's formula gives negative probabilities: no page can be seen older without
+    having been younger, so the counts are fitted by the nearest that never rise. The last two ages share one p, that of
+    eq. 8 for a page without memory from there on: p = g(N - 1) / (g(N - 1) + g(N)).
 
     >>> chain_from_ages(np.array([50.0, 25.0, 25.0])).resets.tolist()
     [0.5, 0.5, 0.5]
@@ -226,7 +230,7 @@ def chain_from_ages(seen: Floats) -> AgeChain:
 
 
 def fit_nonincreasing(values: Floats) -> Floats:
-    """The nearest numbers (least squares) that never rise: neighbours that do are averaged.
+    """Fit the nearest non-increasing values (least squares): neighbors that rise are averaged.
 
     >>> fit_nonincreasing(np.array([4.0, 1.0, 3.0, 0.0])).tolist()
     [4.0, 2.0, 2.0, 0.0]
@@ -245,7 +249,7 @@ def fit_nonincreasing(values: Floats) -> Floats:
 
 
 def _carry_forward(ends: Floats, of: Floats) -> Floats:
-    """Shares; where there is nothing to have a share of, the last one before, and 0 before the first."""
+    """Divide ends by exposure; where the exposure is 0, repeat the last share, and 0 before the first."""
     last = np.maximum.accumulate(np.where(of > 0, np.arange(len(of)), -1))
     shares = np.divide(ends, of, out=np.zeros(len(of)), where=of > 0)
     carried: Floats = np.where(last >= 0, shares[last], 0.0)

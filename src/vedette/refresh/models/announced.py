@@ -1,4 +1,4 @@
-"""What announcements of changes (a sitemap's date, a feed, a ping) are worth, counted site by site."""
+"""Announced changes (sitemap dates, feeds, pings): learn how reliable announcements are, site by site."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _FIRST_FALSE = 1 / 365
 
 
 class SignalQuality(NamedTuple):
-    """What announcements of a page's site are worth: the share of changes that they tell, and false ones a day."""
+    """Reliability of a site's change announcements: the share of changes announced, and false ones per day."""
 
     recall: Floats
     false_d: Floats
@@ -25,10 +25,10 @@ class SignalQuality(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Announcements:
-    """Counts how often looks that found a change had been announced, and how often those that found none.
+    """Count how often fetches that found a change had been announced, and how often those that found none.
 
-    ``adjust_belief`` puts that to use on top of any belief. A page that changes at a rate h, of whose changes a share r
-    is announced, where false announcements come at a rate v:
+    ``adjust_belief`` applies that to any belief. For a page that changes at a rate h, where a share r of its changes is
+    announced, and false announcements come at a rate v:
 
         without one, it goes stale at (1 - r) h;   with one, the chance that it is current is v / (v + r h) of that
 
@@ -42,7 +42,7 @@ class Announcements:
     group_width: int = COUNTS
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count what was announced and what was not, for site and everything."""
+        """Count announced and unannounced changes, for the site and for everything."""
         after = memory.grow_for(batch)
         told_of = (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
         changed = batch.changed
@@ -53,7 +53,7 @@ class Announcements:
         return after
 
     def estimate_quality(self, memory: Memory, batch: KnownPages) -> SignalQuality:
-        """What the announcements of each page's site are worth; a section has none of its own."""
+        """Estimate the reliability of change announcements of each page's site."""
         recall, false_d = np.full(len(batch), _FIRST_RECALL), np.full(len(batch), _FIRST_FALSE)
         for numbers, apart in list(group_levels(batch))[:2]:
             changed, told_of, days, wrong = group_rows(memory.groups, numbers).T
@@ -62,20 +62,20 @@ class Announcements:
         return SignalQuality(recall, false_d)
 
     def adjust_belief(self, memory: Memory, batch: KnownPages, belief: Belief, at_s: Floats) -> Belief:
-        """A belief by looks alone, with what was announced since the last one, or was not."""
+        """Adjust a belief from fetches by what was announced, or not, since the last fetch."""
         worth, heard = self.estimate_quality(memory, batch), is_announced(batch, at_s)
         untold = np.where(self._has_announced(memory, batch), 1.0 - worth.recall, 1.0)
         said = np.where(heard, np.log1p(worth.recall * belief.hazard / worth.false_d), 0.0)
         return Belief(untold * belief.staleness + said, untold * belief.hazard)
 
     def _has_announced(self, memory: Memory, batch: KnownPages) -> Bools:
-        """Whether anything was ever announced for the site, true or false."""
+        """Check whether anything was ever announced for the page's site, true or false."""
         _, told_of, _, wrong = group_rows(memory.groups, batch.site).T
         speaks: Bools = told_of + wrong > 0
         return speaks
 
 
 def is_announced(batch: KnownPages, at_s: Floats) -> Bools:
-    """Whether something was announced after the last fetch, and not after the time in question."""
+    """Check whether a change was announced after the last fetch and by the given time."""
     heard: Bools = (batch.signal_s > batch.last_fetch_s) & (batch.signal_s <= at_s)
     return heard

@@ -1,19 +1,19 @@
-"""Rates that differ from page to page as a Gamma distribution has it, fitted by what groups of pages were seen to do.
+"""Gamma distributed change rates: pages differ by a Gamma prior, fitted to groups of pages (empirical Bayes).
 
 A page's rate is drawn from Gamma(shape, shape / mean) of its group; c changes in T days make it Gamma(shape + c,
 shape / mean + T), and the chance of a change in t days is one minus the mean of e^(-rate t):
 
     1 - (T' / (T' + t))^(shape + c)      T' = shape / mean + T
 
-Of a group four sums are kept, over pages i: of c_i, T_i, c_i (c_i - 1), and T_i^2. The mean is that of the sums, drawn
-towards the group above. As E[c (c - 1)] = T^2 mean^2 (1 + 1 / shape), the other two give the shape: how alike the pages
-of the group are.
+For a group four sums are stored, over pages i: of c_i, T_i, c_i (c_i - 1), and T_i^2. The mean is that of the sums,
+shrunk to the group above. As E[c (c - 1)] = T^2 mean^2 (1 + 1 / shape), the other two give the shape: how alike the
+pages of the group are.
 
-Where pages change faster than they are looked at, little of their time counts (see ``expected_time``), so slow pages
+Where pages change faster than they are fetched, little of their time counts (see ``expected_time``), so slow pages
 weigh more: the mean comes out too low, and pages seem more alike than they are. On memoryless pages a fit in which each
 counts once (EM on beliefs) is right, and scores better. On three recorded sites it scored worse, in earlier years as in
-later ones; perhaps since pages change together and do not keep their rates, so that their own looks say less than
-independent ones would. Whoever mends the one should measure the other.
+later ones; perhaps since pages change together and do not keep their rates, so that their own fetches say less than
+independent ones would. If you fix the one, measure the other.
 """
 
 from typing import NamedTuple
@@ -35,23 +35,23 @@ _Z_90 = 1.6449
 
 
 class Gamma(NamedTuple):
-    """What is believed of each page's rate: the mean is ``shape / time``."""
+    """Gamma distribution of each page's change rate, with mean ``shape / time``."""
 
     shape: Floats
     time: Floats
 
     @property
     def mean(self) -> Floats:
-        """The expected rate."""
+        """The expected change rate of the Gamma distribution."""
         mean: Floats = self.shape / self.time
         return mean
 
     def update(self, changes: Floats, time: Floats) -> "Gamma":
-        """What is believed after so many changes in such a time."""
+        """Return the posterior Gamma distribution after ``changes`` changes in a time."""
         return Gamma(self.shape + changes, self.time + time)
 
     def chance(self, wait: Floats) -> Floats:
-        """How probably there is a change in a time.
+        """Return the probability of a change within a wait, averaged over the Gamma distribution of rates.
 
         >>> Gamma(np.ones(1), np.ones(1)).chance(np.array([1.0])).tolist()
         [0.5]
@@ -60,21 +60,21 @@ class Gamma(NamedTuple):
         return chance
 
     def rates(self) -> Rates:
-        """The mean, and an interval of 90 %: cube roots of Gamma values are nearly normal (Wilson, Hilferty)."""
+        """Return the mean and 90 % interval of Gamma rates, by normal cube roots (Wilson, Hilferty)."""
         return Rates(self.mean, self.quantile(-_Z_90), self.quantile(_Z_90))
 
     def quantile(self, z: float) -> Floats:
-        """The rate at so many standard deviations of the normal that stands for the cube root."""
+        """Return the Gamma rate at z standard deviations of the normal that approximates its cube root."""
         root = 1 - 1 / (9 * self.shape) + z / (3 * np.sqrt(self.shape))
         quantile: Floats = self.mean * np.maximum(root, 0.0) ** 3
         return quantile
 
 
 def expected_time(rate: Floats, gap: Floats, changed: Bools) -> Floats:
-    """For how long a page was exposed to its first change: the whole gap, or until the change if there was one.
+    """Return how long a page was exposed to its first change: the whole gap, or the expected part of it.
 
-    When it came within the gap nobody saw; on average after ``1 / rate - gap / (e^(rate gap) - 1)``. Counting all of
-    the gap would hold every rate below one change a look.
+    The time of the change within the gap is unobserved; on average it is ``1 / rate - gap / (e^(rate gap) - 1)``.
+    Counting all of the gap would hold every rate below one change a fetch.
 
     >>> rates, gaps = np.array([1e-9, 10.0, 1.0]), np.array([2.0, 100.0, 2.0])
     >>> expected_time(rates, gaps, np.array([True, True, False])).round(3).tolist()
@@ -88,13 +88,13 @@ def expected_time(rate: Floats, gap: Floats, changed: Bools) -> Floats:
 
 
 def add_observations(rows: Floats, time: Floats, changed: Bools, seen: Bools) -> Floats:
-    """The rows of pages after a look each: a change or none in a time; those that were not seen stay as they are."""
+    """Add a fetch with or without a change to each page's Gamma row; pages that were not seen stay the same."""
     after: Floats = rows + np.column_stack([seen & changed, np.where(seen, time, 0.0)])
     return after
 
 
 def subtract_sums(before: Floats, after: Floats) -> Floats:
-    """What a group's sums grow by as pages' rows change."""
+    """Compute the increase of a group's four sums as pages' rows change."""
     return _compute_sums(after) - _compute_sums(before)
 
 
@@ -104,7 +104,7 @@ def _compute_sums(rows: Floats) -> Floats:
 
 
 def pooled_prior(sums: Floats, batch: KnownPages, first_mean: float) -> Gamma:
-    """What the groups of each page say of its rate before it is seen; ``first_mean`` where they have seen nothing."""
+    """Return the Gamma prior of each page's rate from its groups; ``first_mean`` where they have no data."""
     mean = np.full(len(batch), first_mean)
     pairs = np.full(len(batch), 1 + 1 / _FIRST_SHAPE)
     for numbers, apart in group_levels(batch):

@@ -1,12 +1,12 @@
-"""An age chain as it is learned from fetches: changes a day by age, of groups of pages, with a tilt for each page.
+"""Hazards by age: an age chain learned from fetches, as changes a day by age for groups, tilted by page.
 
 A fetch tells whether a page changed since the one before, not when. The steps of the chain are intervals of age that
 double in length; within one, changes come at a constant rate, so what stays unchanged falls as an exponential and
 all of it has closed forms. A section's rates are drawn to those of everything as long as little was seen of it, and
 a page's *tilt* (how much more often than its section it changes) to 1.
 
-No rate is below a floor, so that the chance of a change always comes as near to 1 as one may wish, in bounded time
-(``costs`` says what hangs on that).
+No rate is below a floor, so that the chance of a change comes arbitrarily near to 1 in bounded time
+(``lab.baselines.models.costs`` says what depends on that).
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2; continuous as section 3 asks.
 """
@@ -38,12 +38,12 @@ PAGE_WIDTH, GROUP_WIDTH = 5, 2 * BINS
 
 
 def empty_memory() -> Memory:
-    """What is remembered before anything was fetched: no page, and of everything no change in no time."""
+    """Return the empty hazard memory: no pages, and no changes in no time for the group of everything."""
     return Memory.empty(PAGE_WIDTH, GROUP_WIDTH)
 
 
 class _BatchRows(NamedTuple):
-    """What is remembered of the pages of a batch; zeros where nothing is."""
+    """The hazard memory rows of the pages of a batch; zeros where nothing is remembered."""
 
     page: Floats
     section: Ints
@@ -57,7 +57,7 @@ def _select_rows(memory: Memory, batch: KnownPages) -> _BatchRows:
 
 
 def _rates(memory: Memory) -> Floats:
-    """Changes a day: a row for each group, a column for each interval of age."""
+    """Compute hazards in changes a day: a row per group, a column per age interval."""
     changes, watched_d = memory.groups[:, :BINS], memory.groups[:, BINS:]
     everything = (changes[0] + FIRST_RATE * FIRST_PRIOR_D) / (watched_d[0] + FIRST_PRIOR_D)
     rates: Floats = np.maximum((changes + everything * SECTION_PRIOR_D) / (watched_d + SECTION_PRIOR_D), FLOOR)
@@ -65,7 +65,7 @@ def _rates(memory: Memory) -> Floats:
 
 
 class _Segment(NamedTuple):
-    """A stretch of time with one rate: days out of date before it, what is unchanged until then, and its length."""
+    """A segment of time with constant hazard: prior days out of date, survival at its start, and length."""
 
     late_d: Floats
     stayed: Floats
@@ -73,12 +73,12 @@ class _Segment(NamedTuple):
     length_d: Floats
 
     def added_staleness(self, time_d: Floats) -> Floats:
-        """The days out of date that a time within it adds."""
+        """Return the days out of date that a time within the segment adds."""
         rise: Floats = time_d + self.stayed * np.expm1(-self.rate * time_d) / self.rate
         return rise
 
     def solve_time(self, wanted_d: Floats) -> Floats:
-        """The time within it that adds so many days, by halves."""
+        """Solve by bisection for the time within the segment that adds the wanted days out of date."""
         low_d, high_d = np.zeros(len(wanted_d)), self.length_d
         for _ in range(BISECTION_STEPS):
             middle_d = (low_d + high_d) / 2
@@ -89,7 +89,7 @@ class _Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LifeCurves:
-    """How likely each page of a batch is to have changed, as time goes on after its last fetch.
+    """Life curves of a batch: how likely each page has changed as time passes after its last fetch.
 
     ``age_d`` is its age at that fetch; ``rate`` has a row for each page and a column for each interval of age, the
     page's tilt included. Everything is in days.
@@ -99,26 +99,26 @@ class LifeCurves:
     rate: Floats
 
     def cumulative_hazard(self, age_d: Floats) -> Floats:
-        """The rates summed up from age 0 to an age (a column for each page, and as many rows as may be)."""
+        """Return the cumulative hazard from age 0 to an age (a column per page, any number of rows)."""
         lengths = np.clip(age_d[..., None] - EDGES_D, 0.0, np.append(np.diff(EDGES_D), np.inf))
         total: Floats = (lengths * self.rate).sum(axis=-1)
         return total
 
     def survival(self, wait_d: Floats | float, age_d: Floats | None = None) -> Floats:
-        """How probably nothing changes for a while, from the age at the last fetch or from another."""
+        """Return the probability that a page stays unchanged for a wait, from its last age or from another."""
         since_d = self.age_d if age_d is None else age_d
         stayed: Floats = np.exp(self.cumulative_hazard(since_d) - self.cumulative_hazard(since_d + wait_d))
         return stayed
 
     def expected_staleness(self, wait_d: Floats) -> Floats:
-        """The expected days for which it will have been out of date: the integral of 1 - unchanged."""
+        """Return the expected days that a page will have been out of date: the integral of 1 - survival."""
         late_d = np.zeros(len(self.age_d))
         for part in self._segments(wait_d):
             late_d = part.late_d + part.added_staleness(part.length_d)
         return late_d
 
     def wait_for_staleness(self, wanted_d: Floats, most_d: float) -> Floats:
-        """The wait after which so many days out of date are expected, or the longest that is allowed."""
+        """Return the wait after which the wanted days out of date are expected, or the longest allowed wait."""
         wait_d, elapsed_d = np.full(len(wanted_d), most_d), np.zeros(len(wanted_d))
         for part in self._segments(np.full(len(wanted_d), most_d)):
             here = (part.late_d <= wanted_d) & (part.late_d + part.added_staleness(part.length_d) > wanted_d)
@@ -129,7 +129,7 @@ class LifeCurves:
         return wait_d
 
     def _segments(self, wait_d: Floats) -> Iterator["_Segment"]:
-        """A wait, cut where the page comes to another interval of age."""
+        """Split a wait into segments where the page enters another age interval."""
         late_d, stayed, now_d = np.zeros(len(self.age_d)), np.ones(len(self.age_d)), self.age_d
         end_d = self.age_d + wait_d
         for until_d, rate in zip([*EDGES_D[1:].tolist(), np.inf], self.rate.T, strict=True):
@@ -139,7 +139,7 @@ class LifeCurves:
             stayed, now_d = stayed * np.exp(-rate * part.length_d), now_d + part.length_d
 
     def wait_for_chance(self, chance: Floats) -> Floats:
-        """The days after which the chance of a change is as given; infinite for a chance of 1 or more."""
+        """Return the days after which a change has the given probability; infinite for 1 or more."""
         with np.errstate(divide="ignore"):
             wanted = self.cumulative_hazard(self.age_d) - np.log1p(-np.clip(chance, 0.0, 1.0))
         at_edges = np.cumsum(np.hstack([np.zeros((len(wanted), 1)), self.rate[:, :-1] * np.diff(EDGES_D)]), axis=1)
@@ -151,17 +151,17 @@ class LifeCurves:
 
 
 def get_life_curves(memory: Memory, batch: KnownPages) -> LifeCurves:
-    """What was learned, for the pages of a batch."""
+    """Return the life curves learned for the pages of a batch."""
     rows = _select_rows(memory, batch)
     tilt = (rows.page[:, FOUND] + TILT_PRIOR) / (rows.page[:, EXPECTED] + TILT_PRIOR)
     return LifeCurves(rows.page[:, AGE], np.maximum(_rates(memory)[rows.section] * tilt[:, None], FLOOR))
 
 
 def learn(memory: Memory, batch: KnownPages) -> Memory:
-    """What is remembered after these fetches; each page occurs once.
+    """Learn hazards by age from these fetches; each page occurs once.
 
-    A change that was found came at some time between two fetches: the time until then is taken to be half of it, and
-    the age of the page now the other half, where the server does not say when it was.
+    A change that was found came at some time between two fetches: the time until then is taken to be half of the gap,
+    and the age of the page now the other half, unless the server says when it was.
     """
     after, rows = memory.grow_for(batch), _select_rows(memory, batch)
     gap_d = _gap_d(batch, rows.page)
@@ -182,7 +182,7 @@ def learn(memory: Memory, batch: KnownPages) -> Memory:
 
 
 def _gap_d(batch: KnownPages, page: Floats) -> Floats:
-    """The days of which each fetch tells whether there was a change; 0 where it tells nothing."""
+    """Return the days over which each fetch shows whether there was a change; 0 where it shows nothing."""
     before_s = np.where(np.isnan(batch.before_s), page[:, LAST_S], batch.before_s)
     tells = ~batch.first_fetch & ~batch.gone & (page[:, MET] > 0)
     gap_d: Floats = np.where(tells, np.maximum(batch.last_fetch_s - before_s, 0.0), 0.0) / DAY_S
@@ -190,20 +190,20 @@ def _gap_d(batch: KnownPages, page: Floats) -> Floats:
 
 
 def _add_counts(groups: Floats, group: Ints, found: Bools, at: Ints, exposed: Floats) -> None:
-    """Add changes at their ages, and the time in which there might have been some, to the rows of groups."""
+    """Add changes at their ages, and the exposed time in each age interval, to the group rows."""
     np.add.at(groups, (group[found], at[found]), 1.0)
     np.add.at(groups[:, BINS:], group, exposed)
 
 
 def _time_per_bin(start_d: Floats, end_d: Floats) -> Floats:
-    """How long each page was in each interval of age."""
+    """Compute how long each page was in each age interval."""
     until_d = np.append(EDGES_D[1:], np.inf)
     lengths_d: Floats = np.minimum(end_d[:, None], until_d) - np.maximum(start_d[:, None], EDGES_D)
     return np.maximum(lengths_d, 0.0)
 
 
 def _ages_d(batch: KnownPages, age_d: Floats, gap_d: Floats) -> Floats:
-    """How old each page is at its last fetch: by the server's word, else by what fetches found."""
+    """Return the age of each page at its last fetch: by the server's date, else by what fetches found."""
     said_d = (batch.last_fetch_s - batch.modified_s) / DAY_S
     guessed_d = np.where(batch.first_fetch, 0.0, np.where(batch.changed, gap_d / 2, age_d + gap_d))
     ages_d: Floats = np.where(said_d >= 0, said_d, guessed_d)

@@ -1,4 +1,4 @@
-"""Several models at once, each trusted in a section as far as it has proved right there."""
+"""Mixture of change models, each trusted in a section as far as its predictions were right there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ PARTS: tuple[ChangeModel, ...] = (Waves(), Pooled(), Ageing(), TwoStage(), Rhyth
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """The mean of what several models say, by weights that each section learns; see ``trust``.
+    """Average the predictions of several change models, by weights that each section learns; see ``trust``.
 
         chance = sum over models of weight * chance of the model
 
-    Before the models learn from a look, each is asked what it would have said, and trusted the more the higher the
-    chance that it gave to what was found. The rows are those of the parts side by side, after the weights.
+    Before the models learn from a fetch, each predicts its outcome, and is trusted more the higher the chance that it
+    gave to what was found. The rows are those of the parts side by side, after the weights.
 
-    Useful as the model to ask: it is about as good as the best of its parts in every section, without anybody knowing
+    Useful as the default model: it is about as good as the best of its parts in every section, without anybody knowing
     which that is. Not useful where it must be cheap: it costs what all its parts cost together.
 
     Reference: V. Vovk, *A Game of Prediction with Expert Advice*, 1998: with the logarithmic score it loses at most
@@ -48,16 +48,16 @@ class Mixture:
 
     @property
     def page_width(self) -> int:
-        """As wide as all parts together."""
+        """The memory width per page: that of all models of the mixture together."""
         return sum(part.page_width for part in self.parts)
 
     @property
     def group_width(self) -> int:
-        """As wide as all parts together, the weights and how much they have seen."""
+        """The memory width per group: that of all models of the mixture, the weights and their fetch count."""
         return 1 + len(self.parts) + sum(part.group_width for part in self.parts)
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Turn the weights, then let every part learn."""
+        """Update the mixture's weights, then let every model learn."""
         after = memory.grow_for(batch)
         judged = is_informative(batch)
         if judged.any():  # a first fetch proves nobody right
@@ -69,25 +69,25 @@ class Mixture:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """The weighted mean."""
+        """Return the weighted mean of the models' change probabilities."""
         chance: Floats = (self.weights(memory, batch) * self._chances(memory, batch, at_s)).sum(axis=1)
         return chance
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """The weighted mean of the means, and of the ends of the intervals."""
+        """Return the weighted mean of the models' rates, and of the ends of their intervals."""
         weights = self.weights(memory, batch)
         said = np.array([part.rates(mine, batch) for part, mine in self._iterate_parts(memory)])
         return Rates(*np.einsum("np,pkn->kn", weights, said))
 
     def weights(self, memory: Memory, batch: KnownPages) -> Floats:
-        """How far each part (a column) is trusted for each page."""
+        """Return how far each model of the mixture (a column) is trusted for each page."""
         return get_weights(memory.groups[:, : 1 + len(self.parts)], batch)
 
     def _chances(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         return np.stack([part.chance(mine, batch, at_s) for part, mine in self._iterate_parts(memory)], axis=1)
 
     def _iterate_parts(self, memory: Memory) -> Iterator[tuple[ChangeModel, Memory]]:
-        """Every part with its columns."""
+        """Yield every model of the mixture with its memory columns."""
         page, group = 0, 1 + len(self.parts)
         for part in self.parts:
             yield part, slice_memory(memory, page, part.page_width, group, part.group_width)
@@ -95,7 +95,7 @@ class Mixture:
 
 
 def _rewind_batch(batch: KnownPages) -> KnownPages:
-    """What was known of the pages before these fetches, as far as a batch can tell: nothing of what they found."""
+    """Rewind a batch to before these fetches: drop everything that they found."""
     nothing, unknown = np.zeros(len(batch), np.bool_), np.full(len(batch), np.nan)
     # Where there was no fetch before, nothing is judged; the time must be a number all the same.
     last_s = np.where(is_informative(batch), batch.before_s, batch.last_fetch_s)

@@ -1,4 +1,4 @@
-"""Rates shrunk to those of their section, their site and everything: the empirical Bayes form of a memoryless page."""
+"""Pooled change rates, shrunk to those of section, site and everything: empirical Bayes for memoryless pages."""
 
 from dataclasses import dataclass
 
@@ -21,14 +21,14 @@ FIRST_MEAN = 1 / 30  # changes a day, where nothing has been seen at all
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """A page changes at a rate of its own, which is drawn from those of its group; see ``gamma``.
+    """Pooled model: a page changes at its own rate, drawn from the rates of its group; see ``gamma``.
 
-    A page's row is its changes and the days over which they were looked for. A look that finds a change counts one
-    change and the time until it, as expected by what was known before the look: of several changes between two looks
+    A page's row is its changes and the days over which they were observed. A fetch that finds a change counts one
+    change and the time until it, as expected by what was known before the fetch: of several changes between two fetches
     one is seen.
 
-    Useful for nearly all pages: most have too few looks to say anything of themselves. Not useful where pages of a
-    section change together (see ``waves``), or where a change makes the next one likelier (see ``ageing``).
+    Useful for nearly all pages: most have too few fetches to estimate their own rate. Not useful where pages of a
+    section change together (see ``waves``), or where a change makes the next one likelier (see ``age``).
 
     Reference: for the Gamma prior, G. Casella, *An Introduction to Empirical Bayes Data Analysis*, 1985; for what one
     learns of rates from "changed or not", J. Cho and H. Garcia-Molina, *Estimating Frequency of Change*, 2003.
@@ -48,7 +48,7 @@ class Pooled:
     group_width: int = GROUP_WIDTH
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count changes and time for the page, and what its groups' sums grow by."""
+        """Count changes and time per page, and add the increase to the sums of its groups."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(after, batch)
         time_d = expected_time(self.belief(memory, batch).mean, days_between(batch), batch.changed)
@@ -58,14 +58,14 @@ class Pooled:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """By all rates that the page may have."""
+        """Return the change probability of each page, averaged over its possible pooled rates."""
         return self.belief(memory, batch).chance(days_since_fetch(batch, at_s))
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """Of the Gamma distribution that is believed."""
+        """Return the pooled change rates from each page's Gamma distribution."""
         return self.belief(memory, batch).rates()
 
     def belief(self, memory: Memory, batch: KnownPages) -> Gamma:
-        """What is believed of each page's rate, in changes a day."""
+        """Return the Gamma belief of each page's change rate, per day."""
         changes, time = page_rows(memory, batch).T
         return pooled_prior(memory.groups, batch, FIRST_MEAN).update(changes, time)

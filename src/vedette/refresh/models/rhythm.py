@@ -1,4 +1,4 @@
-"""The hours of the week at which a site changes, multiplied with the rates of its pages."""
+"""Weekly rhythm model: the hours of the week at which a site changes, multiplied with its pages' rates."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -31,18 +31,18 @@ _RATE = Pooled()
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A page's rate is its own, as ``pooled`` has it, times the profile of its site at the hour of the week (UTC).
+    """Rhythm model: a page's ``pooled`` rate times its site's profile at the hour of the week (UTC).
 
         chance over (t0, t1) = that of ``pooled`` over a time of  integral of profile from t0 to t1
 
-    The profile has 168 hours and a mean of 1. For each hour two sums are kept, which fade as further changes come: the
-    changes that came, and those that a flat week lets expect. Their ratio, smoothed over neighbouring hours and drawn
-    towards that of everything, is the profile. Looks less than a week apart count, found changed or not; a change
-    between them is shared out over their hours as the profile itself has it. A change whose date the server tells
-    belongs to its hour. Other looks say nothing of the hour.
+    The profile has 168 hours and a mean of 1. For each hour two sums are stored, which fade as further changes come:
+    the changes that came, and those that a flat week would predict. Their ratio, smoothed over neighboring hours and
+    shrunk to that of everything, is the profile. Fetches less than a week apart count, found changed or not; a change
+    between them is spread over their hours in proportion to the profile itself. A change dated by the server belongs to
+    its hour. Other fetches say nothing about the hour.
 
-    Useful where looks are frequent or servers tell dates, and people work by day. Not useful at a look a month without
-    dates: then it is ``pooled``.
+    Useful where fetches are frequent or servers send dates, and people work by day. Not useful at a fetch a month
+    without dates: then it is ``pooled``.
 
     Reference: Observe99, section 2.2, footnote 1, asks for it (a page that changes on working days only).
 
@@ -60,7 +60,7 @@ class Rhythm:
     rate: Pooled = _RATE
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Changes and time for the page, in the site's own time; hours of changes for the site and for everything."""
+        """Learn changes and profile time per page, and the hours of changes for the site and for everything."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(after, batch)
         # Whoever was not fetched before has no gap, and its row stays.
@@ -74,25 +74,25 @@ class Rhythm:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """In the time of the site's profile."""
+        """Return the change probability of each page in the time of its site's weekly profile."""
         wait = self._profile_time(memory, batch, batch.last_fetch_s, np.fmax(at_s, batch.last_fetch_s))
         return self.rate.belief(self._rate_memory(memory), batch).chance(wait)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """Over the whole week."""
+        """Return each page's change rate averaged over the whole week."""
         return self.rate.rates(self._rate_memory(memory), batch)
 
     def _rate_memory(self, memory: Memory) -> Memory:
         return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
     def _profile_time(self, memory: Memory, batch: KnownPages, from_s: Floats, until_s: Floats) -> Floats:
-        """The profile's integral between two times, in days."""
+        """Return the integral of the site's weekly profile between two times, in days."""
         sites, place = np.unique(batch.site, return_inverse=True)
         summed = _accumulate(_profiles(memory.groups[:, GROUP_WIDTH:], sites))
         return np.maximum(_integral(summed, place, until_s) - _integral(summed, place, from_s), 0.0)
 
     def _learn_hours(self, hours: Floats, memory: Memory, batch: KnownPages, seen: Bools, expected: Floats) -> None:
-        """Looks that say something of the hour: those after less than a week, and changes with a date."""
+        """Learn the hours of changes from fetches less than a week apart, and from changes with a date."""
         dated = seen & batch.changed & (batch.modified_s > batch.before_s) & (batch.modified_s <= batch.last_fetch_s)
         near = dated | (seen & (days_between(batch) * DAY_S < WEEK_S))
         for numbers, apart in list(group_levels(batch))[:2]:
@@ -103,9 +103,9 @@ class Rhythm:
 
 
 class _Observations(NamedTuple):
-    """Between which hours of the week a look lies, and whether it found a change; its hour where there is a date.
+    """Fetches with the hours of the week they span, whether they found a change, and its hour if dated.
 
-    ``expected`` is how many first changes were to be expected between both.
+    ``expected`` is the number of first changes expected between both.
     """
 
     first: Ints
@@ -117,7 +117,7 @@ class _Observations(NamedTuple):
 
     @classmethod
     def from_batch(cls, batch: KnownPages, rows: Ints, dated: Bools, expected: Floats) -> "_Observations":
-        """The looks of these rows."""
+        """Create the observations of these batch rows."""
         begin_s, end_s = batch.before_s[rows], batch.last_fetch_s[rows]
         count = np.minimum(np.floor((end_s - begin_s) / HOUR_S).astype(np.int64) + 1, HOURS)
         hour = _hour_of_week(np.where(dated, batch.modified_s[rows], end_s))
@@ -125,11 +125,11 @@ class _Observations(NamedTuple):
 
 
 def _add_hours(hours: Floats, before: Floats, numbers: Ints, looks: _Observations) -> None:
-    """Add what came and what a flat week lets expect to the hours between two looks.
+    """Add actual changes, and those a flat week would predict, to the hours between two fetches.
 
-    That there was a change at some hour between them says nothing of which; that there was none at others does. So
-    looks without a date count as what they were expected to find, changed or not. A dated change is itself, against one
-    change anywhere between the looks.
+    A change at some hour between the fetches does not say which; no change at others does. So fetches without a date
+    count as what they were expected to find, changed or not. A dated change counts as itself, against one change
+    anywhere between the fetches.
     """
     groups, place = np.unique(numbers, return_inverse=True)
     profile = _profiles(before, groups)
@@ -144,7 +144,7 @@ def _add_hours(hours: Floats, before: Floats, numbers: Ints, looks: _Observation
 
 
 def _spread_weight(place: Ints, looks: _Observations, weight: Floats, groups: int) -> Floats:
-    """Add a weight to each hour from a first one on, over the week's end; all intervals at once, by their ends."""
+    """Add a weight to each hour of the week from a first one on, wrapping around, for all intervals at once."""
     steps = np.zeros((groups, 2 * HOURS + 1))
     np.add.at(steps, (place, looks.first), weight)
     np.add.at(steps, (place, looks.first + looks.hours), -weight)
@@ -158,7 +158,7 @@ def _hour_of_week(at_s: Floats) -> Ints:
 
 
 def _profiles(hours: Floats, sites: Ints) -> Floats:
-    """The profile of each site, drawn towards that of everything."""
+    """Compute the weekly profile of each site, shrunk to that of everything."""
     everything = _profile(group_rows(hours, np.zeros(1, np.int64)), np.ones((1, HOURS)))
     own = _profile(group_rows(hours, sites), everything)
     return np.where((sites > 0)[:, None], own, everything)
@@ -172,18 +172,18 @@ def _profile(sums: Floats, above: Floats) -> Floats:
 
 
 def _smooth(values: Floats) -> Floats:
-    """Each hour with its neighbours, round the week."""
+    """Smooth each hour with its neighbors, around the week."""
     smooth: Floats = np.sum([share * np.roll(values, step, axis=1) for step, share in _SMOOTHING], axis=0)
     return smooth
 
 
 def _accumulate(profile: Floats) -> Floats:
-    """Days of the profile's time from the week's begin to each hour, and to its end."""
+    """Accumulate the weekly profile: days of profile time from the start of the week to each hour."""
     return np.pad(np.cumsum(profile, axis=1), ((0, 0), (1, 0))) / 24
 
 
 def _integral(summed: Floats, place: Ints, at_s: Floats) -> Floats:
-    """Days of the profile's time from a Monday long ago."""
+    """Return the days of profile time since a fixed Monday."""
     weeks, within = np.divmod((at_s - MONDAY_S) / HOUR_S, HOURS)
     hour = np.minimum(np.nan_to_num(within).astype(np.int64), HOURS - 1)
     part = within - hour

@@ -1,4 +1,4 @@
-"""The rows of a model's memory: reading those of a batch, and adding what was seen to all of its groups."""
+"""Rows of a change model's memory: read those of a batch, and add observations to all of its groups."""
 
 from collections.abc import Iterator
 
@@ -10,42 +10,42 @@ from vedette.timeutil import DAY_S
 
 
 def is_informative(batch: KnownPages) -> Bools:
-    """Which fetches say something about changes: not the first of a page, and not one that finds it gone."""
+    """Mark the fetches that tell something about changes: not a page's first, and not one that finds it gone."""
     known: Bools = ~batch.first_fetch & ~batch.gone & (batch.last_fetch_s > batch.before_s)
     return known
 
 
 def days_between(batch: KnownPages) -> Floats:
-    """Days between the last two fetches; 0 where there is one only."""
+    """Return the days between the last two fetches of each page; 0 where there is only one."""
     return np.fmax((batch.last_fetch_s - batch.before_s) / DAY_S, 0.0)
 
 
 def days_since_fetch(batch: KnownPages, at_s: Floats) -> Floats:
-    """Days from the last fetch to a time, never below 0."""
+    """Return the days from each page's last fetch to a time, never below 0."""
     return np.fmax((at_s - batch.last_fetch_s) / DAY_S, 0.0)
 
 
 def page_rows(memory: Memory, batch: KnownPages) -> Floats:
-    """A copy of what is remembered of each page; zeros where that is nothing."""
+    """Copy the memory rows of each page; zeros where nothing is remembered."""
     return _select_rows(memory.pages, batch.place)
 
 
 def group_rows(groups: Floats, numbers: Ints) -> Floats:
-    """A copy of what is remembered of each group; zeros where that is nothing."""
+    """Copy the memory rows of groups of pages; zeros where nothing is remembered."""
     return _select_rows(groups, numbers)
 
 
 def slice_memory(memory: Memory, page_from: int, page_width: int, group_from: int, group_width: int) -> Memory:
-    """The columns of a model that is part of another, as its own memory; what is written there is written here."""
+    """Return the columns of a nested change model as its own memory; writes go through to the outer memory."""
     return Memory(
         memory.pages[:, page_from : page_from + page_width], memory.groups[:, group_from : group_from + group_width]
     )
 
 
 def group_levels(batch: KnownPages) -> Iterator[tuple[Ints, Bools]]:
-    """From everything down to the section: the group of each page, and whether it is another than the one above.
+    """Yield group levels from everything down to the section: each page's group, and whether it is new.
 
-    Where nobody told sections or sites, they are the group of everything, and must not be counted twice.
+    Unknown sections or sites are the group of everything, and must not be counted twice.
     """
     nothing = np.zeros(len(batch), np.int64)
     yield nothing, np.ones(len(batch), np.bool_)
@@ -54,7 +54,7 @@ def group_levels(batch: KnownPages) -> Iterator[tuple[Ints, Bools]]:
 
 
 def add_to_groups(groups: Floats, batch: KnownPages, amounts: Floats, seen: Bools) -> None:
-    """Add a row of amounts for each page that was seen to its groups' rows, in place; once to each group."""
+    """Add a row of amounts for each observed page to its groups' memory rows, in place, once per group."""
     for numbers, apart in group_levels(batch):
         rows = np.flatnonzero(seen & apart)
         np.add.at(groups, numbers[rows], amounts[rows])

@@ -1,8 +1,9 @@
-"""Whom to trust: weights of several answers to one question, learned group by group from how well each was right.
+"""Trust weights of several predictions, learned group by group from how well each was right (fixed share).
 
-A group's weights are multiplied by the chance that each answer gave to what was found (Bayes' rule), and then a small
-share of all trust is handed back to the weights of the group above: so a group may turn to another answer when the
-world does, and one that has seen little follows the others. Everything hands back to even weights.
+A group's weights are multiplied by the chance that each prediction gave to what was found (Bayes' rule), and then a
+small share of all trust is handed back to the weights of the group above: so a group may turn to another prediction
+when the world does, and one that has seen little follows the others. The group of everything hands back to even
+weights.
 
 Reference: M. Herbster and M. Warmuth, *Tracking the Best Expert*, 1998 (fixed share).
 """
@@ -18,16 +19,16 @@ _SHARE = 0.002  # of all trust, handed back at each look
 
 
 def log_scores(chances: Floats, changed: Bools) -> Floats:
-    """The logarithm of what each column of chances gave to what was found."""
+    """Compute the log score of each column of predicted chances for what was found."""
     sure = np.clip(chances, _CLIP, 1 - _CLIP)
     scores: Floats = np.log(np.where(changed[:, None], sure, 1 - sure))
     return scores
 
 
 def get_weights(rows: Floats, batch: KnownPages) -> Floats:
-    """The weights of each page's group, or of the nearest above it that has seen anything; they add up to 1.
+    """Return the trust weights of each page's group, or of the nearest group above with data; they sum to 1.
 
-    A group's row is the number of looks that it has seen, and the weights.
+    A group's row is the number of fetches that it has seen, and the weights.
     """
     count = rows.shape[1] - 1
     weights = np.full((len(batch), count), 1 / count)
@@ -38,7 +39,7 @@ def get_weights(rows: Floats, batch: KnownPages) -> Floats:
 
 
 def update_weights(rows: Floats, batch: KnownPages, scores: Floats, seen: Bools) -> None:
-    """Turn the weights of all groups by the scores of what was seen, in place."""
+    """Update the trust weights of all groups by the scores of the observed fetches, in place."""
     count = rows.shape[1] - 1
     above = np.full((len(batch), count), 1 / count)
     for numbers, apart in group_levels(batch):

@@ -1,4 +1,4 @@
-"""Two stages between changes: a page waits before it can change, or changes fast for a while and then slowly."""
+"""Two-stage model of change: a page waits before it can change, or changes fast for a while and then slowly."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,14 +16,14 @@ from vedette.timeutil import DAY_S
 
 
 class _Shape(NamedTuple):
-    """Rates in units of the page's own: of changes in the first stage, of leaving it, of changes in the second."""
+    """Shape of a two-stage model, in units of the page's rate: first change, leaving, second change rate."""
 
     first: float
     leaves: float
     second: float
 
     def log_survival(self, age: Floats) -> Floats:
-        """The logarithm of the probability that nothing has changed at an age."""
+        """Return the log probability that a page in two stages is unchanged at an age."""
         fast = self.first + self.leaves
         second = self.leaves / (fast - self.second)
         still: Floats = np.log(second + (1 - second) * np.exp(-(fast - self.second) * age)) - self.second * age
@@ -49,7 +49,7 @@ _RATE = Pooled()
 
 @dataclass(frozen=True, slots=True)
 class TwoStage:
-    """After a change a page is in a first stage, in which it changes at one rate; later in a second, with another.
+    """Two-stage model of change: after a change a page has one change rate, and in a later stage another.
 
         S(t) = e^(-(h1 + s) t) + s integral over u of e^(-(h1 + s) u) e^(-h2 (t - u))
 
@@ -75,7 +75,7 @@ class TwoStage:
     rate: Pooled = _RATE
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Shapes are judged by what they would have said; the rate and the age are learned besides."""
+        """Score the two-stage shapes by their predictions, and learn each page's rate and age."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(memory, batch)
         said = self._chances(memory, batch, np.nan_to_num(_age_d(rows, batch.before_s)), days_between(batch))
@@ -88,21 +88,21 @@ class TwoStage:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """The mean of all shapes, as they are trusted."""
+        """Return the change probability averaged over the two-stage shapes by their trust weights."""
         age_d = _age_d(page_rows(memory, batch), batch.last_fetch_s)
         said = self._chances(memory, batch, age_d, days_since_fetch(batch, at_s))
         chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
         return chance
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """Over both stages."""
+        """Return each page's change rate over both stages."""
         return self.rate.rates(self._rate_memory(memory), batch)
 
     def _rate_memory(self, memory: Memory) -> Memory:
         return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
     def _chances(self, memory: Memory, batch: KnownPages, age_d: Floats, wait_d: Floats) -> Floats:
-        """What each shape says, a column each, averaged over the rates that the page may have."""
+        """Return the chance that each shape predicts, a column each, averaged over the page's possible rates."""
         belief = self.rate.belief(self._rate_memory(memory), batch)
         said = np.zeros((len(batch), len(SHAPES)))
         for z, weight in NODES:
@@ -114,6 +114,6 @@ class TwoStage:
 
 
 def _age_d(rows: Floats, since_s: Floats) -> Floats:
-    """Days since the last change that is known of; 0 for an unknown page."""
+    """Return the days since each page's last known change; 0 for an unknown page."""
     age_d: Floats = np.where(rows[:, _CHANGED_AT] != 0, since_s / DAY_S - rows[:, _CHANGED_AT], 0.0)
     return np.fmax(age_d, 0.0)

@@ -1,4 +1,4 @@
-"""Change as three things at once: a page's own pace, its age, and waves that go over many pages together.
+"""Waves model of change: a page's own pace, its age, and waves of changes that hit many pages together.
 
 A page changes by itself at a rate that is its own pace times a factor of age, the same for all pages:
 
@@ -6,12 +6,12 @@ A page changes by itself at a rate that is its own pace times a factor of age, t
 
 What was changed today is changed again tomorrow far more often than what has rested for a year, so g falls steeply. It
 is learned for all pages together, bin by bin. A page's pace has a Gamma distribution around that of its section, which
-has one around that of its site; time runs by g for all of them, so that paces compare.
+has one around that of its site; time runs by g for all of them, so that paces are comparable.
 
-A *wave* is a change of many pages at once: a release, a template, a rebuilt site. A page that changes although nothing
-spoke for it opens a wave in its section and in its site, between its last two fetches. Every page that was last fetched
-before may be hit, too: with a share that begins low and follows what the next fetches find. So one change that nobody
-expected makes the rest of a section worth a look, and a few fetches that find nothing end it.
+A *wave* is a change of many pages at once: a release, a template, a rebuilt site. A page that changes unexpectedly
+opens a wave in its section and in its site, between its last two fetches. Every page that was last fetched before may
+be hit, too: with a share that begins low and follows what the next fetches find. So one unexpected change makes the
+rest of a section worth fetching, and a few fetches that find nothing end it.
 
 What was found changed is credited to causes by how probable each made it; time between two fetches is censored, so a
 page counts with the number of changes expected given at least one.
@@ -61,7 +61,7 @@ TINY = 1e-9
 
 
 class _PagePace(NamedTuple):
-    """Of each page: the posterior of its pace (shape and rate of a Gamma), and its paced time between two moments."""
+    """Each page's posterior pace (shape and rate of a Gamma), and its paced time between two moments."""
 
     shape: Floats
     rate: Floats
@@ -74,10 +74,12 @@ class _PagePace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """The model. ``shape`` says how alike pages of a section are, ``section_shape`` how alike sections of a site.
+    """The waves model of change: own pace, age, and waves over sections and sites.
+
+    ``shape`` says how alike pages of a section are, ``section_shape`` how alike sections of a site.
 
     ``first_share`` is what part of a section and of a site a wave is believed to hit before any was seen, and ``doubt``
-    for how many pages such a belief counts. A change with less chance than one less ``surprise`` opens a wave.
+    for how many pages such a belief counts. A change with a chance below one minus ``surprise`` opens a wave.
     """
 
     name: str = "waves"
@@ -91,7 +93,7 @@ class Waves:
     group_width: int = GROUP_WIDTH
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Credit what was found to pace, age and waves; a first fetch begins a row."""
+        """Credit the changes found to pace, age and waves; a first fetch begins a row."""
         after = memory.grow_for(batch)
         self._start_rows(after, batch)
         seen = np.flatnonzero(is_informative(batch))
@@ -100,12 +102,12 @@ class Waves:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """One less the chance that neither the page's own pace nor a wave changed it."""
+        """Return the probability that a page's own pace or a wave changed it."""
         chance: Floats = -np.expm1(-self.belief(memory, batch, at_s).staleness)
         return chance
 
     def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-        """The same as a sum of hazards, with the hazard that the page has then."""
+        """Return the belief from the page's own pace and waves: summed hazards, and the hazard then."""
         memory = memory.ensure_rows(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own_pace(memory, batch, changed_s, batch.last_fetch_s, at_s)
@@ -118,7 +120,7 @@ class Waves:
         return Belief(staleness, np.maximum(hazard, TINY))
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """Its own pace at its age, and the waves of its section and site; the interval is that of the pace."""
+        """Return each page's rate from its pace at its age and from waves; the interval is that of the pace."""
         memory = memory.ensure_rows(batch)
         changed_s = self._changed_s(memory, batch)
         own = self._own_pace(memory, batch, changed_s, batch.last_fetch_s, batch.last_fetch_s)
@@ -136,7 +138,7 @@ class Waves:
             memory.groups[0, LIKE:] = _prior(self.first_share)
 
     def _changed_s(self, memory: Memory, batch: KnownPages) -> Floats:
-        """When each page last changed by itself; of one without a row, as if it were fetched for the first time."""
+        """Return when each page last changed by itself; without a row, as if fetched for the first time."""
         kept = memory.pages[batch.place, CHANGED_S]
         return np.where(kept != 0, kept, self._first_changed_s(batch))
 
@@ -149,7 +151,7 @@ class Waves:
     def _own_pace(
         self, memory: Memory, batch: KnownPages, changed_s: Floats, from_s: Floats, until_s: Floats
     ) -> _PagePace:
-        """Posterior paces, and the time between two moments as it runs at the page's age."""
+        """Return each page's posterior pace, and the age-weighted time between two moments."""
         from_d, until_d = (np.maximum(at_s - changed_s, 0.0) / DAY_S for at_s in (from_s, until_s))
         paced = np.maximum(_integrate_factors(memory, until_d) - _integrate_factors(memory, from_d), 0.0)
         rows = memory.pages[batch.place]
@@ -158,7 +160,7 @@ class Waves:
         )
 
     def _group_pace(self, memory: Memory, batch: KnownPages) -> Floats:
-        """The pace of a page's section, shrunk to that of its site, and that to that of everything."""
+        """Return the pace of a page's section, shrunk to that of its site, and that to that of everything."""
         every = memory.groups[0]
         pace = np.full(len(batch), (every[CHANGES] + 0.5) / (every[TIME] + 50.0))
         for rows, own in reversed(_levels(batch)):
@@ -206,7 +208,7 @@ class Waves:
 
     @staticmethod
     def _credit_waves(after: Memory, batch: KnownPages, rows: Ints, some: Bools, hit: Floats) -> None:
-        """Each wave since the fetch before hit the page or spared it; ``hit``: how probably, if it has changed."""
+        """Update each wave since the previous fetch by whether it hit the page; ``hit`` is its chance."""
         told = np.where((hit > 0) & some[:, None], _chance_after(after.groups[rows], batch.before_s), 0.0)
         hit = np.where(batch.changed[:, None], np.minimum(hit, 1.0), 0.0) * told
         for wave in range(WAVES):
@@ -216,7 +218,7 @@ class Waves:
         np.add.at(after.groups[:, DAYS], rows, some * (batch.last_fetch_s - batch.before_s) / DAY_S)
 
     def _open_waves(self, after: Memory, batch: KnownPages, rows: Ints, unexpected: Ints, level: int) -> None:
-        """A wave for each group in which a page changed unexpectedly and none is known of that time."""
+        """Open a wave in each group where a page changed unexpectedly and no wave is known for that time."""
         for place in unexpected.tolist():
             group = after.groups[rows[place]]
             waves = group[FIRST_WAVE:AGE_CHANGES].reshape(WAVES, 4)
@@ -231,19 +233,19 @@ class Waves:
 
 
 def _waves(groups: Floats) -> Floats:
-    """The waves of each group: a row a wave."""
+    """Return the waves of each group of pages: a row per wave."""
     return groups[:, FIRST_WAVE:AGE_CHANGES].reshape(len(groups), WAVES, 4)
 
 
 def _chance_after(groups: Floats, last_s: Floats) -> Floats:
-    """How probably each wave of a page's group came after a time: certainly, not at all, or in between."""
+    """Return the probability that each wave of a page's group came after a time: 0, 1, or in between."""
     waves = _waves(groups)
     width_s = np.maximum(waves[:, :, BEFORE] - waves[:, :, AFTER], 1.0)
     return np.clip((waves[:, :, BEFORE] - last_s[:, None]) / width_s, 0.0, 1.0)
 
 
 def _wave_chance(groups: Floats, last_s: Floats) -> Floats:
-    """How probably each wave of a page's group hit it since a time."""
+    """Return the probability that each wave of a page's group hit the page since a time."""
     waves = _waves(groups)
     share = waves[:, :, HIT] / np.maximum(waves[:, :, HIT] + waves[:, :, SPARED], TINY)
     chance: Floats = _chance_after(groups, last_s) * share
@@ -251,7 +253,7 @@ def _wave_chance(groups: Floats, last_s: Floats) -> Floats:
 
 
 def _wave_staleness(memory: Memory, batch: KnownPages) -> Floats:
-    """-log of the chance that no wave hit each page since its last fetch."""
+    """Return -log of the chance that no wave hit each page since its last fetch."""
     staleness = np.zeros(len(batch))
     for rows, counted in _levels(batch):
         chance = _wave_chance(memory.groups[rows], batch.last_fetch_s) * counted[:, None]
@@ -260,7 +262,7 @@ def _wave_staleness(memory: Memory, batch: KnownPages) -> Floats:
 
 
 def _prior(shares: tuple[float, float]) -> Floats:
-    """Pages that a wave hits and spares, in a section and in a site, before any was seen."""
+    """Return the prior counts of pages that a wave hits and spares, in a section and in a site."""
     return np.array([shares[0], 1.0, shares[1], 2.0])
 
 
@@ -270,7 +272,7 @@ def _age(batch: KnownPages, changed_s: Floats) -> Floats:
 
 
 def _factors(memory: Memory) -> Floats:
-    """g, bin by bin; 1 where nothing was seen."""
+    """Return the age factors g of the waves model, bin by bin; 1 where nothing was observed."""
     changes, time = memory.groups[0, AGE_CHANGES:AGE_TIME], memory.groups[0, AGE_TIME:LIKE]
     factors: Floats = (changes + AGE_STRENGTH) / (time + AGE_STRENGTH)
     return factors
@@ -281,7 +283,7 @@ def _bin(age: Floats) -> Ints:
 
 
 def _integrate_factors(memory: Memory, age: Floats) -> Floats:
-    """The integral of g from age 0."""
+    """Integrate the age factors g from age 0."""
     factors = _factors(memory)
     knots = np.append(0.0, np.cumsum(factors[:-1] * np.diff(AGES)))
     paced: Floats = np.interp(age, AGES, knots) + np.maximum(age - AGES[-1], 0.0) * factors[-1]
@@ -289,13 +291,13 @@ def _integrate_factors(memory: Memory, age: Floats) -> Floats:
 
 
 def _levels(batch: KnownPages) -> tuple[tuple[Ints, Bools], ...]:
-    """Section and site of each page, the nearest first, and whether it has one of its own."""
+    """Return the section and site of each page, nearest first, and whether it has its own."""
     _, site, section = group_levels(batch)
     return section, site
 
 
 def _gamma_interval(shape: Floats) -> tuple[Floats, Floats]:
-    """The ends of the middle 90 % of a Gamma distribution with mean 1, by Wilson and Hilferty's cube."""
+    """Return the middle 90 % of a Gamma distribution with mean 1, by Wilson and Hilferty's cube."""
     spread = 1.645 / (3.0 * np.sqrt(shape))
     middle = 1.0 - 1.0 / (9.0 * shape)
     return np.maximum(middle - spread, 0.0) ** 3, np.maximum(middle + spread, 0.0) ** 3

@@ -1,4 +1,4 @@
-"""Pages with little history: their rate from what can be seen of them at once, learned from all other pages."""
+"""Young pages with little history: predict their change rate from features, learned from all other pages."""
 
 from dataclasses import dataclass
 
@@ -29,14 +29,14 @@ _TURNS = (1e-6, 50.0)
 
 @dataclass(frozen=True, slots=True)
 class Young:
-    """A page of features x changes at a rate e^(w x) times a factor of its own, Gamma distributed within its group.
+    """Model of young pages: their features give a change rate e^(w x), times a page's own Gamma factor.
 
     The features are logarithms of its words, of the pages that link to it and of its age, the age also squared, and
-    whether it is empty; what is unknown is of middle size. The weights are those of everything (one row). They are
+    whether it is empty; unknown values are of middle size. The weights are those of everything (one row). They are
     learned by a step for each batch along the gradient of the likelihood of "changed or not", each divided by the
-    information on that weight that all looks so far have had: a regression that never looks back. The factor is that of
-    ``gamma``, with the changes that the features expect in the place of time: a page that was seen often speaks for
-    itself.
+    information on that weight that all fetches so far have had: an online regression. The factor is that of ``gamma``,
+    with the changes that the features expect in the place of time: a page that was fetched often is judged by its own
+    history.
 
     Useful for pages of new sections, and for those that were just born. Not useful where all pages are alike.
 
@@ -55,7 +55,7 @@ class Young:
     group_width: int = GROUP_WIDTH + 2 * FEATURES
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count changes and expected ones, and move the weights."""
+        """Count found and expected changes per page, and update the feature weights."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows, features = page_rows(after, batch), _features(batch, batch.before_s)
         expected = self._rate(memory, features) * days_between(batch)
@@ -70,12 +70,12 @@ class Young:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """By all factors that the page may have."""
+        """Return the change probability of each page, averaged over its possible rate factors."""
         rate = self._rate(memory, _features(batch, batch.last_fetch_s))
         return self._factor(memory, batch).chance(rate * days_since_fetch(batch, at_s))
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """As the features have it, times the page's factor."""
+        """Return the feature-based change rate of each page times its own factor."""
         rate = self._rate(memory, _features(batch, batch.last_fetch_s))
         return Rates(*(rate * factor for factor in self._factor(memory, batch).rates()))
 
@@ -90,7 +90,7 @@ class Young:
 
 
 def _features(batch: KnownPages, since_s: Floats) -> Floats:
-    """A row for each page; every feature is about between -1 and 1, and 0 where it is unknown."""
+    """Compute the features of young pages, a row per page, scaled to about -1 to 1; 0 where unknown."""
     age_d = np.fmax(since_s - batch.born_s, 0.0) / DAY_S
     age = _scale(age_d, 4.0, 2.0)
     words, links = _scale(batch.words, 6.0, 1.5), _scale(batch.links, 1.5, 1.5)
@@ -104,7 +104,7 @@ def _scale(values: Floats, middle: float, spread: float) -> Floats:
 
 
 def _update_weights(kept: Floats, features: Floats, turns: Floats, changed: npt.NDArray[np.bool_]) -> Floats:
-    """Weights and information after some looks of which so many changes were expected."""
+    """Update feature weights and information after some fetches, given the changes that were expected."""
     weights, information = np.split(kept, 2)
     turns = np.clip(turns, *_TURNS)
     pull = np.where(changed, turns / np.expm1(turns), -turns)

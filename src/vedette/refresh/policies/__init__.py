@@ -1,1 +1,1 @@
-"""Policies of the refresh stage: one per file, each a ``decide.Due`` over ``known.Known`` batches."""
+"""Refresh policies: one per file, each a ``policy.Due`` over ``KnownPages`` batches that returns due times."""

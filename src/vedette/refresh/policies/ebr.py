@@ -1,4 +1,4 @@
-"""Embarrassment-based refresh: nobody is to be shown a page that does not say any more what it is shown for."""
+"""Embarrassment-based refresh (EBR): avoid showing pages that no longer say what they are shown for."""
 
 from dataclasses import dataclass
 
@@ -21,15 +21,14 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 @dataclass(frozen=True, slots=True)
 class Ebr:
-    """As ``freshness``, each page weighed by how often it is shown and how often a change makes it the wrong result.
+    """Refresh like ``freshness``, weighted by views and by how often a change makes the page a wrong result.
 
         d(p)     =  share of its changes that replaced at least tau of its text
         worth(t) =  (d v / D) (1 - exp(-D t) (1 + D t)),      v its views, D changes found a day
         due      =  last_fetch + t where worth(t) / cost = price
 
-    Both d and D are shrunk to the mean of all pages, d as if one change more had been seen. Views that nobody told are
-    1; a change whose size nobody told counts as large. The price is in views times days. A page that nobody is shown is
-    never due.
+    Both d and D are shrunk to the mean of all pages, d as if one change more had been seen. Unknown views are 1; a
+    change of unknown size counts as large. The price is in views times days. A page that nobody is shown is never due.
 
     Useful as a baseline that knows what people are shown. Not useful for pages that *should* be shown and are not: to
     leave out a good result embarrasses nobody.
@@ -57,28 +56,28 @@ class Ebr:
             raise ConfigError("ebr: tau is a part of a text, from 0 to 1")
 
     def start(self, config: None) -> Memory:
-        """No page was looked at."""
+        """Return an empty EBR memory: no page was fetched yet."""
         return Memory.empty(page_width=3, group_width=3)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """Another change or none, the days in which it was or was not, and whether it was large."""
+        """Count changes, the days observed, and whether each change was large."""
         days = elapsed_days(batch)
         told = days > 0
         columns = [batch.changed & told, days, is_significant(batch, np.nextafter(self.tau, -1)) & told]
         return add_counts(state, batch, np.stack(columns, axis=1))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When the index reaches the price of a fetch."""
+        """Return when the embarrassment index of each page reaches the price of a fetch."""
         weights = self._irrelevance(state, batch) * fill_unknown(batch.views, 1.0)
         return to_due_times(batch, index_wait_days(shrunk_rates(state, batch), weights, price * batch.cost))
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """How often it changes, and how many of the changes are large."""
+        """Describe how often a page changes, and what share of the changes are large."""
         part, days = self._irrelevance(state, batch)[row], 1 / shrunk_rates(state, batch)[row]
         return f"ebr: changes about every {days:.1f} days, {part:.0%} of it by {self.tau:.0%} of its text or more"
 
     def _irrelevance(self, state: Memory, batch: KnownPages) -> Floats:
-        """d(p); of all pages together as if one change had been seen and been large."""
+        """Return d(p), the share of large changes; over all pages as if one large change had been seen."""
         changes, _, large = state.groups[0].tolist()
         own = select_rows(state.pages, batch.place)
         parts: Floats = (own[:, 2] + (large + 1) / (changes + 1)) / (own[:, 0] + 1)

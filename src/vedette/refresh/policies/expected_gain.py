@@ -1,4 +1,4 @@
-"""Fetch a page again when what the fetch is expected to bring, to those who search, is worth its price."""
+"""Expected-gain refresh: fetch a page again when the gain expected for searchers is worth the price."""
 
 from dataclasses import dataclass, replace
 
@@ -32,15 +32,15 @@ GROUP_WIDTH = 3
 
 @dataclass(frozen=True, slots=True)
 class ExpectedGain:
-    """The worth of a fetch grows with the belief that the page has changed, by the index of Cho, Azar and Olston.
+    """Refresh a page when the expected gain of a fetch reaches the price (index of Cho, Azar and Olston).
 
         worth = (mu / h) (1 - e^-x (1 + x)) / cost,    due where worth = price
 
     x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
     by age, by waves and by announcements alike: a mixture of models says how, and ``announced``), h the hazard with
-    which it goes stale, and mu what a change of this page brings to those who search, 1 for an ordinary page. A page
-    that is gone has gone stale, too; how probably it is, is believed apart from its changes, so that neither distorts
-    the other:
+    which it goes stale, and mu what a change of this page brings to searchers, 1 for an ordinary page. A page that is
+    gone has gone stale, too; the chance of that is modeled separately from its changes, so that neither distorts the
+    other:
 
         mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
 
@@ -49,10 +49,10 @@ class ExpectedGain:
 
     No page is starved: none waits longer than ``longest_s``, whatever the price.
 
-    Useful for everything that is fetched again; it is what runs live. Not useful for sources, which are looked at for
-    what they link to.
+    Useful for everything that is fetched again; this is the policy that runs live. Not useful for discovery sources,
+    which are polled for what they link to.
 
-    References: the index as in ``index_rule``; what a change brings: Pandey08, 4.6; model and floor are ours.
+    References: the index as in ``freshness_index``; what a change brings: Pandey08, 4.6; model and floor are ours.
 
     Two pages were fetched ten days ago and again now; one had changed. It is due sooner, and both wait longer at a
     higher price:
@@ -79,20 +79,20 @@ class ExpectedGain:
 
     @property
     def page_width(self) -> int:
-        """Numbers that are remembered of a page."""
+        """The number of values that expected-gain refresh remembers per page."""
         return self.model.page_width + self.deaths.page_width + 3
 
     @property
     def group_width(self) -> int:
-        """Numbers that are remembered of a group of pages."""
+        """The number of values that expected-gain refresh remembers per group of pages."""
         return self.model.group_width + self.deaths.group_width + self.announced.group_width + GROUP_WIDTH
 
     def start(self, config: None) -> Memory:
-        """Nothing is remembered."""
+        """Return an empty expected-gain memory."""
         return Memory.empty(self.page_width, self.group_width)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """What fetches found teaches the model; where it is known already, what they brought counts, too."""
+        """Teach the change model what the fetches found, and count their gains where those are known already."""
         after = state.grow_for(batch)
         begun = batch.place[batch.first_fetch]
         for rows, learned in (
@@ -105,7 +105,7 @@ class ExpectedGain:
         return self.learn_gains(after, batch, now)
 
     def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """What earlier fetches turned out to have brought (``gain``), and how often pages are seen (``views``)."""
+        """Add the measured gains of earlier fetches (``gain``), and how often pages are seen (``views``)."""
         after = state.grow_for(batch)
         own, groups = self._gains_memory(after).pages, self._gains_memory(after).groups
         seen = np.isfinite(batch.views)
@@ -118,13 +118,16 @@ class ExpectedGain:
         return after
 
     def value(self, state: Memory, batch: KnownPages, now: float) -> Floats:
-        """What a fetch of each page is worth now, per unit of cost; 1 is an ordinary change had for a day."""
+        """Return the expected gain of fetching each page now, per unit of cost.
+
+        1 is an ordinary change that is available for a day.
+        """
         belief = self._belief(state, batch, np.full(len(batch), now))
         worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
         return worth
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When the worth reaches the price, if nothing is heard until then and the hazard stays what it is."""
+        """Return when the expected gain reaches the price, if nothing is announced and hazards stay."""
         at_s = np.maximum(batch.last_fetch_s, now)
         belief = self._belief(state, batch, at_s)
         part = price * batch.cost * belief.hazard / self._weight(state, batch)
@@ -134,17 +137,17 @@ class ExpectedGain:
         return due
 
     def chance(self, state: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """How probably each page has changed by a time, with what was announced; for people, and to be held to it."""
+        """Return the probability that each page has changed by a time, including announcements."""
         staleness = self._change_belief(state, batch, at_s).staleness
         changed: Floats = -np.expm1(-staleness)
         return changed
 
     def rates(self, state: Memory, batch: KnownPages) -> Rates:
-        """How often each page changes, for people."""
+        """Return how often each page changes, for display."""
         return self.model.rates(self._model_memory(state), batch)
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """How often it changes, how probably it has by now, and how much that matters."""
+        """Describe how often a page changes, how likely it has changed by now, and how much that matters."""
         one = batch.select(np.array([row]))
         rate = float(self.rates(state, one).mean[0])
         chance = float(self.chance(state, one, np.array([now]))[0])
@@ -155,7 +158,7 @@ class ExpectedGain:
         )
 
     def _belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-        """That a page has changed or is gone, by one hazard or the other."""
+        """Return the belief that each page has changed or is gone, by the sum of both hazards."""
         changes = self._change_belief(state, batch, at_s)
         deaths = self.deaths.belief(self._deaths_memory(state), _as_deaths(batch), at_s)
         return Belief(changes.staleness + deaths.staleness, changes.hazard + deaths.hazard)
@@ -179,7 +182,7 @@ class ExpectedGain:
         return slice_memory(state, page, 3, self.group_width - GROUP_WIDTH, GROUP_WIDTH)
 
     def _weight(self, state: Memory, batch: KnownPages) -> Floats:
-        """mu: what a change of each page brings, in ordinary changes."""
+        """Return mu: the expected gain of a change of each page, in units of an ordinary change."""
         state = state.ensure_rows(batch)
         known = self._gains_memory(state)
         own = known.pages[batch.place]
@@ -194,13 +197,13 @@ class ExpectedGain:
 
 
 def _as_deaths(batch: KnownPages) -> KnownPages:
-    """The batch as a model of deaths sees it: what changes is whether there is a page."""
+    """Convert the batch for the model of page deaths: a change is a page appearing or disappearing."""
     unknown = np.full(len(batch), np.nan)
     return replace(batch, changed=batch.gone, gone=np.zeros(len(batch), np.bool_), modified_s=unknown)
 
 
 def _format_days(days: float) -> str:
-    """A time in words.
+    """Format a time span in days for a refresh reason, in hours, days or years.
 
     >>> _format_days(0.02), _format_days(3.0), _format_days(800.0)
     ('0.5 hours', '3.0 days', '2.2 years')

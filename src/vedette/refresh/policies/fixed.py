@@ -1,4 +1,4 @@
-"""The same interval for all: the rule for sources, which are looked at for what they link to."""
+"""Fixed refresh interval for all pages: the rule for discovery sources, which are polled for their links."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from vedette.refresh.known_pages import KnownPages
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Fetch again a fixed time after the last fetch.
+    """Refresh each page a fixed interval after its last fetch.
 
         due = last_fetch + interval
 
@@ -41,18 +41,18 @@ class Fixed:
             raise ConfigError("fixed: interval must be longer than 0 and finite")
 
     def start(self, config: None) -> tuple[()]:
-        """Nothing is learned, so the state is empty."""
+        """Return the empty state of the fixed interval policy, which learns nothing."""
         return ()
 
     def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:
-        """What a fetch found changes nothing."""
+        """Ignore what the fetches found; the fixed interval does not change."""
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """Last fetch plus the interval."""
+        """Return last fetch plus the fixed interval."""
         due: Floats = batch.last_fetch_s + self.interval_s
         return due
 
     def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:
-        """The interval, in words."""
+        """Describe the fixed refresh interval."""
         return f"fixed: again {self.interval_s / 60:.1f} min after the last fetch"

@@ -1,4 +1,4 @@
-"""The best plan for fresh copies (Cho and Garcia-Molina, Azar and others), as an index, with rates that are learned."""
+"""Optimal freshness refresh (Cho and Garcia-Molina; Azar et al.) as an index, with learned change rates."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Fetch a page when what its copy has lost in freshness reaches the price.
+    """Refresh a page when the freshness that its copy has lost reaches the price.
 
         worth(t) = (mu / D) (1 - exp(-D t) (1 + D t))       t days after the last fetch
         D        = (c + 1/2) / (T + 1/2 / Dbar)             c changes found in T days, Dbar the rate of all pages
         due      = last_fetch + t where worth(t) / cost = price
 
-    mu is how often people are shown the page where that is known (``views``), else 1: tell it of all pages or of none.
-    A page with mu / (D cost) at or below the price is never due: it changes faster than it pays to follow. The price is
-    in mu times days; the state has a row of changes and days for each page and one for all.
+    mu is how often people are shown the page where that is known (``views``), else 1: pass views for all pages or for
+    none. A page with mu / (D cost) at or below the price is never due: it changes faster than it pays to follow. The
+    price is in mu times days; the state has a row of changes and days for each page and one for all.
 
     Useful where copies are to be current, and rates of change differ and stay. Not useful where changes differ in what
     they mean for search, come in waves, or follow a rhythm: for it every page forgets when it changed last.
@@ -49,19 +49,19 @@ class Freshness:
     priced: bool = True
 
     def start(self, config: None) -> Memory:
-        """No page was looked at."""
+        """Return an empty freshness memory: no page was fetched yet."""
         return Memory.empty(page_width=2, group_width=2)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """Another change or none, and the days in which it was or was not."""
+        """Count changes found by these fetches, and the days in which they happened or did not."""
         days = elapsed_days(batch)
         return add_counts(state, batch, np.stack([batch.changed & (days > 0), days], axis=1))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When the index reaches the price of a fetch."""
+        """Return when the freshness index of each page reaches the price of a fetch."""
         rates, weights = shrunk_rates(state, batch), fill_unknown(batch.views, 1.0)
         return to_due_times(batch, index_wait_days(rates, weights, price * batch.cost))
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """How often it changes."""
+        """Describe how often a page changes, as the freshness policy estimates it."""
         return f"freshness: changes about every {1 / shrunk_rates(state, batch)[row]:.1f} days"

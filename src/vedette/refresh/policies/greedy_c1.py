@@ -1,4 +1,4 @@
-"""Look where a change is likeliest, with an age chain learned from fetches: the one-day rule for out-of-date pages."""
+"""Greedy C(1) refresh: fetch the pages most likely out of date, by a learned age chain; a one-day rule."""
 
 from dataclasses import dataclass
 
@@ -13,19 +13,19 @@ from vedette.timeutil import DAY_S
 
 @dataclass(frozen=True, slots=True)
 class GreedyC1:
-    """A page is due when its chance of having changed, over the cost of a look, reaches the price.
+    """Refresh a page when its chance of having changed, divided by the cost of a fetch, reaches the price.
 
         P(t) = 1 - unchanged(age at the last fetch, t)        the chance that it is out of date
         due  = last_fetch + the first t with P(t) / cost >= price,  but ``bound_d`` days at the latest
 
-    Looking at the pages with the largest terms of C(1) (eq. 14) is the same as looking at all whose term reaches some
-    height; the price is that height, which settles where looks meet the budget. P only tends to 1, so at a high price a
-    dear page would never be due: no rate of change is below a floor, and no page waits longer than the bound. Pages
-    that are alike would be due in one moment, and a part of a thousandth of their wait is drawn by lot.
+    Fetching the pages with the largest terms of C(1) (eq. 14) is the same as fetching all whose term reaches some
+    height; the price is that height, which settles where fetches meet the budget. P only tends to 1, so at a high price
+    an expensive page would never be due: no rate of change is below a floor, and no page waits longer than the bound.
+    Similar pages would be due at one moment, so up to a thousandth of their wait is randomized.
 
-    What is remembered: see ``refresh.hazards``.
+    For its memory, see ``refresh.models.hazards``.
 
-    Useful as a baseline of one-day rules: it takes what is likeliest now and asks nothing of tomorrow (``n_day`` does).
+    Useful as a baseline of one-day rules: it takes what is likeliest now and ignores tomorrow (``n_day`` does not).
     Not useful where pages change so fast that a look is stale at once: it pours its budget into them.
 
     Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
@@ -49,21 +49,21 @@ class GreedyC1:
             raise ConfigError("greedy-c1: the bound must be longer than 0 and finite")
 
     def start(self, config: None) -> Memory:
-        """Nothing was fetched."""
+        """Return an empty greedy C(1) memory: nothing was fetched yet."""
         return empty_memory()
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """What fetches found, by age."""
+        """Learn the hazard by age from what the fetches found."""
         return learn(state, batch)
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When the chance over the cost reaches the price."""
+        """Return when the chance of a change, divided by the cost, reaches the price."""
         wait_d = self._wait_d(state, batch, price) * (1 - rng.random(len(batch)) / 1000)
         due: Floats = batch.last_fetch_s + wait_d * DAY_S
         return due
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """The chance now."""
+        """Describe the current chance that the page has changed."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
         return f"greedy-c1: changed by now with a chance of {chance:.0%}, {self.bound_d:.0f} days of waiting at most"

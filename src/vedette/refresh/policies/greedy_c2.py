@@ -1,4 +1,4 @@
-"""Look where pages have been out of date longest, with an age chain learned from fetches: the one-day rule for time."""
+"""Greedy C(2) refresh: fetch pages out of date longest, by an age chain learned from fetches; a one-day rule."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ from vedette.timeutil import DAY_S
 
 @dataclass(frozen=True, slots=True)
 class GreedyC2:
-    """A page is due when the days that it is likely out of date, over the cost of a look, reach the price.
+    """Refresh a page when its expected days out of date, divided by the cost of a fetch, reach the price.
 
         Z(t) = integral of 1 - unchanged(age at the last fetch, s), s = 0 .. t
         due  = last_fetch + the t with Z(t) / cost = price,  but ``bound_d`` days at the latest
 
-    Looking at the pages with the largest terms of C(2) (eq. 24) is the same as looking at all whose term reaches some
+    Fetching the pages with the largest terms of C(2) (eq. 24) is the same as fetching all whose term reaches some
     height; the price is that height. Z grows without end, so every page is due some day at any price (2.3.2), and that
-    still holds where costs differ; the bound says by when. Pages that are alike would be due in one moment, and a part
-    of a thousandth of their wait is drawn by lot.
+    still holds where costs differ; the bound says by when. Similar pages would be due at one moment, so up to a
+    thousandth of their wait is randomized.
 
-    What is remembered: see ``refresh.hazards``.
+    For its memory, see ``refresh.models.hazards``.
 
     Useful where being out of date for long is worse than often. Not useful where a page is either right or wrong when
     somebody asks: the time that has gone by already is then no reason to look.
@@ -49,21 +49,21 @@ class GreedyC2:
             raise ConfigError("greedy-c2: the bound must be longer than 0 and finite")
 
     def start(self, config: None) -> Memory:
-        """Nothing was fetched."""
+        """Return an empty greedy C(2) memory: nothing was fetched yet."""
         return empty_memory()
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """What fetches found, by age."""
+        """Learn the hazard by age from what the fetches found."""
         return learn(state, batch)
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When the expected days out of date, over the cost, reach the price."""
+        """Return when the expected days out of date, divided by the cost, reach the price."""
         wait_d = self._wait_d(state, batch, price)
         due: Floats = batch.last_fetch_s + wait_d * (1 - rng.random(len(batch)) / 1000) * DAY_S
         return due
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """The days out of date that are expected by now."""
+        """Describe the expected days that the page has been out of date by now."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         late_d = get_life_curves(state, batch).expected_staleness(past_d)[row]
         return (

@@ -1,4 +1,4 @@
-"""LambdaCrawl: every missed change costs, each a little less than the one before, so that no page is given up."""
+"""LambdaCrawl refresh: every missed change costs a little less than the one before, so no page is given up."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ RATE, UNCHANGED, COUNTS, DAYS = 0, 1, slice(2, 2 + BINS), slice(2 + BINS, 2 + 2 
 
 @dataclass(frozen=True, slots=True)
 class LambdaCrawl:
-    """Fetch each page at the rate at which one more fetch saves as much as it costs, by harmonic staleness.
+    """Refresh each page at the rate where one more fetch saves as much as it costs, by harmonic staleness.
 
     n missed changes cost mu (1 + 1/2 + ... + 1/n), so a page that is fetched x times a day costs -mu ln(x / (x + D)),
     and one more fetch saves mu D / (x (x + D)), which is the price at
@@ -28,13 +28,13 @@ class LambdaCrawl:
         x   =  (-D + sqrt(D^2 + 4 mu D / price)) / 2
         due =  last_fetch + 1 / x
 
-    mu is the views where they are known, else 1: tell it of all pages or of none. A fetch of cost c pays c times the
-    price. D is the most likely rate given which intervals a had a change in them and which had none,
+    mu is the views where they are known, else 1: pass views for all pages or for none. A fetch of cost c pays c times
+    the price. D is the most likely rate given which intervals a contained a change and which did not,
 
         sum_changed a / (exp(D a) - 1)  =  sum_unchanged a
 
-    with one interval more of each kind of half a day, within 0.0005 and 7 a day. Of the intervals with a change eight
-    sums by length are kept instead of each; those of about one length count with their mean.
+    with one extra interval of each kind of half a day, within 0.0005 and 7 a day. For the intervals with a change,
+    eight sums by length are stored instead of each interval; those of similar length count with their mean.
 
     Useful where no page may be given up, however fast it changes. Not useful with few fetches of each page: rates are
     not shrunk to those of others, and a page without history is taken to change more than once a day.
@@ -56,11 +56,11 @@ class LambdaCrawl:
     priced: bool = True
 
     def start(self, config: None) -> Memory:
-        """No page was looked at."""
+        """Return an empty LambdaCrawl memory: no page was fetched yet."""
         return Memory.empty(page_width=2 + 2 * BINS, group_width=1)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """Another interval of each page, and the rate that is most likely now."""
+        """Add one interval per page, and fit its most likely change rate for LambdaCrawl."""
         after, days = state.grow_for(batch), elapsed_days(batch)
         after.pages[batch.place[batch.first_fetch]] = 0.0
         rows = after.pages[batch.place]
@@ -74,13 +74,13 @@ class LambdaCrawl:
         return after
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """After the interval of the page's rate; never where nobody is shown the page."""
+        """Return last fetch plus the LambdaCrawl interval of the page's rate; never without views."""
         return to_due_times(
             batch, _interval_days(self._rates(state, batch), fill_unknown(batch.views, 1.0), price * batch.cost)
         )
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """How often it changes."""
+        """Describe how often a page changes, as LambdaCrawl estimates it."""
         return f"lambdacrawl: changes about every {1 / self._rates(state, batch)[row]:.1f} days"
 
     def _rates(self, state: Memory, batch: KnownPages) -> Floats:
@@ -89,7 +89,7 @@ class LambdaCrawl:
 
 
 def _interval_days(rates: Floats, weights: Floats, price: Floats) -> Floats:
-    """1 / x, written so that nothing is divided by zero where the price is."""
+    """Compute the LambdaCrawl interval 1 / x, without dividing by zero where the price is zero."""
     # 1/x = 2 / (-D + sqrt(D^2 + 4 mu D / price)); with p = price / mu this is p / 2 (1 + sqrt(1 + 4 / (p D))).
     part = np.divide(price, weights, out=np.full(len(rates), np.inf), where=weights > 0)
     days: Floats = (part + np.sqrt(part) * np.sqrt(part + 4 / rates)) / 2
@@ -97,7 +97,7 @@ def _interval_days(rates: Floats, weights: Floats, price: Floats) -> Floats:
 
 
 def _fit_rates(rows: Floats) -> Floats:
-    """The rate at which both sides are equal, by halving its logarithm; the left side falls with the rate."""
+    """Fit the change rates at which both sides of the equation are equal, by bisection on their logarithm."""
     pseudo = np.full((len(rows), 1), 1.0)
     counts, days = np.hstack([rows[:, COUNTS], pseudo]), np.hstack([rows[:, DAYS], PSEUDO_D * pseudo])
     # An empty bin counts nothing, whatever its length.

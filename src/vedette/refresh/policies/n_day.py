@@ -1,4 +1,4 @@
-"""Look when the best plan of the next days begins with a look: the rule that asks what tomorrow will be like."""
+"""N-day refresh planning: fetch a page when its cheapest plan of the next n days begins with a fetch."""
 
 from dataclasses import dataclass
 
@@ -18,20 +18,20 @@ BISECTION_STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class NDay:
-    """A page is due when, at the price, its cheapest plan of n days has a look on the first.
+    """Refresh a page when, at the price, its cheapest plan of n days has a fetch on the first day.
 
-        cost of a plan = sum of discount^t (chance to be out of date on day t)  +  price * cost * (number of looks)
+        cost of a plan = sum of discount^t (chance to be out of date on day t)  +  price * cost * (number of fetches)
         due            = last_fetch + the first wait at which the best plan begins with O, ``bound_d`` at the latest
 
-    Plans meet in the budgets alone, and the price stands for those (``plans.lagrange``), so each page can be planned by
-    itself. With one day ahead this is ``greedy-c1`` with the bound. With more, a look also counts for what it spares
-    tomorrow: of two pages that are as probably out of date, the slower is looked at first, as it stays right for longer
-    (Table 1 of the print).
+    Plans interact only through the budgets, and the price represents those (``lab.baselines.plans.lagrange``), so each
+    page can be planned by itself. With one day ahead this is ``greedy-c1`` with the bound. With more, a fetch also
+    counts for what it saves tomorrow: of two pages that are equally likely out of date, the slower is fetched first, as
+    it stays right for longer (Table 1 of the paper).
 
-    The age after a look is taken to be what it was without a change, and half of the wait with one; ``plans.outlook``
-    has the whole distribution.
+    The age after a fetch is taken to be what it was without a change, and half of the wait with one;
+    ``refresh.outlook`` has the whole distribution.
 
-    What is remembered: see ``refresh.hazards``.
+    For its memory, see ``refresh.models.hazards``.
 
     Useful where fast and slow pages compete and the budget is short. Not useful at budgets that reach every page daily.
 
@@ -58,15 +58,15 @@ class NDay:
             raise ConfigError("n-day: 1 to 5 days, a discount in 0 to 1, a bound of more than a day")
 
     def start(self, config: None) -> Memory:
-        """Nothing was fetched."""
+        """Return an empty n-day memory: nothing was fetched yet."""
         return empty_memory()
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """What fetches found, by age."""
+        """Learn the hazard by age from what the fetches found."""
         return learn(state, batch)
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """After the first wait at which a look is part of the best plan from there on."""
+        """Return the first time at which the best n-day plan begins with a fetch."""
         lives, toll = get_life_curves(state, batch), np.maximum(price, 0.0) * batch.cost
         wait_d = np.full(len(batch), self.bound_d)
         for start in range(0, len(batch), CHUNK):
@@ -76,13 +76,13 @@ class NDay:
         return due
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """The chance now."""
+        """Describe the current chance that the page is out of date."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
         return f"n-day: changed by now with a chance of {chance:.0%}, planned {self.days} days ahead"
 
     def _wait_d(self, lives: LifeCurves, toll: Floats) -> Floats:
-        """A wait from which on the best plan begins with a look, by halves."""
+        """Find by bisection the wait after which the best n-day plan begins with a fetch."""
         low_d, high_d = np.zeros(len(toll)), np.full(len(toll), self.bound_d)
         for _ in range(BISECTION_STEPS):
             middle_d = (low_d + high_d) / 2

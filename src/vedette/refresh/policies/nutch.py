@@ -1,4 +1,4 @@
-"""Multiplicative intervals, the adaptive schedule of Apache Nutch: longer when nothing changed, shorter when it did."""
+"""Apache Nutch's adaptive schedule: multiply the refresh interval up when unchanged, down when changed."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class Nutch:
 
     The state is one interval in seconds per page, 0 where there is none yet. In equilibrium a page is found changed at
     a share q of its fetches with (1 - dec_rate)^q (1 + inc_rate)^(1 - q) = 1: about 60 % with the default rates,
-    whatever the page is worth and whatever a fetch costs; the price is not asked.
+    whatever the page is worth and whatever a fetch costs; the price is ignored.
 
     Useful as the field's usual practice, as the baseline of every other refresh policy, and where nothing but the
     latest comparison is kept. Not useful where a budget must be met, pages differ in worth, or a change is noise.
@@ -63,11 +63,11 @@ class Nutch:
             raise ConfigError("nutch: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 
     def start(self, config: None) -> Floats:
-        """No page has an interval."""
+        """Return an empty array of Nutch intervals."""
         return np.zeros(0)
 
     def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:
-        """The intervals after these fetches, in a new array; a page may occur once in a batch."""
+        """Return the Nutch intervals after these fetches, in a new array; a page may occur once in a batch."""
         assert len(np.unique(batch.place)) == len(batch), "a page occurs twice in a batch"
         stretched = self._interval_s(state, batch.place) * np.where(
             batch.changed, 1.0 - self.dec_rate, 1.0 + self.inc_rate
@@ -80,12 +80,12 @@ class Nutch:
         return after
 
     def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """Last fetch plus interval; a page without one gets the first interval."""
+        """Return last fetch plus Nutch interval; a page without one gets the first interval."""
         due: Floats = batch.last_fetch_s + self._wait_s(state, batch)
         return due
 
     def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:
-        """The interval and what the latest fetch did to it."""
+        """Describe a page's Nutch interval and how the latest fetch changed it."""
         again = f"again {self._wait_s(state, batch)[row] / HOUR_S:.1f} h after the last fetch"
         if batch.first_fetch[row]:
             return f"nutch: fetched once, {again}"
@@ -99,7 +99,7 @@ class Nutch:
         return self._clip_s(wait_s)
 
     def _interval_s(self, state: Floats, place: Ints) -> Floats:
-        """Each page's interval; the first interval where the state has none."""
+        """Return each page's Nutch interval; the first interval where the state has none."""
         kept = np.zeros(len(place))
         inside = place < len(state)
         kept[inside] = state[place[inside]]
@@ -110,6 +110,6 @@ class Nutch:
 
 
 def _delta_s(batch: KnownPages) -> Floats:
-    """How long before the latest fetch a page changed; 0 where that is unknown or would lie after it."""
+    """Return how long before the latest fetch each page changed; 0 where that is unknown or after the fetch."""
     delta_s: Floats = np.fmax(batch.last_fetch_s - batch.modified_s, 0.0)
     return delta_s

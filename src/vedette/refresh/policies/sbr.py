@@ -1,4 +1,4 @@
-"""Staleness-based refresh: copies are to be current as to changes of more than a part of the text."""
+"""Staleness-based refresh (SBR): keep copies current with respect to changes of more than a part of the text."""
 
 from dataclasses import dataclass
 
@@ -19,14 +19,14 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 @dataclass(frozen=True, slots=True)
 class Sbr:
-    """As ``freshness``, with weight 1 for every page, where a change counts that replaced more than tau of the text.
+    """Refresh like ``freshness`` with weight 1 per page; only changes of more than tau of the text count.
 
         stale    =  share of shingles that differ > tau
         worth(t) =  (1 / L) (1 - exp(-L t) (1 + L t)),      L stale copies found a day, shrunk to the mean of all pages
         due      =  last_fetch + t where worth(t) / cost = price
 
-    The thesis fits L to the whole record and lays fetches out over weeks (``lab.experiments.user_centric`` does so,
-    too). This is the form that learns as it goes. A change whose size nobody told counts.
+    The thesis fits L to the whole record and schedules fetches over weeks (``lab.experiments.user_centric`` does so,
+    too). This form learns as it goes. A change of unknown size counts.
 
     Useful as a baseline that tells large changes from small. Not useful where a small change matters, as the date of a
     seminar does, or a large one does not, as an advertisement.
@@ -54,20 +54,20 @@ class Sbr:
             raise ConfigError("sbr: tau is a part of a text, from 0 to 1")
 
     def start(self, config: None) -> Memory:
-        """No page was looked at."""
+        """Return an empty SBR memory: no page was fetched yet."""
         return Memory.empty(page_width=2, group_width=2)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """Another stale copy or none, and the days in which it became so or did not."""
+        """Count stale copies found by these fetches, and the days in which they became stale or did not."""
         days = elapsed_days(batch)
         return add_counts(state, batch, np.stack([is_significant(batch, self.tau) & (days > 0), days], axis=1))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When the index reaches the price of a fetch."""
+        """Return when the staleness index of each page reaches the price of a fetch."""
         waits = index_wait_days(shrunk_rates(state, batch), np.ones(len(batch)), price * batch.cost)
         return to_due_times(batch, waits)
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """How often it changes by so much."""
+        """Describe how often a page changes by more than tau of its text."""
         days = 1 / shrunk_rates(state, batch)[row]
         return f"sbr: more than {self.tau:.0%} of its text changes about every {days:.1f} days"

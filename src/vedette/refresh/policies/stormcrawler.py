@@ -1,4 +1,4 @@
-"""The adaptive schedule of Apache StormCrawler: half as long again, or half the way down."""
+"""Apache StormCrawler's adaptive schedule: refresh interval up by half, or half way down to the shortest."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from vedette.timeutil import DAY_S, HOUR_S
 
 @dataclass(frozen=True, slots=True)
 class StormCrawler:
-    """Stretch a page's interval by half when a fetch finds it unchanged, else go half the way to the shortest.
+    """Stretch a page's refresh interval by half when unchanged, else go half way to the shortest.
 
         interval <- min(max_interval, interval (1 + inc_rate))            unchanged
         interval <- (1 - dec_rate) interval + dec_rate min_interval       changed
@@ -54,11 +54,11 @@ class StormCrawler:
             raise ConfigError("stormcrawler: intervals must satisfy 0 < min_interval <= first_interval <= max_interval")
 
     def start(self, config: None) -> Floats:
-        """No page has an interval."""
+        """Return an empty array of StormCrawler intervals."""
         return np.zeros(0)
 
     def observe(self, state: Floats, batch: KnownPages, now: float) -> Floats:
-        """The intervals after these fetches, in a new array; a page may occur once in a batch."""
+        """Return the StormCrawler intervals after these fetches, in a new array; one row per page."""
         before_s = self._interval_s(state, batch.place)
         shorter_s = (1 - self.dec_rate) * before_s + self.dec_rate * self.min_interval_s
         longer_s = np.minimum(before_s * (1 + self.inc_rate), self.max_interval_s)
@@ -69,19 +69,19 @@ class StormCrawler:
         return after
 
     def due(self, state: Floats, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """Last fetch plus interval; a page without one gets the first interval."""
+        """Return last fetch plus StormCrawler interval; a page without one gets the first interval."""
         due: Floats = batch.last_fetch_s + self._interval_s(state, batch.place)
         return due
 
     def reason(self, state: Floats, batch: KnownPages, row: int, now: float) -> str:
-        """The interval and what the latest fetch did to it."""
+        """Describe a page's StormCrawler interval and how the latest fetch changed it."""
         again = f"again {self._interval_s(state, batch.place)[row] / HOUR_S:.1f} h after the last fetch"
         if batch.first_fetch[row]:
             return f"stormcrawler: fetched once, {again}"
         return f"stormcrawler: found {'changed' if batch.changed[row] else 'unchanged'}, {again}"
 
     def _interval_s(self, state: Floats, place: Ints) -> Floats:
-        """Each page's interval; the first interval where the state has none."""
+        """Return each page's StormCrawler interval; the first interval where the state has none."""
         kept = np.zeros(len(place))
         inside = place < len(state)
         kept[inside] = state[place[inside]]

@@ -1,4 +1,4 @@
-"""Every page equally often, in turn."""
+"""Uniform refresh: fetch every page equally often, in turn."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from vedette.refresh.known_pages import KnownPages
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Every page equally often: a page is due again at once, and the budget lets one after the other have its turn.
+    """Refresh every page equally often: a page is due again at once, and the most overdue goes first.
 
         due = last_fetch
 
@@ -29,17 +29,17 @@ class Uniform:
     name: str = "uniform"
 
     def start(self, config: None) -> tuple[()]:
-        """Nothing is learned, so the state is empty."""
+        """Return the empty state of the uniform policy, which learns nothing."""
         return ()
 
     def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:
-        """What a fetch found changes nothing."""
+        """Ignore what the fetches found; uniform refresh learns nothing."""
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """At once: the page that waits longest is the most overdue."""
+        """Return the last fetch as due time, so that the page that waits longest is the most overdue."""
         return batch.last_fetch_s.copy()
 
     def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:
-        """That it is its turn."""
+        """Describe that it is the page's turn in uniform refresh."""
         return "uniform: pages are fetched in turn"

@@ -1,4 +1,4 @@
-"""User-centric refresh: fetch what has done most for those who search, once it is old enough to do so again."""
+"""User-centric refresh: fetch pages whose past fetches improved search most, once enough gain has built up."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 @dataclass(frozen=True, slots=True)
 class UserCentric:
-    """Expect of a page what its past fetches brought to search quality, day by day, and fetch it when that is enough.
+    """Refresh a page when its mean search-quality gain per day, times the days waited, reaches the price.
 
         dQ_A(p)  =  mean over past fetches of  gain / days since the fetch before
         P(p, t)  =  dQ_A(p) (t - last fetch)
         due      =  last_fetch + t where P / cost = price
 
     The mean is shrunk to that of all pages, as if one fetch more had been made with it: a page without history has the
-    mean of all, and one that brought nothing so far is looked at ever more rarely, and never given up. As long as no
+    mean of all, and one that brought nothing so far is fetched ever more rarely, and never given up. As long as no
     fetch is known to have brought anything, all are due at once. A page that died says nothing. The price is in search
     quality.
 
@@ -43,24 +43,24 @@ class UserCentric:
     wants: frozenset[str] = frozenset({"gain"})
 
     def start(self, config: None) -> Memory:
-        """No gain is known."""
+        """Return an empty user-centric memory: no gain is known yet."""
         return Memory.empty(page_width=2, group_width=2)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """One fetch more whose gain is known, and what it brought a day."""
+        """Count the fetches whose search-quality gain is known, and their gain per day."""
         days = elapsed_days(batch)
         told = (days > 0) & ~np.isnan(batch.gain)
         per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
         return add_counts(state, batch, np.stack([told, per_day], axis=1))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """When as much has built up as a fetch costs; never where nothing does."""
+        """Return when the expected gain of each page reaches the cost of a fetch; never where it has none."""
         per_day = self._per_day(state, batch)
         waits = np.divide(price * batch.cost, per_day, out=np.full(len(batch), np.inf), where=per_day > 0)
         return to_due_times(batch, waits)
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """What it is expected to bring."""
+        """Describe the search-quality gain that a fetch of the page is expected to bring."""
         per_day, fetches = self._per_day(state, batch)[row], select_rows(state.pages, batch.place)[row, 0]
         return f"user-centric: brings about {per_day:.2g} of search quality a day, by {fetches:.0f} past fetches"
 

@@ -1,4 +1,4 @@
-"""What ads learn from the ledger: traffic by the hour, and how much lower slots are seen."""
+"""Ad learning from the ledger: traffic by the hour, and how visible lower slots are."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -19,9 +19,9 @@ Hours = Sequence[tuple[date, int, str, int]]
 
 
 def build_traffic(hours: Hours, numbers: Mapping[str, int], now_s: float) -> Traffic:
-    """What policies learn from traffic, as if they had been told hour after hour; ``now_s`` has whole days at midnight.
+    """Build the ad policies' traffic plan from hourly query counts; ``now_s`` has whole days at local midnight.
 
-    Phrases without a number are left out. What is asked in the present hour is for the next look.
+    Phrases without a number are left out. Queries of the current hour count at the next update.
     """
     if not numbers:
         return NO_TRAFFIC
@@ -36,7 +36,7 @@ def build_traffic(hours: Hours, numbers: Mapping[str, int], now_s: float) -> Tra
 
 
 def estimate_day_share(hours: Hours, now_s: float) -> float | None:
-    """Which share of a usual day's queries has come by this time of day; None before a whole day was seen."""
+    """Estimate which share of a usual day's ad queries comes by this time of day; None before a whole day."""
     today = int(now_s // DAY_S)
     past = [(hour, times) for day, hour, _, times in hours if (day - _EPOCH).days < today]
     whole = sum(times for _, times in past)
@@ -47,7 +47,7 @@ def estimate_day_share(hours: Hours, now_s: float) -> float | None:
 
 
 def to_local_s(local: datetime) -> float:
-    """Return seconds of which whole days begin at midnight where the operator is."""
+    """Convert local time to seconds whose whole days begin at the operator's midnight, for ad traffic."""
     offset = local.utcoffset() or timedelta()
     return local.timestamp() + offset.total_seconds()
 
@@ -57,7 +57,7 @@ LOOKBACK_S = 14 * 86_400.0
 
 
 class SlotLearner:
-    """``factors`` says how much each slot is seen beside the first: a guess, until clicks say otherwise."""
+    """Learns the visibility of each ad slot relative to the first; ``factors`` is a guess until clicks tell."""
 
     def __init__(self, slots: int) -> None:
         self.factors: Floats = FIRST_FACTORS[:slots]
@@ -65,7 +65,7 @@ class SlotLearner:
         self._until_s = float("-inf")
 
     def learn(self, reader: LedgerReader, catalog: AdCatalog, told: AdPriors, until_s: float) -> None:
-        """Learn from what was shown until a moment after which no click on it counts any more."""
+        """Learn ad slot visibility from impressions up to a time after which no click on them counts any more."""
         if len(self.factors) == 1 or until_s <= self._until_s:
             return
         after_s = max(self._until_s, until_s - LOOKBACK_S)
@@ -75,7 +75,7 @@ class SlotLearner:
         self.factors = self.factors if found is None else found
 
     def _add_counts(self, tallies: list[SlotTally], catalog: AdCatalog) -> None:
-        """Slots that are no longer shown, and ads that do not run, say nothing."""
+        """Add the ad ledger's slot counts, except of slots no longer shown and ads that do not run."""
         slots = len(self.factors)
         rows = [(catalog.get_row(one.ad, one.phrase), one) for one in tallies if one.slot < slots]
         known = [(row, one.slot, one.shown, one.clicked) for row, one in rows if row is not None]

@@ -1,7 +1,7 @@
-"""Sponsored results of a data folder: chosen by the default policy, held and charged in the ledger.
+"""Ad selection for the search results of a data folder: chosen by the default policy, charged in the ledger.
 
-Each server process chooses by itself from what all have counted, looked at every second; what it may promise is for
-the ledger to say. Whatever goes wrong here, the search goes on without ads.
+Each server process selects on its own from the counts of all, reloaded every second; the ledger decides what it may
+promise. Whatever goes wrong here, the search goes on without ads.
 """
 
 import secrets
@@ -50,7 +50,7 @@ _UNAVAILABLE = "the ads cannot be looked up just now"
 
 
 class AdTerms(NamedTuple):
-    """How many ads a page shows, what a click costs at least, where days begin, and how much is tried."""
+    """Terms of ad selection: ads per page, minimum cost of a click, time zone of days, and how much is explored."""
 
     slots: int
     reserve: Decimal
@@ -59,13 +59,13 @@ class AdTerms(NamedTuple):
 
 
 def build_terms(serve: Serve) -> AdTerms:
-    """As the operator set them."""
+    """Build the terms of ad selection from the operator's settings."""
     exploration = serve.sponsored_exploration / 100
     return AdTerms(serve.sponsored_slots, Decimal(serve.sponsored_reserve), ZoneInfo(serve.time_zone), exploration)
 
 
 class FolderAdServer:
-    """A ``web.public.ads.AdServer`` over one data folder."""
+    """A ``web.public.ads.AdServer`` over one data folder: selects ads and charges clicks."""
 
     def __init__(
         self, folder: Path, terms: AdTerms, salt: Callable[[str], bytes], wall: Callable[[], float] = time.time
@@ -87,7 +87,7 @@ class FolderAdServer:
     # the port
 
     def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:
-        """For people only: what a program asks for is neither shown to anybody nor counted."""
+        """Choose the ads for a search query and record their impressions; none for bots."""
         if visit.filter_reason or not query:
             return ()
         try:
@@ -99,7 +99,10 @@ class FolderAdServer:
         return found
 
     def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:
-        """Charged at once or not at all; a person is led on either way, unless the ad was taken back."""
+        """Charge an ad click in the ledger and return where it leads.
+
+        It is charged at once or not at all; the person is led on either way, unless the ad was revoked.
+        """
         try:
             return self._record_click(showing, visit)
         except (StoreError, OSError) as error:
@@ -107,7 +110,7 @@ class FolderAdServer:
             return ClickOutcome(refusal=_UNAVAILABLE)
 
     def count_forged_click(self) -> None:
-        """Counted, so that the operator sees it."""
+        """Count an ad click with a forged token, so that the operator sees it."""
         try:
             self._open_ledger().count_refused_click(self._get_local_time().date(), ClickRejection.FORGED.value)
         except (StoreError, OSError) as error:
@@ -132,7 +135,7 @@ class FolderAdServer:
     def _filter_candidates(
         self, found: Sequence[AdMatch], local: datetime
     ) -> tuple[list[AdMatch], list[LostImpression]]:
-        """Who may take part, and who not for want of money, for now or today, or because the bid is too low."""
+        """Split matching ads into those that may be shown and those lost for lack of budget or a low bid."""
         left = self._catalog.get_candidates([each.row for each in found]).remaining.tolist()
         resting = self._find_paused_payers({each.ad.payer for each in found}, local)
         least = int(self._terms.reserve * 100)
@@ -147,7 +150,10 @@ class FolderAdServer:
         return may, lost
 
     def _find_paused_payers(self, payers: Iterable[str], local: datetime) -> set[str]:
-        """Who has spent more of today's budget than may be by now; what is only held is not spent."""
+        """Find the payers whose ads pause because they spent more of today's budget than planned by now.
+
+        What is only held is not spent.
+        """
         allowed = self._policy.get_spend_limit(self._memory, to_local_s(local))
         names = sorted(payers)
         budget = np.array([float(self._budgets[name]) for name in names])
@@ -205,7 +211,7 @@ class FolderAdServer:
     # looking
 
     def _refresh(self, now_s: float, local: datetime) -> None:
-        """What runs and what was counted; looked at anew every second. An ad that is taken back is gone by then."""
+        """Reload running ads and ledger counts for ad selection, at most once a second; revoked ads drop out."""
         if 0 <= now_s - self._refreshed_s < REFRESH_EVERY_S:
             return
         with read_state(self._folder) as db:
@@ -238,7 +244,10 @@ class FolderAdServer:
             self._learned_s = now_s
 
     def _learn(self, local: datetime) -> None:
-        """What all ads came to. The plan of traffic is made of the hours of past days, so a restart forgets nothing."""
+        """Update the ad policy from the outcomes of all ads.
+
+        The traffic plan is built from the hours of past days, so a restart forgets nothing.
+        """
         ads = self._catalog.all_ads()
         if not len(ads):
             return
@@ -259,7 +268,7 @@ class FolderAdServer:
         return datetime.fromtimestamp(self._wall(), self._terms.zone)
 
     def _report_trouble(self, trouble: str) -> None:
-        """The same trouble is said once, until it is over."""
+        """Report a problem of ad selection on stderr, once until it is over."""
         if trouble and trouble != self._trouble:
             sys.stderr.write(f"vedette: no sponsored results for now: {trouble}\n")
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Campaigns, ads and their statistics in a data folder, for console, API and command line."""
+"""Ad service: campaigns, ads and their statistics in a data folder, for the console, API and command line."""
 
 import time
 from collections.abc import Callable
@@ -27,26 +27,26 @@ from vedette.web.commands.commands import CommandResult
 
 
 class _Campaigns(NamedTuple):
-    """The market at one moment, of one advertiser or of all."""
+    """Snapshot of the campaigns and ads of one advertiser or of all."""
 
     campaigns: dict[str, CampaignRow]
     ads: list[AdRow]
 
 
 class FolderAdService:
-    """A ``web.ads.ports.AdService`` over one data folder; it reads beside those who write."""
+    """A ``web.ads.ports.AdService`` over one data folder; it reads beside the writers."""
 
     def __init__(self, folder: Path, zone: ZoneInfo, wall: Callable[[], float] = time.time) -> None:
         self._folder, self._zone, self._wall = folder, zone, wall
         self._reader = LedgerReader(folder)
 
     def list_advertisers(self) -> list[AdvertiserRow]:
-        """As the state has them."""
+        """List the advertisers of the data folder, for the ad service."""
         with read_state(self._folder) as db:
             return CampaignStore(db).list_advertisers()
 
     def list_campaigns(self, advertiser: str = "") -> list[CampaignLine]:
-        """With what they spent, and how evenly."""
+        """List ad campaigns with their spending, and how evenly they spend over the day."""
         found, today = self._load_campaigns(advertiser), self._get_today()
         figures = dict.fromkeys(found.campaigns, AdStats())
         for tally in self._reader.read_tallies(self._get_first_day()):
@@ -67,7 +67,7 @@ class FolderAdService:
         ]
 
     def list_ads(self, advertiser: str = "") -> list[AdLine]:
-        """With what became of them."""
+        """List ads with their state and statistics, for the ad service."""
         found, today = self._load_campaigns(advertiser), self._get_today()
         figures = {ad.id: AdStats() for ad in found.ads}
         for tally in self._reader.read_tallies(self._get_first_day()):
@@ -84,7 +84,7 @@ class FolderAdService:
         ]
 
     def load_daily_report(self, advertiser: str = "") -> list[DayLine]:
-        """Each day, ad and phrase; of ads that are still known."""
+        """Load the ad report by day, ad and phrase, of ads that still exist."""
         found = self._load_campaigns(advertiser)
         known = {ad.id: ad for ad in found.ads}
         return [
@@ -94,7 +94,7 @@ class FolderAdService:
         ]
 
     def load_today_report(self) -> TodayReport:
-        """Hour by hour where the operator is, also on the days that have 23 or 25."""
+        """Load today's ad report hour by hour, in the operator's time zone, even if a day has 23 or 25 hours."""
         local = self._get_local_time()
         began = datetime.combine(local.date(), clock.min, self._zone)
         hours = self._reader.read_hourly_queries(self._get_first_day())
@@ -108,22 +108,22 @@ class FolderAdService:
         return TodayReport(local.date(), began.timestamp(), local.timestamp(), charges, plan)
 
     def list_impressions(self, most: int) -> list[AdImpression]:
-        """As the ledger has them."""
+        """List the latest ad impressions from the ledger, for the ad service."""
         return self._reader.read_latest(most)
 
     def list_uncharged_clicks(self) -> list[RefusedClicks]:
-        """Of the last days."""
+        """List the ad clicks of the last days that were not charged."""
         return self._reader.read_refused_clicks(self._get_first_day())
 
     def find_advertiser(self, name: str) -> str:
-        """By name and secret: a key that was revoked and made anew under its name is another one."""
+        """Find the advertiser of a user key by name and secret; a key recreated under its name is another."""
         with read_state(self._folder) as db:
             keys = {key.name: key.digest for key in CrawlStore(db).list_user_keys() if key.revoked_s is None}
             rows = CampaignStore(db).list_advertisers()
         return next((row.name for row in rows if row.key and row.key == name and keys.get(name) == row.digest), "")
 
     def check_landing_url(self, url: str) -> str:
-        """By its spelling, then by what name servers say of it today."""
+        """Return why an ad's landing URL is refused: by its spelling, then by its DNS addresses today."""
         if why := check_landing_url(url):
             return why
         host = origin_of(url).host
@@ -134,7 +134,7 @@ class FolderAdService:
         return f"{host} is at {private}, a private address: an ad leads to a public one" if private else ""
 
     def run_command(self, command: AdCommand, by: str) -> CommandResult:
-        """Through the coordinator."""
+        """Run an ad command through the coordinator."""
         return send_command(self._folder, command, by)
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
@@ -155,7 +155,7 @@ class FolderAdService:
 
 
 def _describe_state(ad: AdRow, campaign: CampaignRow | None, today: date) -> str:
-    """Whether it is shown, in a few words."""
+    """Describe in a few words whether an ad is shown, for the ad service."""
     if ad.standing != "approved":
         return "waits to be approved" if ad.standing == "submitted" else "revoked"
     if campaign is None:

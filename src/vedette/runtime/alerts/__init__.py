@@ -1,1 +1,1 @@
-"""Alerts."""
+"""Alerts in a running crawler: collect new pages, match and publish them, send webhooks, serve feeds."""

@@ -1,8 +1,8 @@
-"""New pages for alerts, as the indexer notes them: pages that can be found for the first time and are news.
+"""New page collector for alerts: the indexer reports pages that can be found for the first time and are new.
 
-A page that says what a page before it says (nearly), or to which a known page leads by now, is not news: a site that
-was rebuilt under other addresses tells nobody anything. What is noted is on the disk before the index is, and so before
-the coordinator drops what it was read from.
+A page that nearly repeats an earlier page, or that a known page now redirects to, is not new: a site that was rebuilt
+under other addresses alerts nobody. What is collected is on disk before the index is, and so before the coordinator
+drops what it was read from.
 """
 
 import sys
@@ -15,7 +15,10 @@ from vedette.model import fingerprint
 
 
 class NewPageCollector:
-    """What is to be noted at the next commit. A generation that is built aside notes it, too: a page counts once."""
+    """Collects new pages for alerts until the indexer's next commit.
+
+    An index generation that is built in the background collects them, too: a page counts once.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -26,7 +29,7 @@ class NewPageCollector:
         self._now_s = 0.0
 
     def add_page(self, page: PageRecord) -> None:
-        """A page can be found, with what a fetch just brought."""
+        """Collect a page that has become findable as new for alerts, unless it is a duplicate."""
         if not page.how:
             return
         print_ = fingerprint(page.url)
@@ -37,14 +40,14 @@ class NewPageCollector:
             self._duplicates[print_] = None
 
     def drop_page(self, page: PageRecord, *, could_be_found: bool) -> None:
-        """A page cannot be found after all, or any more; then what it leads to is no news."""
+        """Drop a page that is not findable from the new pages; what it redirects to is not new either."""
         self._fresh.pop(fingerprint(page.url), None)
         if could_be_found and (page.location or page.canonical):
             self._now_s = max(self._now_s, page.fetched_s)
             self._moved[fingerprint(page.location or page.canonical)] = None
 
     def commit(self) -> None:
-        """All of it is durable when this returns."""
+        """Save the collected new pages to the alert store; they are durable on return."""
         if not (self._fresh or self._duplicates or self._moved):
             return
         try:
@@ -56,7 +59,7 @@ class NewPageCollector:
         self._fresh, self._duplicates, self._moved = {}, {}, {}
 
     def close(self) -> None:
-        """Let go; what was not committed will be told again."""
+        """Close the new page collector; uncommitted pages will be reported again."""
         if self._store is not None:
             self._store.close()
         self._store = None

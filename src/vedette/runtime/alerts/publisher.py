@@ -1,7 +1,7 @@
-"""Publish new pages: each gets its number once it can be found, together with the alerts that it matches.
+"""Alert publisher: give new pages a sequence number once they can be found, with the alerts that they match.
 
-Places are compared with the URL. Queries are asked of the index itself, with nothing but the new pages among the
-candidates, so that a watch finds what a search with the same words would.
+Places are compared with the URL. Queries are run on the index itself, with only the new pages as candidates, so that an
+alert finds what a search with the same words would.
 """
 
 import time
@@ -35,7 +35,7 @@ MAX_TEXT = 300
 
 
 def is_in_place(place: str, url: str) -> bool:
-    """Whether a page lies where a watch looks.
+    """Check whether a new page lies in the place that an alert names.
 
     >>> places = ("example.org", "docs.example.org/ops", "ops", "*")
     >>> [is_in_place(place, "https://docs.example.org/ops/lag") for place in places]
@@ -45,7 +45,7 @@ def is_in_place(place: str, url: str) -> bool:
 
 
 def can_notify(watch: AlertRow, private: str, sites: Sequence[Site]) -> bool:
-    """Whether a webhook may hear of a page: of public ones always, of private ones where its reader may see them."""
+    """Check whether an alert's webhook may get a page: a public one always, a private one if its user may see it."""
     if not private:
         return True
     reader = Identity(watch.reader, ("search", "private"), auth_method="key")
@@ -53,7 +53,7 @@ def can_notify(watch: AlertRow, private: str, sites: Sequence[Site]) -> bool:
 
 
 class AlertMatcher:
-    """Follows what the indexer notes; one step at a time."""
+    """Matches the new pages that the indexer reported with alerts and publishes them, step by step."""
 
     def __init__(self, folder: Path, clock: Clock, store: AlertStore) -> None:
         self._folder, self._clock, self._store = folder, clock, store
@@ -62,7 +62,7 @@ class AlertMatcher:
         self._first_seen_s: dict[int, float] = {}
 
     def step(self) -> int:
-        """Tell what can be found by now; how many pages that were."""
+        """Publish the new pages that can be found by now to alerts; return their number."""
         fresh = self._store.list_new_pages(BATCH_SIZE)
         snapshot = refresh_snapshot(self._generations, self._snapshot) if fresh else None
         if snapshot is None:
@@ -102,7 +102,7 @@ class AlertMatcher:
     def _match_alerts(
         self, watches: Sequence[AlertRow], items: Mapping[int, AlertItem], searcher: Searcher, sites: Sequence[Site]
     ) -> dict[str, list[int]]:
-        """The pages that each watch wants, by its mark."""
+        """Return the new pages that match each alert, by alert id."""
         everywhere = tuple(site.start for site in sites if site.secrets)
         found = {}
         for watch in watches:
@@ -124,13 +124,13 @@ def _build_match(
 
 
 def _select_findable(ids: Sequence[int], snapshot: LiveIndexSnapshot) -> list[int]:
-    """Those that a search finds: the table beside the index may be a moment ahead of it."""
+    """Select the new pages that a search finds: the page table may be a moment ahead of the index."""
     among = Or(tuple(Range("id", id_, id_) for id_ in ids))
     return [id_ for id_ in snapshot.finder.find(among, len(ids)).ids.tolist() if snapshot.has(id_)]
 
 
 def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, private: str, now_s: float) -> AlertItem:
-    """What is said of a page. A date that lies after its discovery is not that of its birth."""
+    """Build the alert item of a new page; a date after its discovery is not its publication date."""
     born_s = _choose_birth_s(stored.published_s, listed_s)
     if born_s is not None and born_s > fresh.found_s:
         born_s = None
@@ -142,7 +142,7 @@ def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, priv
 
 
 def _choose_birth_s(own_s: float | None, listed_s: float | None) -> float | None:
-    """The date of a page by its own words, or by those of the list that named it where its own say only the day.
+    """Choose a new page's publication date: its own, or the listing's where its own has only the day.
 
     >>> pairs = ((86_400.0, 90_000.0), (90_001.0, 90_000.0), (None, 90_000.0), (86_400.0, None))
     >>> [_choose_birth_s(*pair) for pair in pairs]

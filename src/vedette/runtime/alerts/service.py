@@ -1,4 +1,4 @@
-"""Alerts and new pages of a data folder, for pages, feeds, API and command line."""
+"""Alert service: alerts and new pages of a data folder, for the console, feeds, API and command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ from vedette.web.public.new_page_ports import ItemBatch
 
 
 class FolderAlertService:
-    """A ``web.console.ports.alerts.AlertService`` over one data folder; it reads beside those who write."""
+    """A ``web.console.ports.alerts.AlertService`` over one data folder; it reads beside the writers."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder = settings.folder
@@ -24,7 +24,7 @@ class FolderAlertService:
         self._sender = WebhookSender(settings)
 
     def list_alerts(self) -> list[AlertLine]:
-        """As the state has them now."""
+        """List the current alerts of the data folder, for the console's alerts page."""
         counts = self._reader.count_by_alert()
         with read_state(self._folder) as db:
             store = CrawlStore(db)
@@ -34,22 +34,22 @@ class FolderAlertService:
             ]
 
     def list_messages(self, most: int) -> list[SentMessage]:
-        """As the book has them."""
+        """List the latest webhook messages of alerts, for the console's alerts page."""
         names = {kept.watch.alert_id: kept.watch.name for kept in self.list_alerts()}
         return [SentMessage(names.get(one.watch, ""), one) for one in self._reader.list_deliveries(most)]
 
     def list_stuck(self) -> dict[str, tuple[SentMessage, int]]:
-        """By watch: the message that its receiver does not take, and how many wait behind it."""
+        """Return, by alert, the webhook message that its receiver rejects, and how many wait behind it."""
         names = {kept.watch.alert_id: kept.watch.name for kept in self.list_alerts()}
         found = ((names.get(one.watch, ""), one, behind) for one, behind in self._reader.list_stalled())
         return {name: (SentMessage(name, one), behind) for name, one, behind in found}
 
     def check_webhook(self, webhook: str) -> str:
-        """As names say today; it is looked at again with each message."""
+        """Return why an alert's webhook URL is refused today; it is checked again with each message."""
         return self._sender.find_refusal(webhook)
 
     def send_test(self, name: str) -> SentMessage:
-        """Whatever the receiver says is in the message's row afterwards."""
+        """Send a test webhook message of an alert and return its row with the receiver's answer."""
         watch = next((kept.watch for kept in self.list_alerts() if kept.watch.name == name), None)
         if watch is None:
             raise UsageError(f'there is no watch "{name}"')
@@ -67,35 +67,35 @@ ReadItems = Callable[[int, int, str | None], list[AlertItem]]
 
 
 class FolderNewPages:
-    """A ``web.public.new_page_ports.NewPages`` over one data folder; it reads beside those who write."""
+    """A ``web.public.new_page_ports.NewPages`` over one data folder; it reads beside the writers."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._reader = AlertReader(folder)
 
     def has_alert(self, name: str) -> bool:
-        """As the state has it now."""
+        """Check whether an alert of this name exists now."""
         return name in self.load_alerts()
 
     def load_alerts(self) -> dict[str, AlertRow]:
-        """All watches by name."""
+        """Load all alerts by name."""
         if not (self._folder / "state.db").exists():
             return {}
         with read_state(self._folder) as db:
             return {row.name: row for row in CrawlStore(db).list_alerts()}
 
     def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """The oldest first. A cursor beyond the end, as of another folder, begins at the end."""
+        """List new pages after a cursor, oldest first; a cursor beyond the end starts at the end."""
         oldest, newest = self._reader.read_seq_range()
         missed = 0 < cursor < oldest - 1
         return self._collect(self._reader.list_items, min(cursor, newest), most, watch, allowed)._replace(missed=missed)
 
     def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
-        """The newest first."""
+        """List the latest new pages, newest first."""
         return self._collect(self._reader.list_latest, LAST_SEQ if before is None else before, most, watch, allowed)
 
     def _collect(self, read: ReadItems, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """What the reader may see; the cursor passes the rest."""
+        """Collect a batch of new pages that the user may see; the cursor skips the rest."""
         mark, found, more = self._get_alert_id(watch), list[AlertItem](), True
         for _ in range(MAX_READS):
             items = read(cursor, most, mark)
@@ -109,7 +109,10 @@ class FolderNewPages:
         return ItemBatch(tuple(found), cursor, more)
 
     def _get_alert_id(self, watch: str) -> str | None:
-        """None where all are meant; of a watch that is not there nothing is."""
+        """Return the id of an alert, or None if new pages of all alerts are meant.
+
+        An alert that does not exist matches nothing.
+        """
         if not watch:
             return None
         row = self.load_alerts().get(watch)

@@ -1,6 +1,6 @@
-"""Which published items a reader may see now: private pages, and pages that the operator has hidden since.
+"""Visibility of published alert items to a user: private pages, and pages that the operator has hidden since.
 
-What counts is the state of this moment: a page may have become private, been concealed or let go since it was told.
+The current state counts: a page may have become private, been hidden or deleted since it was published.
 """
 
 import json
@@ -19,7 +19,7 @@ _PRIVATE_SQL = (
 
 
 def filter_visible(folder: Path, items: Sequence[AlertItem], allowed: Collection[str]) -> list[AlertItem]:
-    """Those that a reader may see who is allowed these private sites (by their start)."""
+    """Return the alert items visible to a user who may see these private sites (by their start URL)."""
     if not items:
         return []
     with read_state(folder) as db:

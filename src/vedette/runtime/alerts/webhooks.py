@@ -32,12 +32,12 @@ SECRET_PREFIX = "whsec_"  # noqa: S105 - no secret, but how one begins
 
 
 def derive_secret(folder_secret: bytes, watch: AlertRow) -> str:
-    """By what a receiver knows that a message is from here."""
+    """Derive the secret of an alert's webhook, by which its receiver verifies messages."""
     return SECRET_PREFIX + hmac.digest(folder_secret, f"webhook {watch.alert_id}".encode(), "sha256").hex()
 
 
 def sign_body(secret: str, wall_s: int, body: bytes) -> str:
-    """The value of the header.
+    """Sign the body of a webhook message; return the value of the signature header.
 
     >>> sign_body("whsec_00", 1700000000, b"{}")[:24]
     't=1700000000,v1=c791ae52'
@@ -47,7 +47,7 @@ def sign_body(secret: str, wall_s: int, body: bytes) -> str:
 
 
 def build_body(delivery: Delivery, watch: AlertRow, items: Sequence[AlertItem]) -> bytes:
-    """The message; a test has no items."""
+    """Build the JSON body of an alert's webhook message; a test has no items."""
     told = {
         "id": delivery.id,
         "watch": watch.name,
@@ -58,7 +58,7 @@ def build_body(delivery: Delivery, watch: AlertRow, items: Sequence[AlertItem]) 
 
 
 def build_headers(delivery: Delivery, secret: str, agent: str, wall_s: float, body: bytes) -> Headers:
-    """What is sent with a body."""
+    """Build the HTTP headers of an alert's webhook message."""
     return (
         ("content-type", "application/json"),
         ("user-agent", agent),
@@ -68,14 +68,14 @@ def build_headers(delivery: Delivery, secret: str, agent: str, wall_s: float, bo
 
 
 class Message(NamedTuple):
-    """What is sent: headers and body."""
+    """A webhook message to send: headers and body."""
 
     headers: Headers
     body: bytes
 
 
 def build_poster(config: Config, *, demo: bool = False) -> WebhookClient:
-    """Sends to public addresses; to private ones where the operator allows it, or everything is on this machine."""
+    """Build a webhook client for public addresses, and private ones if the operator allows it or in a demo."""
     networks = tuple(ip_network(each) for each in config.serve.webhook_networks)
 
     def may_ask(address: str) -> bool:
@@ -85,7 +85,7 @@ def build_poster(config: Config, *, demo: bool = False) -> WebhookClient:
 
 
 class WebhookSender:
-    """Makes messages out of the book and the state, and sends them."""
+    """Builds webhook messages from the alert store and the crawl state, and sends them."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder: Path = settings.folder
@@ -93,7 +93,7 @@ class WebhookSender:
         self._poster = build_poster(settings.config, demo=settings.demo)
 
     def build_message(self, delivery: Delivery, watch: AlertRow, store: AlertStore) -> Message:
-        """What is said now: what the reader may not see any more is left out."""
+        """Build the webhook message of a delivery, without the pages that the user may no longer see."""
         with read_state(self._folder) as db:
             state = CrawlStore(db)
             secret = derive_secret(state.read_secret(), watch)
@@ -108,11 +108,11 @@ class WebhookSender:
         return Message(build_headers(delivery, secret, self._agent, time.time(), body), body)
 
     def send(self, watch: AlertRow, message: Message) -> PostResult:
-        """Send it; takes seconds at most."""
+        """Send a webhook message of an alert; takes seconds at most."""
         return self._poster.post(watch.webhook, message.headers, message.body)
 
     def send_test(self, watch: AlertRow) -> PostResult:
-        """Send a message without items now; what came of it is noted as of any other."""
+        """Send a test webhook message of an alert now, and record the attempt like any other."""
         store = AlertStore(self._folder)
         try:
             delivery = store.add_test(f"{watch.alert_id}-test-{secrets.token_hex(4)}", watch.alert_id, time.time())
@@ -123,5 +123,5 @@ class WebhookSender:
         return posted
 
     def find_refusal(self, url: str) -> str:
-        """Why nothing may be sent to a URL; empty where it may."""
+        """Return why no webhook message may be sent to a URL; empty if it may."""
         return self._poster.check_url(url)

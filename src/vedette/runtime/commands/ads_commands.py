@@ -25,12 +25,12 @@ Applied = tuple[str, tuple[AdCommand, ...]]
 
 
 def execute_ad_command(command: AdCommand, state: State, now_s: float) -> Applied:
-    """Write it into the state; return what was done, in one line, and the commands that undo it."""
+    """Execute a command on ads in the state; return what was done, and the commands that undo it."""
     return _AdCommands(state, now_s).execute(command)
 
 
 class _AdCommands:
-    """The market at one moment."""
+    """Executor of ad commands on the advertisers, campaigns and ads stored in the state."""
 
     def __init__(self, state: State, now_s: float) -> None:
         self._state, self._now_s = state, now_s
@@ -61,7 +61,7 @@ class _AdCommands:
         return f'added the advertiser "{row.name}"', (RemoveAdvertiser(row.name),)
 
     def _find_key_digest(self, name: str) -> str:
-        """Of a key that is good now; who has its secret sees the reports."""
+        """Return the digest of an advertiser's API key that is not revoked; its secret gives access to ad reports."""
         keys = {key.name: key.digest for key in self._state.store.list_user_keys() if key.revoked_s is None}
         if name not in keys:
             raise UsageError(f'there is no key "{name}": "vedette keys create {name}" makes one')

@@ -1,4 +1,4 @@
-"""What the operator orders for those who watch: a watch more, or one less. Each tells the orders that take it back."""
+"""Execute commands on alerts: add or remove an alert; each returns the commands that undo it."""
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.errors import UsageError
@@ -12,7 +12,7 @@ AlertCommand = AddAlert | RemoveAlert
 
 
 def execute_alert_command(order: AlertCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Write it into the state; what was done, in one line, and the orders that take it back."""
+    """Execute a command on alerts in the state; return what was done, and the commands that undo it."""
     rows = {row.name: row for row in state.store.list_alerts()}
     if isinstance(order, AddAlert):
         watch = order.watch._replace(added_s=now_s)

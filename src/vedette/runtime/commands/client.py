@@ -1,4 +1,4 @@
-"""Ask the coordinator that runs on a data folder, or carry a command out on the folder itself where nothing runs."""
+"""Client of operator commands: ask the running coordinator, or execute on the data folder if none runs."""
 
 import time
 from pathlib import Path
@@ -16,7 +16,7 @@ from vedette.web.commands.commands import AddSite, Command, ImportSites
 
 
 def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
-    """Return what the coordinator of a folder answers; None where nothing runs."""
+    """Return the response of a data folder's running coordinator to a client's request; None if none runs."""
     try:
         reply: dict[str, Any] = ask_coordinator(folder, request)
     except OSError:
@@ -31,7 +31,10 @@ def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
 
 
 def run_command(folder: Path, command: Command | AdCommand, actor: str) -> dict[str, Any]:
-    """Carry a command out; return what was done, and whether something runs that goes by it at once."""
+    """Run a client's command via the coordinator or on the folder; return what was done, and if one runs.
+
+    Where a coordinator runs, the command applies at once.
+    """
     reply = call_coordinator(folder, Request("order", {"order": command, "who": actor}))
     if reply is not None:
         return {"done": reply["done"], "running": True}
@@ -43,6 +46,6 @@ def run_command(folder: Path, command: Command | AdCommand, actor: str) -> dict[
 
 
 def check_crawled(folder: Path) -> Path:
-    """Return a folder that has a crawl; raise an error that says so of one that has none, and do not create it."""
+    """Return a data folder that has a crawl, for a client command; raise if it has none, without creating it."""
     with open_state_reader(folder):
         return folder

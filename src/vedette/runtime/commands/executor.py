@@ -1,4 +1,4 @@
-"""Execute what an operator commands: the same for a running coordinator and for the command line without one.
+"""Execute operator commands on the state, for a running coordinator and for the offline command line.
 
 Reads top to bottom: ``execute_command`` logs what ``_apply`` did, ``_EXECUTORS`` says which function applies which
 commands. A command is checked as a whole before anything is written. What was done is written into the state's log of
@@ -42,9 +42,9 @@ DEFAULT_DELAY_S: Final = Crawl().delay_s
 def execute_command(
     command: AnyCommand, state: State, now_s: float, who: str, delay_s: float = DEFAULT_DELAY_S
 ) -> CommandResult:
-    """Write a command into the state, as one change that the caller commits.
+    """Execute an operator's command on the state and log the action, in a transaction that the caller commits.
 
-    ``delay_s`` is the configured pause between requests to a host, which promises of a site must leave room for.
+    ``delay_s`` is the configured delay between requests to a host, which promises of a site must leave room for.
     """
     if not state.db.in_transaction:
         state.db.execute("BEGIN IMMEDIATE")
@@ -63,7 +63,7 @@ def execute_command(
 
 
 def changes_sites(command: AnyCommand, state: State) -> bool:
-    """Return whether coordinator and fetchers go by other rules once the command was executed."""
+    """Check whether executing a command changes the rules of coordinator and fetchers."""
     if isinstance(command, Undo):
         row = state.store.find_action(command.action)
         return row is not None and any(changes_sites(command_from_json(one), state) for one in row.action.undo)

@@ -1,11 +1,11 @@
-"""URLs and archives of others, taken into a data folder that nobody else uses meanwhile.
+"""Import URL lists and WARC archives into a data folder that no other process uses meanwhile.
 
-What belongs to no site of the folder is left out. A URL that is imported waits to be fetched. An answer from a WARC
-file becomes a page as if it had been fetched then: it is read, its links are followed, a record of our own is
-archived, and its URL counts as fetched; unless what is at hand is younger. What is good of a damaged file is taken,
-the rest is named.
+What belongs to no site of the folder is skipped. An imported URL waits to be fetched. A response from a WARC file
+becomes a page as if it had been fetched then: it is parsed, its links are followed, a record of our own is archived,
+and its URL counts as fetched; unless the stored page is newer. The good parts of a damaged file are imported, the rest
+is reported.
 
-All is committed every so often, so an import that was interrupted can simply be begun anew.
+Commits are made regularly, so an import that was interrupted can simply be started again.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ NO_WORKER = -1
 
 @dataclass(slots=True)
 class ImportSummary:
-    """What came of an import; ``skipped`` counts by reason, ``damage`` is in words."""
+    """Summary of an import; ``skipped`` counts records by reason, ``damage`` describes damaged ones."""
 
     pages: int = 0
     urls: int = 0
@@ -52,14 +52,14 @@ class ImportSummary:
     damage_count: int = 0
 
     def add_damage(self, words: str) -> None:
-        """Something could not be used; not everything is remembered when there is no end of it."""
+        """Record a damaged part of an imported file; only the first few are kept in words."""
         self.damage_count += 1
         if len(self.damage) < MAX_NAMED:
             self.damage.append(words)
 
 
 class Importer:
-    """Takes things into an open state."""
+    """Importer of URL lists and WARC archives into an open state."""
 
     def __init__(self, state: State, software: str, now_s: float, limit_bytes: int) -> None:
         self._state = state
@@ -81,7 +81,7 @@ class Importer:
     # URLs
 
     def import_urls(self, lines: Iterable[str]) -> None:
-        """One URL a line; blank lines and lines with # at their beginning are comments."""
+        """Import URLs from lines of text, one a line; blank lines and lines that start with # are skipped."""
         texts = (line.strip() for line in lines)
         wanted = (text for text in texts if text and not text.startswith("#"))
         while batch := list(islice(wanted, BATCH)):
@@ -90,7 +90,7 @@ class Importer:
             self._state.commit()
 
     def _normalize(self, text: str) -> str | None:
-        """The URL in the spelling of its site."""
+        """Normalize an imported URL by the rules of its site; None, and counted as skipped, without a site."""
         url = resolve(text, None)
         taken = self._coordinator.normalize_url(url) if url is not None else None
         if taken is None:
@@ -100,21 +100,21 @@ class Importer:
     # archives
 
     def import_warc(self, path: Path) -> None:
-        """The answers in a file."""
+        """Import the responses in a WARC file as fetched pages."""
         answers = (answer for answer in map(self._parse_answer, scan_warc(path)) if answer is not None)
         for batch in _split_batches(answers):
             self._save_pages(_select_latest(batch))
             self._state.commit()
 
     def close(self) -> None:
-        """Whatever was taken counts as fetched, and nothing is left half done."""
+        """Finish the import: mark the imported URLs as fetched, and close the archive."""
         for host, ids in self._fetched.items():
             self._finish_urls(host, ids)
             self._state.commit()
         self._writer.close()
 
     def _parse_answer(self, found: ImportedAnswer | Damage) -> ImportedResponse | None:
-        """An answer that a page can be made of, in the spelling of its site."""
+        """Parse an imported WARC response, with its URL normalized; None if it is damaged or skipped."""
         if isinstance(found, Damage):
             self.summary.add_damage(f"{found.file} at {found.offset}: {found.why}")
             return None
@@ -174,11 +174,11 @@ class Importer:
         return found.result._replace(place=ArchiveLocation(stood.file, stood.offset, stood.length))
 
     def _load_copy(self, row: PageRow | None) -> StoredCopy | None:
-        """By which it is seen whether an answer is a change."""
+        """Load the stored copy of a page, to detect whether an imported response is a change."""
         return build_copy(row, self._state.store.get_contents([row.id]).get(row.id)) if row else None
 
     def _add_links(self, result: FetchSuccess) -> None:
-        """Links become known, as after a fetch."""
+        """Add the links of an imported page to the known URLs, as after a fetch."""
         target = self._coordinator.normalize_url(result.location) if result.location else None
         self.summary.urls += self._coordinator.add_urls([target] if target else [], result.task.depth, result.ended_s)
         self.summary.urls += self._coordinator.add_urls(result.sources, 0, result.ended_s, front=0)
@@ -187,7 +187,7 @@ class Importer:
     # the imported URLs of a host need not be fetched
 
     def _finish_urls(self, host: str, ids: set[int]) -> None:
-        """Take all that waits of a host in hand, let the imported URLs end, and put the rest back."""
+        """Mark a host's imported URLs as fetched: lease all of its waiting URLs, and release the others."""
         urls = self._state.urls
         (number,) = urls.intern_hosts([host])
         urls.requeue(
@@ -199,7 +199,7 @@ class Importer:
 
 
 def _split_batches(answers: Iterable[ImportedResponse]) -> Iterator[list[ImportedResponse]]:
-    """So many that commits cost little, so few that large answers do not fill the memory."""
+    """Split imported responses into batches, large enough for cheap commits and small enough for memory."""
     batch: list[ImportedResponse] = []
     size = 0
     for old in answers:
@@ -213,7 +213,7 @@ def _split_batches(answers: Iterable[ImportedResponse]) -> Iterator[list[Importe
 
 
 def _select_latest(answers: Iterable[ImportedResponse]) -> list[ImportedResponse]:
-    """Of each URL the youngest answer, in the order in which URLs came first."""
+    """Select the latest imported response of each URL, in the order in which URLs first appear."""
     latest: dict[str, ImportedResponse] = {}
     for old in answers:
         before = latest.get(old.url)

@@ -1,7 +1,7 @@
-"""A data folder changed without a running tree: held, opened, committed and closed as it was found.
+"""Change a data folder offline, while no coordinator runs: lock, open, commit and close it.
 
-A folder whose last crawl was killed stays marked so, whatever is written in between: the next crawl must still be as
-cautious as after a crash.
+A folder whose last crawl was killed stays marked so, no matter what is written in between: the next crawl must still be
+as cautious as after a crash.
 """
 
 import socket
@@ -14,7 +14,7 @@ from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_st
 
 @contextmanager
 def open_for_write(folder: Path, wall_s: float) -> Iterator[State]:
-    """The state of a folder that nobody else uses; what was written is kept if nothing is raised."""
+    """Open the state of an offline data folder for writing; commit at the end, or roll back on an exception."""
     with lock_folder(folder):
         state = open_state(folder, socket.gethostname(), wall_s)
         try:

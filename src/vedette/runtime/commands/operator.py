@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def send_command(folder: Path, command: Command | AdCommand, by: str) -> CommandResult:
-    """Have the coordinator of a folder execute a command; it commits before it answers."""
+    """Send an operator's command to the coordinator of a data folder, which commits before it answers."""
     try:
         reply = ask_coordinator(folder, Request("order", {"order": command, "who": by}))
     except (OSError, ChannelClosed):
@@ -34,31 +34,31 @@ def send_command(folder: Path, command: Command | AdCommand, by: str) -> Command
 
 
 class FolderOperator:
-    """A ``web.console.ports.AdminService`` over one data folder; it reads beside the coordinator."""
+    """The console's ``AdminService`` for the operator of one data folder, read beside the coordinator."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._secret = b""
 
     def get_signing_secret(self) -> bytes:
-        """It never changes."""
+        """Return the data folder's signing secret for console tokens, which never changes."""
         self._secret = self._secret or self._query(CrawlStore.read_secret)
         return self._secret
 
     def is_operator_token(self, token: str) -> bool:
-        """Asked anew each time, so that a replaced token ends at once."""
+        """Check the operator's token against the data folder; never cached, so a replaced token ends at once."""
         return matches_digest(token, self._query(CrawlStore.read_token_digest))
 
     def session_opened_s(self, digest: str) -> float | None:
-        """So is a session."""
+        """Return when an operator's console session was opened, read from the data folder each time."""
         return self._query(lambda store: store.read_session_start(digest))
 
     def run_command(self, command: Command, by: str) -> CommandResult:
-        """Through the coordinator."""
+        """Run an operator's command through the data folder's coordinator."""
         return send_command(self._folder, command, by)
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
-        """As they are kept."""
+        """List the operator's logged actions from the data folder's state, latest first."""
         return [_build_line(row) for row in self._query(lambda store: store.list_actions(most, before))]
 
     def _query(self, question: Callable[[CrawlStore], T]) -> T:

@@ -1,4 +1,4 @@
-"""What follows from rules about URLs and domains: pages are indexed again, and unblocked URLs are fetched."""
+"""Recheck URLs after a change of rules: reindex affected pages, and requeue URLs that are no longer blocked."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,14 +13,17 @@ BATCH_SIZE = 500
 
 
 def requeue_urls(state: State, ids: Sequence[int], *, without_pages: bool = False) -> None:
-    """These URLs wait at the end of the queue, and what was noted of them holds no more; nor are pages kept of them."""
+    """Requeue URLs at the end of the queue for a recheck, and drop their notes and, if wanted, their pages."""
     if ids:
         state.store.delete_url_data(ids, pages=without_pages)
         state.urls.requeue(ids, LAST_FRONT)
 
 
 def reindex_pages(state: State, ids: Sequence[int]) -> None:
-    """The index looks again at those of which a page is kept; a few hundred at a time, as rows are larger than ids."""
+    """Enqueue those of the URLs that have a stored page for indexing again, in batches.
+
+    A batch has a few hundred ids, as rows are larger than ids.
+    """
     pieces = (ids[at : at + BATCH_SIZE] for at in range(0, len(ids), BATCH_SIZE))
     state.store.enqueue_page_ids([id_ for piece in pieces for id_ in state.store.get_pages(piece)])
 
@@ -29,12 +32,12 @@ DOMAIN_RULES = frozenset({"block", "raise", "lower"})
 
 
 def load_blocked_domains(state: State) -> frozenset[str]:
-    """The domains of which nothing is fetched."""
+    """Return the domains that a rule blocks from being fetched."""
     return frozenset(row.value for row in state.store.list_search_rules() if row.kind == "block")
 
 
 def apply_rule_change(rules: Iterable[Rule], state: State) -> None:
-    """These rules are new, or hold no more: whatever they speak of is looked at again."""
+    """Recheck the URLs that added or removed search rules affect: requeue unblocked ones, reindex pages."""
     said = HiddenRules.from_rules((rule.kind, rule.value) for rule in rules)
     if said.domains:
         _requeue_unblocked(state)
@@ -47,7 +50,7 @@ def apply_rule_change(rules: Iterable[Rule], state: State) -> None:
 
 
 def _find_partitions(said: HiddenRules, state: State) -> Sequence[int]:
-    """Where URLs lie that the rules speak of; a domain may stand above many registered ones."""
+    """Find the partitions with URLs that changed rules affect; a domain may contain many registered ones."""
     hosts = [origin_of(url).host for url in (*sorted(said.urls), *said.prefixes)]
     if said.domains:
         hosts += [name for (name,) in state.db.execute("SELECT name FROM host") if is_in_domains(name, said.domains)]
@@ -55,7 +58,7 @@ def _find_partitions(said: HiddenRules, state: State) -> Sequence[int]:
 
 
 def _requeue_unblocked(state: State) -> None:
-    """URLs that were refused because of a block which holds no more wait again."""
+    """Requeue URLs that were refused because of a domain block that was removed."""
     blocked = load_blocked_domains(state)
     refused = StateReader(state.db).list_refused(Refusal.BLOCKED)
     requeue_urls(state, [id_ for id_, url in refused if not is_in_domains(origin_of(url).host, blocked)])

@@ -1,4 +1,4 @@
-"""Requests of the command line and the console to a running coordinator, and its responses: plain values both ways.
+"""RPC between command line or console and a running coordinator: requests and responses as plain values.
 
 ``RequestHandler.handle`` dispatches by verb; the verb ``order`` goes on to ``executor.execute_command``. A response
 leaves after the commit that follows it, so "done" can be relied on. A wrong request is answered with an ``error`` in
@@ -39,7 +39,7 @@ RATE_STEP_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question or an order."""
+    """An RPC request to the running coordinator: a verb with its arguments."""
 
     verb: Verb
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(slots=True)
 class _RateMeter:
-    """Pages a second of wall time over the last minute; told often enough by whoever shows progress."""
+    """Meter of the crawl's pages a second of wall time over the last minute, for the RPC status response."""
 
     points: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -61,7 +61,7 @@ class _RateMeter:
 
 
 class RequestHandler:
-    """Answers calls on behalf of a coordinator."""
+    """Handler of RPC requests in the running coordinator."""
 
     def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator, push: PushHandler) -> None:
         self._settings = settings
@@ -87,7 +87,7 @@ class RequestHandler:
         }
 
     def handle(self, request: Request, now_s: float) -> Response:
-        """What is told to whoever called."""
+        """Handle an RPC request: dispatch it by its verb, and return the response or an error in words."""
         if request.verb not in self._handlers:
             return {
                 "error": f'the vedette that runs does not know "{request.verb}": it is older than this one; restart it'
@@ -98,7 +98,7 @@ class RequestHandler:
             return {"error": str(error)}
 
     def reload_rules(self, now_s: float) -> None:
-        """The state's sites or settings have changed: coordinator and workers go by them from now on."""
+        """Reload sites and settings from the state, so that coordinator and fetchers apply them."""
         rules = load_rules(self._settings, self._state)
         self.recalled_hosts = self._coordinator.apply_rules(rules, self._state.urls.host_names_with_work(), now_s)
         self.sites_changed = True
@@ -120,7 +120,7 @@ class RequestHandler:
         }
 
     def _explain_url(self, now_s: float, url: str) -> Response:
-        """Where a URL stands that is given in the spelling of its site, and when its host may be asked."""
+        """Return a normalized URL's live state in the coordinator, and when its host may be fetched."""
         id_ = int(self._state.urls.find_ids([url])[0])
         wait, ready_s = explain_host(self._coordinator.host_table, origin_of(url).host, now_s)
         place = {**self._get_url_state(id_), "source": self._get_source(id_, now_s)} if id_ else {}
@@ -133,7 +133,10 @@ class RequestHandler:
         return {"now_s": now_s, "id": id_, "host_wait": wait, "host_ready_s": ready_s, **place, **first}
 
     def _get_source(self, id_: int, now_s: float) -> Response | None:
-        """What is believed of a source at this moment, on disk minutes later; None where it is none."""
+        """Return the coordinator's live estimates of a discovery source; None if it is none.
+
+        They are on disk minutes later.
+        """
         refresher = self._coordinator.refresher
         told = refresher.poller.summarize_source(id_, now_s)
         times = refresher.poller.get_due_times([id_], refresher.price, now_s)
@@ -146,12 +149,12 @@ class RequestHandler:
         return {"standing": standing.name.lower() if isinstance(standing, UrlState) else "leased"}
 
     def _list_hosts(self, now_s: float, most: int = 200) -> Response:
-        """Hosts with something to do, those in trouble first."""
+        """List the coordinator's hosts with work to do, those in trouble first."""
         rows, total = list_hosts(self._coordinator.host_table, now_s, most)
         return {"now_s": now_s, "hosts": [row._asdict() for row in rows], "total": total}
 
     def _fetch_now(self, now_s: float, urls: list[str]) -> Response:
-        """URLs to be fetched next; all of them or none."""
+        """Request URLs to be fetched next by the coordinator; all of them or none."""
         spelt = [self._normalize(url) for url in urls]
         before = [self._state.store.get_page(int(id_)) is not None for id_ in self._state.urls.find_ids(spelt)]
         ids = self._coordinator.request_urls(spelt, now_s)
@@ -162,7 +165,7 @@ class RequestHandler:
         }
 
     def _normalize(self, url: str) -> str:
-        """The spelling under which a site takes the URL."""
+        """Normalize a requested URL by its site; raise if no active site covers it."""
         rules = self._coordinator.rules
         if is_in_domains(origin_of(url).host, rules.blocked):
             raise SiteError(f"{url} is {Refusal.BLOCKED}: take the block back first")
@@ -178,7 +181,7 @@ class RequestHandler:
         return {"now_s": now_s, "urls": [self._get_fetch_result(id_, now_s) for id_ in ids]}
 
     def _get_fetch_result(self, id_: int, now_s: float) -> Response:
-        """How far a URL is that somebody waits for."""
+        """Return the progress of a URL that an RPC client requested and waits for."""
         host = self._coordinator.get_request_host(id_)
         reply: Response = {"id": id_, "wished": host is not None, **self._get_url_state(id_)}
         page, note = self._state.store.get_page(id_), self._state.store.get_note(id_)
@@ -189,7 +192,7 @@ class RequestHandler:
         return {**reply, "why": explain_host(self._coordinator.host_table, host, now_s)[0] if host else ""}
 
     def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
-        """Execute a command as a whole: each checks what it needs before it writes anything."""
+        """Execute an operator's command in the coordinator, and reload the rules if it changes them."""
         is_of_sites = changes_sites(order, self._state)
         if isinstance(order, FetchNow):
             self._fetch_now(now_s, list(order.urls))
@@ -213,7 +216,7 @@ def _describe_page(page: PageRow) -> Response:
 
 
 def collect_stats(coordinator: Coordinator, now_s: float) -> Response:
-    """The state of a crawl as plain numbers."""
+    """Collect the coordinator's crawl statistics for the RPC status response, as plain numbers."""
     tally = coordinator.tally
     counts = coordinator.urls.get_counts()
     return {
@@ -240,7 +243,7 @@ def collect_stats(coordinator: Coordinator, now_s: float) -> Response:
 
 
 def collect_budget_stats(coordinator: Coordinator, now_s: float) -> Response:
-    """Where the fetch budget goes: fetches of today by kind, and how many URLs were not worth the price of late."""
+    """Collect fetch budget statistics for the RPC status: today's fetches by kind, and URLs below the price."""
     kinds, budget_per_s = Counter[str](), coordinator.rules.budget_per_s
     for each in coordinator.spending.get_today(now_s).sites.values():
         kinds.update({kind: int(spent.fetches) for kind, spent in each.items()})
@@ -253,7 +256,7 @@ def collect_budget_stats(coordinator: Coordinator, now_s: float) -> Response:
 
 
 def collect_discovery_stats(poller: SourcePoller) -> Response:
-    """How looking for new pages goes: sums fade, so that they speak of about the last day."""
+    """Collect discovery polling statistics for the RPC status; decaying sums of about the last day."""
     counts = poller.counts
     return {
         "sources": len(poller),
@@ -265,9 +268,9 @@ def collect_discovery_stats(poller: SourcePoller) -> Response:
 
 
 def collect_refresh_stats(refresher: RefreshScheduler) -> Response:
-    """How refreshing stands: sums fade, so that they speak of about the last day; None where nothing is known yet.
+    """Collect refresh statistics for the RPC status; decaying sums of about the last day, None if unknown.
 
-    ``expected`` and ``found`` are changes by tenths of the chance that was said before, ``counted`` the refreshes.
+    ``expected`` and ``found`` are changes by tenths of the forecast chance, ``counted`` the refreshes.
     """
     forecast = refresher.forecast
     return {

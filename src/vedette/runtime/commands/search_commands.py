@@ -1,6 +1,6 @@
 """Execute commands on search: API keys, and rules for results; each returns the commands that undo it.
 
-Of a key only the digest is kept, here as everywhere.
+Only the digest of a key is stored, here as everywhere.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -19,7 +19,7 @@ SearchCommand = CreateKey | RevokeKey | RestoreKey | AddRules | RemoveRules
 
 
 def key_from_row(row: UserKeyRow) -> Key:
-    """The key that a row keeps; a row that makes no sense is damage.
+    """Convert a stored API key row to a search key; raise for a damaged row.
 
     >>> row = UserKeyRow("wiki", "00ff", {"scopes": ["search"], "rate": "60/min", "sites": []}, 0.0)
     >>> key_from_row(row).rate.requests
@@ -35,7 +35,7 @@ def key_from_row(row: UserKeyRow) -> Key:
 
 
 def row_from_key(key: Key) -> UserKeyRow:
-    """The row that keeps a key.
+    """Convert a search API key to its stored row.
 
     >>> row_from_key(Key("wiki", b"!")).settings
     {'scopes': ['search'], 'rate': None, 'sites': []}
@@ -46,7 +46,7 @@ def row_from_key(key: Key) -> UserKeyRow:
 
 
 def execute_search_command(command: SearchCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Write it into the state; return what was done, in one line, and the commands that undo it."""
+    """Execute a command on API keys or search rules; return what was done, and the commands that undo it."""
     if isinstance(command, CreateKey):
         return _create_key(command.row._replace(created_s=now_s, revoked_s=None), state)
     if isinstance(command, RevokeKey | RestoreKey):
@@ -57,7 +57,7 @@ def execute_search_command(command: SearchCommand, state: State, now_s: float) -
 
 
 def _create_key(row: UserKeyRow, state: State) -> tuple[str, tuple[Command, ...]]:
-    """The name of a revoked key may be given again; it is another key then."""
+    """Create a search API key; the name of a revoked key may be reused for a new one."""
     if any(key.name == row.name and key.revoked_s is None for key in state.store.list_user_keys()):
         raise UsageError(
             f'there is a key "{row.name}" already: revoke it first ("vedette keys revoke {row.name}"), or take another '
@@ -68,7 +68,7 @@ def _create_key(row: UserKeyRow, state: State) -> tuple[str, tuple[Command, ...]
 
 
 def _set_revoked(command: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """A key opens nothing any more, or again what it did."""
+    """Revoke a search API key, or restore a revoked one."""
     rows = {row.name: row for row in state.store.list_user_keys()}
     is_out = isinstance(command, RevokeKey)
     if command.name not in rows:
@@ -82,7 +82,7 @@ def _set_revoked(command: RevokeKey | RestoreKey, state: State, now_s: float) ->
 
 
 def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Two words that mean the same are kept once, whichever was named first; of a domain the last word counts."""
+    """Add search rules to the state; a synonym pair is stored once, and a domain's last rule replaces others."""
     rows = state.store.list_search_rules()
     kept = {_get_rule_key(row.kind, row.query, row.value) for row in rows}
     new = {pair: rule for rule in rules if (pair := _get_rule_key(rule.kind, rule.query, rule.value)) not in kept}

@@ -1,6 +1,6 @@
-"""Settings that an operator changes while it runs: they hold at once, and before the configuration file.
+"""Execute commands on settings at runtime: overrides that apply at once, before the configuration file.
 
-They are kept in the state, so that a restart changes nothing; undone, the file holds again.
+They are stored in the state, so that they survive a restart; once undone, the file applies again.
 """
 
 import json
@@ -21,7 +21,7 @@ OVERRIDES_KEY = "settings chosen"
 
 
 def load_overrides(store: CrawlStore) -> dict[str, str]:
-    """What was chosen, by name and as it was typed; what makes no sense is not heeded."""
+    """Load the settings that the operator overrides at runtime, by name and as typed; invalid ones are ignored."""
     try:
         kept = json.loads(store.get_value(OVERRIDES_KEY) or "{}")
     except ValueError:
@@ -30,7 +30,10 @@ def load_overrides(store: CrawlStore) -> dict[str, str]:
 
 
 def apply_overrides(config: Config, store: CrawlStore) -> Config:
-    """The configuration as it holds. A choice that this version does not know, as after a step back, holds not."""
+    """Return the configuration with the operator's runtime settings applied.
+
+    A setting that this version does not know, as after a downgrade, is ignored.
+    """
     for name, value in load_overrides(store).items():
         try:
             config = override(config, {name: value})
@@ -40,12 +43,12 @@ def apply_overrides(config: Config, store: CrawlStore) -> Config:
 
 
 def is_learning_on(store: CrawlStore, *, configured: bool) -> bool:
-    """Whether the order of results learns from clicks, as it holds."""
+    """Check whether ranking learns from clicks, by runtime setting or configuration."""
     return {"true": True, "false": False}.get(load_overrides(store).get("serve.learn", ""), configured)
 
 
 def execute_setting_command(command: SetMachine, state: State, _now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Keep what was chosen; what was done, in one line, and the order that takes it back."""
+    """Execute a command on runtime settings; return what was done, and the command that undoes it."""
     before = load_overrides(state.store)
     if others := [name for name in command.changes if name not in SETTABLE]:
         listed = f"{', '.join(SETTABLE[:-1])} and {SETTABLE[-1]}"
@@ -65,6 +68,6 @@ def _describe_changes(changes: Mapping[str, str | None]) -> str:
 
 
 def load_rules(settings: RuntimeSettings, state: State) -> CrawlRules:
-    """What the operator decided, wherever that is written."""
+    """Load the crawl rules from sites, blocked domains, and configuration with runtime settings."""
     settings = replace(settings, config=apply_overrides(settings.config, state.store))
     return build_rules(settings, state.store.list_sites(), load_blocked_domains(state))

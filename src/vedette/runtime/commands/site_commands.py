@@ -25,7 +25,7 @@ SiteCommand = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 
 
 def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
-    """Write it into the state; return what was done, in one line, and the commands that undo it."""
+    """Execute a command on sites in the state; return what was done, and the commands that undo it."""
     rows = {row.site.start: row for row in state.store.list_sites()}
     inverse = _build_inverse(command, rows)
     if isinstance(command, AddSite):
@@ -44,7 +44,7 @@ def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tu
 
 
 def _build_inverse(command: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:
-    """What takes it back; an order that will be refused needs nothing."""
+    """Build the commands that undo a site command; none for one that will be refused."""
     if isinstance(command, ImportSites):
         there = [rows[site.start] for site, _ in command.sites if site.start in rows]
         new = [RemoveSite(site.start, with_pages=True) for site, _ in command.sites if site.start not in rows]
@@ -102,7 +102,10 @@ def _remove_site(command: RemoveSite, state: State, rows: Mapping[str, SiteRow])
 
 
 def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
-    """URLs stay known, so that ids never change; without a page they wait, and are refused when their turn comes."""
+    """Delete the pages of a removed site that no other site covers.
+
+    URLs stay known, so that ids never change; without a page they wait, and are refused when their turn comes.
+    """
     partition = partition_of(origin_of(site.start).host)
     ids = [
         id_
@@ -114,14 +117,14 @@ def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
 
 
 def _requeue_in_scope(state: State) -> None:
-    """URLs that no site took, and one takes now, wait again."""
+    """Requeue URLs that no site covered before the site command, and one covers now."""
     sites = SiteIndex([row.site for row in state.store.list_sites()])
     noted = state.store.find_urls_by_note(str(Refusal.OUT_OF_SCOPE))
     requeue_urls(state, [id_ for id_, url in noted if sites.find_site(url) is not None])
 
 
 def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
-    """URLs that were refused by a judgement which their site overrules since this order wait again; how many."""
+    """Requeue URLs refused by a judgement that their site now overrules; return how many, in words."""
     now = {row.site.start: row.site for row in state.store.list_sites()}
     sites = SiteIndex(list(now.values()))
     ids: list[int] = []
@@ -135,7 +138,7 @@ def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
 
 
 def _reindex_rejudged(state: State, old: Mapping[str, Site]) -> None:
-    """The index looks again at the pages of each site whose judgements hold, or hold no more, since this order."""
+    """Reindex the pages of each site whose overruled judgements the site command changed."""
     now = {row.site.start: row.site for row in state.store.list_sites()}
     for start, site in {**old, **now}.items():
         if _get_overrules(start, old) != _get_overrules(start, now):

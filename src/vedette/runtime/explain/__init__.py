@@ -1,1 +1,1 @@
-"""Why a URL is fetched or not: facts as plain values."""
+"""Collect the facts that explain why a URL is fetched or not, as plain values."""

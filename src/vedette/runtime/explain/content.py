@@ -1,6 +1,6 @@
-"""Collect the facts of a page's content, as plain values: what it says, its copies, what speaks against indexing it.
+"""Collect the facts of a page's content, as plain values: its text, its copies, objections to indexing it.
 
-And of URLs that are held back as traps or copies: why, and until when. ``web.console.explain.content_text`` and
+Also of URLs that are held back as traps or copies: why, and until when. ``web.console.explain.content_text`` and
 ``vedette explain`` put them into words; names stay, since programs read them.
 """
 
@@ -33,7 +33,7 @@ _READABLE_KINDS = frozenset({"page", "document"})
 def collect_content(
     page: PageRow | None, site: Site | None, reader: StateReader, folder: Path, now_s: float
 ) -> JsonObject:
-    """What was read in the page as it was last fetched; nothing where that was an error, a redirect or no page."""
+    """Collect the content of a page as last fetched, to explain it; empty for errors, redirects and other kinds."""
     readable = page is not None and 200 <= page.status < 300 and page.kind in _READABLE_KINDS
     said = reader.load_content(page.id) if page is not None and readable else None
     if page is None or said is None:
@@ -65,7 +65,7 @@ def _describe_content(said: PageContent) -> JsonObject:
 
 
 def _describe_copies(id_: int, group: DuplicateGroup | None, reader: StateReader) -> JsonObject | None:
-    """The pages that say the same; ``stands_for`` is None where nobody was chosen to stand for them."""
+    """Return a page's group of copies as plain values; the representative is None if none was chosen."""
     if group is None:
         return None
     stands = reader.store.get_urls([group.canonical]).get(group.canonical)
@@ -79,7 +79,10 @@ def _describe_copies(id_: int, group: DuplicateGroup | None, reader: StateReader
 
 
 def _find_objections(page: PageRow, said: PageContent, reader: StateReader, folder: Path) -> dict[str, str]:
-    """What speaks against a page, by name. A near copy is found and folded; what says the same word for word is not."""
+    """Find the objections to indexing a page's content, by name; only exact copies count, not near copies.
+
+    A near copy is indexed and folded in results; an exact copy is not indexed.
+    """
     found = dict(said.objections)
     stands = reader.store.get_canonical(said.group)
     if stands not in {0, page.id} and _is_exact_copy(page, stands, reader) and not _is_indexed(page.id, folder):
@@ -93,7 +96,10 @@ def _is_indexed(id_: int, folder: Path) -> bool:
 
 
 def _is_exact_copy(page: PageRow, stands: int, reader: StateReader) -> bool:
-    """As far as the state tells: its prints of texts leave out digits and case, which the index compares, too."""
+    """Check whether a page's content is an exact copy of its group's representative, as far as the state shows.
+
+    Its fingerprints of texts ignore digits and case, which the index compares, too.
+    """
     contents, other = reader.store.get_contents([page.id, stands]), reader.store.get_page(stands)
     if other is None or stands not in contents or not 200 <= other.status < 300:
         return False
@@ -102,7 +108,7 @@ def _is_exact_copy(page: PageRow, stands: int, reader: StateReader) -> bool:
 
 
 def _find_author_objection(page: PageRow, said: PageContent, reader: StateReader, now_s: float) -> str:
-    """What people say against it besides noindex: the operator hides it, its author names another, its time is over."""
+    """Find an objection to indexing besides content: hidden by the operator, other canonical, expired."""
     own = reader.store.get_urls([page.id])[page.id]
     named = resolve(said.canonical, own) if said.canonical else None
     other = reader.find_url(named) if named is not None and named != own else None
@@ -121,7 +127,7 @@ def _find_author_objection(page: PageRow, said: PageContent, reader: StateReader
 
 
 def _describe_index(found: Mapping[str, str], overruled: tuple[Overrule, ...], author: str) -> JsonObject:
-    """Whether it can be found: the objections in the order in which they count."""
+    """Return whether a page can be indexed, with the objections in order of precedence, as plain values."""
     ranked = [kind for kind in RejectReason if kind.name.lower() in found]
     objections = [
         {
@@ -138,7 +144,7 @@ def _describe_index(found: Mapping[str, str], overruled: tuple[Overrule, ...], a
 
 
 def collect_trap_hold(id_: int, why: str, reader: StateReader) -> JsonObject | None:
-    """Why a refused URL is held back as a trap, and what pages like it have brought; None where it is not."""
+    """Collect why a refused URL is held back as a trap, and the yield of pages like it; None if it is not."""
     if not why.startswith(Refusal.TRAP):
         return None
     place = reader.find_hold(id_)
@@ -161,7 +167,7 @@ def _describe_yield(name: str, pattern: str, reader: StateReader) -> JsonObject 
 
 
 def collect_duplicate(url: str, site: Site | None, reader: StateReader) -> JsonObject | None:
-    """The URL that is fetched in place of this one, and the rule about its host that was learned; None without one."""
+    """Collect the URL fetched in place of a duplicate, and the learned rule of its host; None without one."""
     lessons = reader.store.get_value(LESSONS_KEY)
     if site is None or not lessons or "copy" in site.overrule:
         return None

@@ -1,6 +1,7 @@
-"""Collect the facts of decisions about a URL: refresh, polling, first fetch, budget and ranking, as plain values.
+"""Collect the facts of decisions about a URL: refresh, polling, first fetch, budget and ranking.
 
-``web.console.explain.decision_text`` puts them into words. They come from what is on disk, so nothing needs to run.
+They are plain values; ``web.console.explain.decision_text`` puts them into words. They are read from disk, so no
+coordinator needs to run.
 """
 
 import sqlite3
@@ -34,9 +35,9 @@ JsonObject = dict[str, Any]
 def collect_polling(
     id_: int, reader: StateReader, schedule: Schedule, now_s: float, live: JsonObject | None = None
 ) -> JsonObject | None:
-    """What the discovery policy says of a page; None where it is no source.
+    """Collect the facts of the polling decision about a discovery source; None if the page is no source.
 
-    ``live`` is what a running coordinator believes (``commands``); without it, what was last written down is told.
+    ``live`` has the estimates of a running coordinator (``commands``); without it, those last saved are used.
     """
     told, look_s = (SourceSummary(**live["told"]), live["look_s"]) if live else _load_stored(id_, reader, now_s)
     looks = reader.store.get_known_pages([id_])
@@ -56,7 +57,7 @@ def _load_stored(id_: int, reader: StateReader, now_s: float) -> tuple[SourceSum
 
 
 def find_poll_reason(look: KnownPage, look_s: float, schedule: Schedule) -> str:
-    """Why a source is looked at when it is due; empty where another rule than the policy says so."""
+    """Return why a discovery source is polled when it is due; empty if a rule other than the policy decides."""
     is_list = is_source(look.url, look.page.kind)
     return explain_poll_time(look.page, look_s, is_list=is_list, fixed_s=schedule.sources.interval_s)
 
@@ -68,7 +69,10 @@ MAX_MATCHES, MAX_NAMES = 3, 8
 
 
 def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: JsonObject | None) -> JsonObject:
-    """What is foreseen of a URL that was not fetched; ``gain`` is None where nothing is, ``why`` says why not."""
+    """Collect the facts of the decision on a URL's first fetch: expected gain, matching queries, worth, price.
+
+    ``gain`` is None if there is no estimate; ``why`` says why.
+    """
     index = folder / "index"
     expected, told = ImpactEstimates(index), read_info(index) or {}
     ids = np.array([id_], np.uint32)
@@ -90,13 +94,13 @@ def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: Json
 
 
 def _estimate_usual(expected: ImpactEstimates, url: str) -> float | None:
-    """What is usual where it lies."""
+    """Estimate the usual gain of a first fetch among URLs of the same host or folder."""
     usual = float(expected.get_gains(np.zeros(1, np.uint32), [url])[0])
     return usual if isfinite(usual) else None
 
 
 def _load_names(url: str, folder: Path) -> list[str]:
-    """What pages call it."""
+    """Load the anchor texts of links to a URL that was not fetched yet."""
     generation = Generations(folder).current()
     try:
         return [text for _, text in read_anchors(generation, [fingerprint(url)], MAX_NAMES)] if generation else []
@@ -105,7 +109,7 @@ def _load_names(url: str, folder: Path) -> list[str]:
 
 
 def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]:
-    """The needy queries all of whose words stand in its address or in links to it, those asked most first."""
+    """Find the needy queries whose words all occur in a URL or in links to it, most frequent first."""
     strings = tokenize_texts([url], [(0, text) for text in names])
     owner = np.repeat(strings.is_anchor, np.diff(strings.start))
     in_links, in_address = (frozenset(strings.words[which].tolist()) for which in (owner, ~owner))
@@ -119,7 +123,7 @@ def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]
 
 
 def _parse_needy(needy: object) -> list[tuple[str, float]]:
-    """What a file says that may be anything."""
+    """Parse the needy queries with their shares from impact data, ignoring malformed rows."""
     rows = needy if isinstance(needy, list) else []
     return [
         (row[0], float(row[1]))
@@ -131,7 +135,10 @@ def _parse_needy(needy: object) -> list[tuple[str, float]]:
 def collect_budget(
     url: str, page: PageRow | None, site: Site, said: JsonObject, reader: StateReader, now_s: float
 ) -> JsonObject:
-    """Plain values; ``said`` is what ``refresh`` and ``look`` say of the page. ``cost`` is None where nobody says."""
+    """Collect the facts of the budget decision about a URL: kind of fetch, cost, its site's fetches today.
+
+    ``said`` has the facts of ``refresh`` and ``look`` (polling). ``cost`` is None if unknown.
+    """
     own, everything = count_site_today(reader.store, site.start, now_s)
     kind = _fetch_kind(url, page, is_looked_at=said["look"] is not None)
     refresh = said["refresh"] if kind == "refresh" else None
@@ -153,9 +160,9 @@ def _fetch_kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
 
 
 def collect_ranking(id_: int, url: str, folder: Path, now_s: float) -> JsonObject | None:
-    """How results are ordered, and what is known of a page; None before anything was recorded.
+    """Collect the facts of ranking decisions about a page; None before any search was recorded.
 
-    ``likes``, ``looks`` and ``expected`` are None where what was learned is not used, or has nothing of the page.
+    ``likes``, ``looks`` and ``expected`` are None where learning is not in use, or has no data on the page.
     """
     generations = Generations(folder)
     told = load_ranking_status(generations.folder)
@@ -194,7 +201,10 @@ _CHANGE_WORDS = {
 
 
 def collect_refresh(id_: int, site: Site | None, reader: StateReader, now_s: float) -> JsonObject | None:
-    """What the refresh policy says of a page at hand; None where a fixed rule has it, or nothing was learned yet."""
+    """Collect the facts of the refresh decision about a fetched page; None if a fixed rule decides.
+
+    Also None before the policy has learned anything.
+    """
     looks = reader.store.get_known_pages([id_])
     policy = load_policy(reader.store)
     if not looks or policy is None:
@@ -204,7 +214,7 @@ def collect_refresh(id_: int, site: Site | None, reader: StateReader, now_s: flo
 
 
 def _describe_signal(look: KnownPage, reader: StateReader) -> JsonObject:
-    """What said since the last fetch that the page has changed, and of when; None where nothing did."""
+    """Return the kind and time of a change signal received since the page's last fetch, as plain values."""
     signal = reader.store.find_signal(look.page.id)
     at_s, kind = signal if signal is not None and signal[0] > look.page.fetched_s else (None, None)
     return {"signal": kind, "signal_s": at_s}

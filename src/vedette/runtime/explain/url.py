@@ -1,7 +1,7 @@
-"""Collect everything that was decided about a URL, and by which rule, as plain values for console and command line.
+"""Collect everything that explains a URL: state, robots.txt, host, and decisions with their rules.
 
-``web.console.explain.url_text`` puts them into words. The names of the values stay, since ``vedette explain --json``
-prints them as they are.
+They are plain values for console and command line; ``web.console.explain.url_text`` puts them into words. Their names
+stay, since ``vedette explain --json`` prints them as they are.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,9 +35,9 @@ AskCoordinator = Callable[[Request], JsonObject | None]
 
 
 def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoordinator, now_s: float) -> JsonObject:
-    """All that is known of a URL. ``ask`` puts a question to the coordinator; it gives None where none runs.
+    """Collect the whole explanation of a URL. ``ask`` queries the coordinator; it returns None if none runs.
 
-    ``now_s`` is the time where no coordinator tells it.
+    ``now_s`` is the time to use without a coordinator.
     """
     with open_state_reader(folder) as reader:
         rows = reader.store.list_sites()
@@ -58,7 +58,7 @@ def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoor
 
 
 class _UrlCollector(NamedTuple):
-    """A folder that is asked about a URL, at one moment, and what its coordinator told of it."""
+    """Collector of a URL's explanation from a data folder at one moment, with its coordinator's live answer."""
 
     reader: StateReader
     folder: Path
@@ -67,7 +67,7 @@ class _UrlCollector(NamedTuple):
     now_s: float
 
     def collect(self, url: str, site: Site | None) -> JsonObject:
-        """What is known of a URL under the spelling of its site."""
+        """Collect the explanation of a normalized URL."""
         reader, live = self.reader, self.live
         known = reader.get_url(live["id"]) if live else reader.find_url(url)
         page = reader.store.get_page(known.id) if known else None
@@ -95,13 +95,13 @@ class _UrlCollector(NamedTuple):
     def _find_due_rule(
         self, url: str, page: PageRow, refresh: JsonObject | None, look: JsonObject | None, site: Site | None
     ) -> str:
-        """What says when the page is due: a promise, a look for new links, a judgement of its changes, or a pace."""
+        """Return the rule that sets when a URL's page is due: promise, polling, refresh policy, or fixed interval."""
         said = (describe_promise(site, url) if site else "", *(each["reason"] for each in (look, refresh) if each))
         return next(filter(None, said), "") or self.schedule.reason(url, page)
 
 
 def _hides(rule: RuleRow, url: str) -> bool:
-    """Whether a rule of the operator keeps a URL from being found, by all queries or by one."""
+    """Check whether an operator's rule hides a URL from search results, for all queries or for one."""
     if rule.kind == "block":
         return is_in_domains(origin_of(url).host, frozenset({rule.value}))
     if rule.kind == "conceal" and rule.value.endswith("*"):
@@ -110,7 +110,7 @@ def _hides(rule: RuleRow, url: str) -> bool:
 
 
 def _find_site(url: str, rows: Sequence[SiteRow]) -> SiteRow | None:
-    """The row of the site that takes the URL; one that is not paused before one that is."""
+    """Find the stored site that covers the explained URL, active sites before paused ones."""
     for paused in (False, True):
         site = find_site(url, [row.site for row in rows if row.paused is paused])
         if site is not None:

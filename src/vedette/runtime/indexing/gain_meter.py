@@ -1,7 +1,7 @@
-"""Gain meter: measure what fetches bring to search quality while the indexer takes them in, in batches.
+"""Gain meter: measure what fetches bring to search quality while the indexer indexes them, in batches.
 
-A fetch may bring something to other pages, too: anchor texts. These pages are indexed again in their turn, and what
-that brings counts for the page whose fetch gave the name.
+A fetch may bring something to other pages, too: anchor texts. These pages are indexed again later, and the gain of that
+is credited to the page whose fetch gave the name.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ MAX_WORDS = 1 << 17  # measured at once; with more, what is worked with falls ou
 
 
 class FetchRef(NamedTuple):
-    """Whose fetch, and when it was."""
+    """Reference to a fetch whose search gain is measured: the page, and when it was fetched."""
 
     page: int
     fetched_s: float
 
 
 class _TextChange(NamedTuple):
-    """A change whose gain counts for a fetch; ``page`` is the one that changed."""
+    """A text change whose search gain is credited to a fetch; ``page`` is the page that changed."""
 
     fetch: FetchRef
     page: FetchRef
@@ -43,9 +43,10 @@ class _TextChange(NamedTuple):
 
 
 class GainMeter:
-    """Gathers changes, measures them, and appends the gains to the store. Without a store nothing is gathered.
+    """Collect text changes in the indexer, measure their search gains, and append them to the gain store.
 
-    ``changes`` counts them; so often, a curve has become a little more out of date.
+    Without a store nothing is collected. ``changes`` counts the changes: with each, curves become a little more out of
+    date.
     """
 
     def __init__(self, table: PageTable, store: GainStore | None) -> None:
@@ -62,28 +63,28 @@ class GainMeter:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody wants to know."""
+        """Whether search gains are not measured, as there is no store."""
         return self._store is None
 
     def prefetch_words(self, ids: Sequence[int]) -> None:
-        """Read the words of pages that are about to change, all at once: one at a time takes ten times as long."""
+        """Prefetch the words of pages about to change for the gain meter; one by one takes ten times as long."""
         self._before = {} if self.is_idle else self._read_words(ids)
 
     def get_words(self, id_: int) -> PageWords:
-        """The words of a page that is in the index, as they are now; each is asked for once."""
+        """Return the current words of an indexed page for the gain meter; each page is read once."""
         remembered = self._before.pop(id_, None)
         if remembered is not None or self.is_idle:
             return remembered or NO_WORDS
         return self._read_words([id_]).get(id_, NO_WORDS) if self._table.is_indexed(id_) else NO_WORDS
 
     def on_fetch(self, page: FetchRef, before: PageWords, after: PageWords, what: GainKind) -> None:
-        """A fetch changed the words of its page."""
+        """Record in the gain meter that a fetch changed the words of its page."""
         self._add_change(page, page, what, before, after)
 
     def on_new_names(self, fetch: FetchRef, targets: Sequence[int]) -> None:
-        """A fetch gave pages new anchor texts, by the fingerprints of their URLs; they are indexed again later.
+        """Record that a fetch gave pages new anchor texts, by URL fingerprint; they are reindexed later.
 
-        A page that is named through an alias is not found again; what its name brings counts for nobody.
+        A page that is named through an alias is not found again; the gain of that name is not credited.
         """
         if self.is_idle or not targets:
             return
@@ -92,13 +93,13 @@ class GainMeter:
         self._namers.update(dict.fromkeys(targets, fetch))
 
     def on_renamed(self, print_: int, page: FetchRef, after: PageWords) -> None:
-        """The page at a URL is indexed again; what its latest anchor text changes counts for the page that gave it."""
+        """Record a reindexed page's new anchor text; its gain is credited to the page that gave it."""
         by = self._namers.pop(print_, None)
         if by is not None:
             self._add_change(by, page, "names", self.get_words(page.page), after)
 
     def measure(self) -> None:
-        """Measure what was gathered: new versions of known pages by needy words, what comes first by all."""
+        """Measure the collected changes: new versions of known pages by needy words, first ones by all."""
         seen, self._pending, self._words = self._pending, [], 0
         curves, again = (self._file.load(), self._file.load_needy()) if seen else (None, None)
         if curves is None or again is None or self._store is None:
@@ -132,7 +133,7 @@ class GainMeter:
         )
 
     def _add_to_needs(self, numbers: WordHashes, gained: Floats, changes: int) -> None:
-        """What changes of known pages brought to words, for the next making of curves; then what was before fades."""
+        """Add the gains of page changes by word to the word needs, for the next term curves; older ones fade."""
         if numbers is not self._gain_words:
             self._save_needs(fades=len(self._gain_words) > 0)
             self._gain_words, self._gain_by_word = numbers, np.zeros(len(numbers))
@@ -151,19 +152,19 @@ class GainMeter:
         self._gain_by_word, self._changes_since_save = np.zeros(len(self._gain_words)), 0
 
     def commit(self) -> None:
-        """Measure what was gathered and commit it, so that the coordinator may read it."""
+        """Measure the collected changes and commit their gains, for the coordinator to read."""
         self.measure()
         if self._store is not None:
             self._store.commit()
 
     def close(self) -> None:
-        """Save what words have gained, and close the store."""
+        """Save the word needs, and close the gain store."""
         self._save_needs()
         if self._store is not None:
             self._store.close()
 
     def _read_words(self, ids: Sequence[int]) -> dict[int, PageWords]:
-        """The words of those pages that are in the index."""
+        """Read the words of those pages that are in the index, for the gain meter."""
         asked = np.array(ids, np.int64)
         indexed = asked[self._table.get_rows(asked)["flags"] & INDEXED > 0]
         words, lengths = self._table.read_forward(indexed)
@@ -188,7 +189,7 @@ class GainMeter:
 
 
 def _build_rows(seen: _TextChange, gain: float, by_links: float, views: float) -> list[Gain]:
-    """For the list: of a page itself, or of the one that named it and of the one that was named."""
+    """Build the gain store's rows for a page itself, or for the page that named it and the page named."""
     if seen.kind != "names":
         return [Gain(0, *seen.fetch, seen.kind, gain, by_links, views)]
     return [Gain(0, *seen.fetch, "names", gain, by_links, None), Gain(0, *seen.page, "names", 0.0, 0.0, views)]

@@ -3,12 +3,12 @@
 python -m vedette.runtime.indexing.impact FOLDER CLOCK
 
 A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and what fetched
-pages bring; it weighs every unseen URL and leaves a number for each (``index_store.impact_store``). Before people have
+pages bring; it scores every unseen URL and writes a number for each (``index_store.impact_store``). Before people have
 searched, and before enough pages are in the index, there is nothing to learn, and unseen URLs come breadth first.
 
-Each pass has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took,
-or the index has grown by half; and something must have changed. Where there was nothing to learn yet it looks again
-after a minute.
+Each pass has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took, or
+the index has grown by half; and something must have changed. Where there was nothing to learn yet it checks again after
+a minute.
 """
 
 import sys
@@ -80,7 +80,7 @@ GOOD_SCORE = 0.85  # the score of a page for a word by which it is called
 
 
 class ImpactJob(BackgroundJob):
-    """When to work it out, and the process that does. ``spent`` tells the processor time of indexing so far."""
+    """Background job that runs impact passes when due; ``spent`` returns the CPU time of indexing so far."""
 
     def __init__(
         self, folder: Path, clock: Clock, *, is_on: bool, spent: Callable[[], float] = time.process_time
@@ -90,7 +90,7 @@ class ImpactJob(BackgroundJob):
         self._changes, self._last_cpu_s, self._next_check_s = -1, spent(), 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
-        """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
+        """Start an impact pass if one is due, and return whether it did; ``changes`` counts text changes."""
         if not self._is_on or now_s < self._next_check_s or not self.is_ready(now_s):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
@@ -103,7 +103,7 @@ class ImpactJob(BackgroundJob):
 
 
 def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_changed: bool) -> bool:
-    """Whether to work it out anew, for an index of so many pages, after so much processor time of indexing.
+    """Check whether an impact pass is due, for an index of this size after this much CPU time of indexing.
 
     >>> told = {"made_s": time.time() - 70, "took_s": 2.0, "pages": 1000, "weighed": 50}
     >>> [is_due(told, 1100, spent_s, has_changed=True) for spent_s in (39.0, 40.0)]
@@ -125,7 +125,7 @@ def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_ch
 
 
 def measure_shift(curves: TermCurves, asked: Workload, now_s: float) -> float:
-    """How far what people ask for is from what it was when curves were made: 0 the same, 1 nothing in common."""
+    """Measure how far queries have shifted since term curves were made: 0 the same, 1 nothing in common."""
     terms = asked.top_terms(now_s, MAX_TRACKED)
     numbers = hash_words(" ".join(term.words for term in terms).encode("utf-8", "replace"))
     now = np.array([term.weight for term in terms], np.float64)
@@ -138,7 +138,7 @@ def measure_shift(curves: TermCurves, asked: Workload, now_s: float) -> float:
 
 
 class _Queries(NamedTuple):
-    """What is asked: all queries, those that are needy, and the sketches of these."""
+    """Queries of an impact pass: all queries, the needy ones, and their sketches."""
 
     texts: list[str]
     wanted: QuerySet
@@ -147,7 +147,10 @@ class _Queries(NamedTuple):
 
 
 def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) -> int:
-    """Learn from what there is now, and weigh all unseen URLs; how many. It began at this processor time, or now."""
+    """Run an impact pass: learn from fetched pages, and estimate all unseen URLs; return how many.
+
+    ``began_s`` is the processor time at which it began, by default now.
+    """
     began_s = time.process_time() if began_s is None else began_s
     generation = Generations(folder).current()
     if generation is None:
@@ -163,14 +166,14 @@ def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) ->
 
 
 class _ImpactPass:
-    """One making, from a generation and the state beside it."""
+    """One impact pass, over an index generation and the crawl state beside it."""
 
     def __init__(self, folder: Path, generation: Path, table: PageTable) -> None:
         self._folder, self._generation, self._table = folder, generation, table
         self._index = generation.parent
 
     def run(self, now_s: float) -> tuple[str, dict[str, Any]]:
-        """Why nothing was weighed, or nothing; and what is told of it."""
+        """Run the impact pass; return why nothing was estimated, if so, and the info to store."""
         asked = load_workload(self._folder, now_s)
         if not len(asked) or len(self._table.indexed) < MIN_ROWS:
             why = "nobody has searched yet" if not len(asked) else "too few pages are in the index yet"
@@ -190,13 +193,13 @@ class _ImpactPass:
         return "", {**told, "needy": sorted(needy, key=lambda one: -one[1])[:MAX_REPORTED_QUERIES]}
 
     def _load_curves(self, asked: Workload, now_s: float) -> TermCurves:
-        """What gains are measured with; made here where they were not made yet, or people ask for other things."""
+        """Load the term curves for the impact pass; compute them if missing, or if queries have shifted."""
         curves = CurveFile(self._generation).load()
         is_old = curves is None or measure_shift(curves, asked, now_s) > MAX_SHIFT
         return build_curves(self._table, asked, now_s) if curves is None or is_old else curves
 
     def _load_queries(self, asked: Workload, curves: TermCurves, now_s: float) -> _Queries | None:
-        """What people ask, with sketches that are brought up to date and kept."""
+        """Load the queries of users for the impact pass, and update and save their sketches."""
         texts, wanted = encode_queries(*asked.to_arrays(now_s), curves, len(self._table.indexed))
         if not texts:
             return None
@@ -217,9 +220,9 @@ class _ImpactPass:
         return update_sketches(kept, texts, wanted, self._table, changed, seq, ask)
 
     def _measure_gains(self, curves: TermCurves) -> dict[int, float]:
-        """What first fetches of the latest pages would bring now; what was fetched and is not in the index, nothing.
+        """Measure what first fetches of the latest pages would bring now; unindexed fetches bring nothing.
 
-        By that and not by what was measured when each was fetched: people ask for other things by now, and other pages
+        Gains measured when each page was fetched would not do: people search for other things by now, and other pages
         have come.
         """
         fetched = np.sort(
@@ -236,7 +239,7 @@ class _ImpactPass:
         return dict(zip(fetched.tolist(), gains.tolist(), strict=True)) if len(there) >= MIN_ROWS else {}
 
     def _load_links(self, gains: dict[int, float]) -> tuple[LinkStats, list[int]]:
-        """Who links to what, and the ids at which batches of unseen URLs begin."""
+        """Load link statistics for the impact pass, and the ids at which batches of unseen URLs begin."""
         prints = [fingerprint_urls(load_url_facts(self._folder, list(gains)))]
         begins = [0]
         while urls := list_unfetched(self._folder, begins[-1], URLS_AT_ONCE):
@@ -260,7 +263,7 @@ class _ImpactPass:
         return taught(create_model(ImpactSettings(queries.wanted, fit_forest, SEED, terms)), brought, queries.sketches)
 
     def _match_pages(self, queries: _Queries, pages: Ints) -> tuple[Ints, Ints, Floats]:
-        """Which of these pages answers which needy query, and how well."""
+        """Match pages with needy queries in the impact pass: which answers which, and how well."""
         answering, found = QueryScorer(queries.wanted), []
         for begin in range(0, len(pages), PAGES_AT_ONCE):
             some = pages[begin : begin + PAGES_AT_ONCE]

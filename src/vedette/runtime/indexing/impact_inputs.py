@@ -1,7 +1,7 @@
 """Impact inputs: query sketches, and what index and state know of URLs before they are fetched.
 
-Fetched pages are described as they would be if they had not been fetched, as far as that can be had: by anchor texts
-and by the links of other pages. What has been said of them since is included.
+Fetched pages are described as they would be if they had not been fetched, as far as possible: by anchor texts and by
+the links of other pages. What was added since is included.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ FindCandidates = Callable[[str], Ints]
 def encode_queries(
     queries: Sequence[str], shares: Floats, curves: TermCurves | None, pages: int
 ) -> tuple[list[str], QuerySet]:
-    """Queries as numbers, with how telling their words are: those that have any words, and not too many."""
+    """Encode queries for the impact pass as word numbers with idf weights; skip empty and very long ones."""
     kept = [place for place, words in enumerate(queries[:MAX_QUERIES]) if 0 < words.count(" ") + 1 <= MAX_WORDS]
     texts = [queries[place] for place in kept]
     words = hash_words(" ".join(texts).encode("utf-8", "replace"))
@@ -70,12 +70,12 @@ def _compute_idf(words: WordHashes, curves: TermCurves | None, pages: int) -> Fl
 
 
 def hash_queries(queries: Sequence[str]) -> Ints:
-    """By what queries are known again in the next making."""
+    """Hash queries, to find their sketches again in the next impact pass."""
     return np.array([xxhash.xxh64_intdigest(text.encode()) >> 1 for text in queries], np.int64)
 
 
 def build_finder(finder: Searcher) -> FindCandidates:
-    """Asks the index for the pages that have all words of a query, wherever."""
+    """Build a function that finds the index's pages with all words of a query, for query sketches."""
 
     def ask(text: str) -> Ints:
         every = (Or(tuple(Term(field, word) for field in TEXT_FIELDS)) for word in text.split())
@@ -85,13 +85,13 @@ def build_finder(finder: Searcher) -> FindCandidates:
 
 
 class _SketchUpdater:
-    """All queries of a making, in its order."""
+    """Updater of the sketches of all queries of an impact pass, in its order."""
 
     def __init__(self, texts: Sequence[str], wanted: QuerySet, table: PageTable) -> None:
         self.texts, self.wanted, self.table = texts, wanted, table
 
     def apply_changes(self, sketches: Sketches, pages: Ints) -> Sketches:
-        """After these pages changed, or went away."""
+        """Update the query sketches after these pages changed or went away."""
         answering = QueryScorer(self.wanted)
         for begin in range(0, len(pages), PAGES_AT_ONCE):
             some = pages[begin : begin + PAGES_AT_ONCE]
@@ -107,7 +107,7 @@ class _SketchUpdater:
         return sketches
 
     def requery(self, sketches: Sketches, queries: Ints, ask: FindCandidates) -> Sketches:
-        """After these queries were put to the index."""
+        """Rebuild the sketches of these queries by searching the index."""
         score, page, lost = sketches.score.copy(), sketches.page.copy(), sketches.removed.copy()
         score[queries], page[queries], lost[queries] = 0.0, NO_PAGE, 0
         sketches = replace(sketches, score=score, page=page, removed=lost)
@@ -130,7 +130,7 @@ def update_sketches(
     seq: int,
     ask: FindCandidates,
 ) -> StoredSketches:
-    """The sketches of these queries after what changed up to ``seq``."""
+    """Update the sketches of these queries for all index changes up to ``seq``."""
     prints, every = hash_queries(texts), _SketchUpdater(texts, wanted, table)
     before, is_kept = _carry_over(kept, prints)
     after = every.apply_changes(before, changed) if len(changed) else before
@@ -146,7 +146,7 @@ def update_sketches(
 
 
 def _carry_over(kept: StoredSketches | None, prints: Ints) -> tuple[Sketches, Flags]:
-    """What was kept of these queries, and of which; the others were never asked."""
+    """Carry over the stored sketches of these queries, and mark which had one."""
     sketches = Sketches.empty(len(prints))
     sketches.removed[:] = NEVER_QUERIED
     is_kept = np.zeros(len(prints), np.bool_)
@@ -165,14 +165,14 @@ def _carry_over(kept: StoredSketches | None, prints: Ints) -> tuple[Sketches, Fl
 
 
 def _count_new_results(before: Sketches, after: Sketches, queries: Ints) -> Floats:
-    """How many of the first K of each query were not among them before."""
+    """Count how many of the first K results of each query sketch are new."""
     new, old = (each.page[queries, : each.top_k] for each in (after, before))
     was_there = (new[:, :, None] == old[:, None, :]).any(axis=2)
     return np.asarray(((new != NO_PAGE) & ~was_there).sum(axis=1), np.float64)
 
 
 def needy_queries(kept: StoredSketches, wanted: QuerySet) -> Ints:
-    """The neediest of those that have sketches: often asked, and not well answered yet."""
+    """Select the neediest queries with sketches: frequent, and not well answered yet."""
     some = np.flatnonzero(kept.sketches.removed < NEVER_QUERIED)
     if not len(some):
         return some
@@ -186,14 +186,14 @@ MIN_RANK = 1e-9
 
 
 class LinkStats(NamedTuple):
-    """How many indexed pages link to each URL, by ascending print, and how important that makes it."""
+    """Link statistics for the impact pass: in-links from indexed pages and importance, by URL fingerprint."""
 
     prints: Ints
     inlinks: Ints
     importance: Floats
 
     def get(self, prints: Ints) -> tuple[Ints, Floats]:
-        """The same for some; nothing links to a URL that is not among them."""
+        """Look up in-links and importance of URLs by fingerprint; the least where nothing links to a URL."""
         if not len(self.prints):
             return np.zeros(len(prints), np.int64), np.zeros(len(prints))
         at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)
@@ -203,12 +203,12 @@ class LinkStats(NamedTuple):
 
 
 def fingerprint_urls(urls: Sequence[UrlFacts]) -> Ints:
-    """Their fingerprints."""
+    """Compute the fingerprints of URLs for the impact pass."""
     return np.array([fingerprint(one.url) for one in urls], np.int64)
 
 
 def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
-    """Links from all pages of the index to each other and to the URLs with these prints, and PageRank over them.
+    """Compute link statistics and PageRank over indexed pages and unseen URLs, for the impact pass.
 
     Importance is its logarithm, to the mean: what is linked from everywhere has a thousand times what others have.
     """
@@ -229,7 +229,7 @@ def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
 
 
 def describe_urls(urls: Sequence[UrlFacts], prints: Ints, known: LinkStats, generation: Path) -> DescribedUrls:
-    """All that is known of these URLs."""
+    """Build the feature rows of URLs for the impact pass: all that is known before they are fetched."""
     texts = [one.url for one in urls]
     folder, branch = hash_folders(texts)
     inlinks, importance = known.get(prints)

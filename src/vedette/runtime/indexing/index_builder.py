@@ -1,6 +1,6 @@
 """Index builder: add and remove pages of one generation as the state says, with the page table beside the index.
 
-The same for a few pages that just came, for all of them after a loss, and for a new generation beside the old one.
+The same code serves a few pages that just came, all of them after a loss, and a new generation beside the old one.
 """
 
 import select
@@ -50,9 +50,9 @@ READ_BYTES = 64 << 20
 
 
 class IndexBuilder:
-    """The one writer of a generation; ``earlier`` is the one that it will replace.
+    """The only writer of an index generation; ``earlier`` is the generation that it will replace.
 
-    What fetches bring is written to ``gains``, where somebody wants to know.
+    Search gains of fetches are written to ``gains``, where given.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class IndexBuilder:
         self._documents: PdfReader[int] = PdfReader()
 
     def set_rules(self, sites: Sequence[Site], concealed: HiddenRules = NO_HIDDEN_RULES) -> None:
-        """The operator's sites: what they overrule, and how their links are read; and what is not to be shown."""
+        """Set the operator's sites (what they overrule, how links are read) and hidden pages for indexing."""
         self.hidden_changed |= concealed != self._hidden
         self._hidden = concealed
         if self._site_list == list(sites):
@@ -89,7 +89,7 @@ class IndexBuilder:
     def update_pages(
         self, known: Mapping[int, PageRecord], texts: Mapping[int, bytes], ids: Iterable[int], now_s: float
     ) -> None:
-        """Bring these pages up to date. Texts are those that fetches brought."""
+        """Index these pages as the state has them now; ``texts`` are those that fetches just brought."""
         every = list(dict.fromkeys(ids))
         self.gain_meter.prefetch_words([id_ for id_ in every if id_ in texts])
         for id_ in every:
@@ -105,7 +105,7 @@ class IndexBuilder:
             self.processed += 1
 
     def reindex_renamed(self, most: int) -> int:
-        """Index some pages with new anchor texts again; return how many."""
+        """Reindex some pages with new anchor texts; return how many."""
         ids = self.store.pop_renamed(most)
         for id_ in ids:
             stored = self.table.read_stored(id_) if self.table.is_indexed(id_) else None
@@ -123,7 +123,7 @@ class IndexBuilder:
         return len(ids)
 
     def commit(self, seq: int) -> None:
-        """What was taken can be found, and survives; news up to this number need not be told again."""
+        """Commit the index: pages become searchable and durable; the queue up to this number is done."""
         self._new_pages.commit()
         self.table.flush()
         self._writer.commit()
@@ -134,7 +134,7 @@ class IndexBuilder:
         self.pending = 0
 
     def close(self) -> None:
-        """Let go; what was not committed will be told again."""
+        """Close the index builder; what was not committed is indexed again."""
         self._documents.close()
         self._writer.close()
         self.table.close()
@@ -159,7 +159,7 @@ class IndexBuilder:
         return explain_exclusion(standing, site.overrule if site else (), now_s)
 
     def _has_substitute(self, page: PageRecord, url: str) -> bool:
-        """Whether there is another page at a URL that everybody finds who may find this one."""
+        """Check whether the canonical URL of a page is indexed and visible to everyone who may see this one."""
         other = self.store.find_page(fingerprint(url))
         if other in {0, page.id} or not self.table.is_indexed(other):
             return False
@@ -217,7 +217,7 @@ class IndexBuilder:
                 self.gain_meter.on_new_names(fetch, named)
 
     def _is_exact_copy(self, page: PageRecord, stored: StoredPage) -> bool:
-        """Whether the page that stands for its group says the same, word for word, and can be found."""
+        """Check whether the indexed canonical page of the duplicate group has the same title and text."""
         site = self._sites.find_site(page.url)
         if (
             page.canonical_page in {0, page.id}
@@ -230,7 +230,7 @@ class IndexBuilder:
         return other is not None and public and (other.title, other.body) == (stored.title, stored.body)
 
     def _set_title(self, stored: StoredPage, page: PageRecord, *, again: bool) -> StoredPage:
-        """By the name that tells it from other pages of its host."""
+        """Set the title of an indexed page to the name that tells it from other pages of its host."""
         print_ = xxhash.xxh64_intdigest(stored.title.encode("utf-8", "replace")) >> 1
         bearers = self.store.count_title(page.host, print_, count=not again)
         title = choose_title(stored.title, stored.headings, bearers)
@@ -274,7 +274,7 @@ class IndexBuilder:
         return float(self.table.rows[id_]["date_s"])
 
     def _load_text(self, page: PageRecord) -> bytes:
-        """The text of a page out of the archive, or out of an earlier generation, where nothing else has it."""
+        """Load the text of a page to index from the archive, or from an earlier generation."""
         return self._read_archived_text(page) or (self._earlier.read_blob(page.id) if self._earlier else b"")
 
     def _read_archived_text(self, page: PageRecord) -> bytes:
@@ -294,7 +294,7 @@ class IndexBuilder:
         return result.content.stored if result.content else b""
 
     def _read_document(self, result: FetchSuccess, old: ImportedResponse) -> FetchSuccess:
-        """A document is read elsewhere; here it is waited for."""
+        """Read a document (PDF) to index in the reader's child process, and wait for it."""
         body = decode_body(old, READ_BYTES)
         if isinstance(body, Failure):
             return result

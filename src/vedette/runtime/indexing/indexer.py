@@ -1,6 +1,6 @@
-"""Indexer: follow the index queue, so that what was fetched can be found within seconds; rebuild a generation.
+"""Indexer: follow the index queue, so that fetched pages are searchable within seconds; rebuild a generation.
 
-The state is read beside the coordinator, which is never delayed. What was made durable is said in a file
+The state is read beside the coordinator, which is never delayed. Progress that is durable is noted in a file
 (``generations``), and the coordinator drops that part of the queue.
 
 python -m vedette.runtime.indexing.indexer FOLDER CLOCK    rebuilds the index in the background (``RebuildJob``)
@@ -40,7 +40,7 @@ CHECK_EVERY_S = 60.0
 
 
 class Indexer:
-    """Keeps a generation up to date; what fetches bring is measured for the one that serves (``gains``)."""
+    """Keep an index generation up to date; search gains are measured for the current one (``gains``)."""
 
     def __init__(
         self,
@@ -59,24 +59,24 @@ class Indexer:
 
     @property
     def built_until(self) -> int:
-        """The page up to which all pages were seen; -1 where all were."""
+        """The page id up to which the indexer has built a new generation; -1 where it is complete."""
         return self.builder.store.get_progress("built")
 
     def step(self) -> bool:
-        """Take what is next, commit where it is time; whether there was anything."""
+        """Index the next queued pages and commit where it is time; return whether there were any."""
         self._reload_rules_if_old()
         worked = self._build_step() or self._follow_news() or self._reindex_renamed()
         self._commit_if_due(idle=not worked)
         return worked
 
     def close(self) -> None:
-        """What was taken is made durable."""
+        """Commit and close the indexer."""
         if self.builder.pending:
             self.builder.commit(self._seq)
         self.builder.close()
 
     def _build_step(self) -> bool:
-        """A generation that has not seen all pages yet sees the next ones."""
+        """Index the next pages of a generation that has not seen all pages yet."""
         builder, done = self.builder, self.built_until
         if done < 0:
             return False
@@ -110,7 +110,7 @@ class Indexer:
             self._committed_s = time.monotonic()
 
     def _has_new_progress(self, *, idle: bool) -> bool:
-        """Whether the coordinator may drop more of the queue."""
+        """Check whether the coordinator may drop more of the index queue."""
         return idle and self._seq > self.builder.store.get_progress("seq")
 
     def _reload_rules_if_old(self) -> None:
@@ -123,7 +123,7 @@ class Indexer:
 
 
 def open_indexer(folder: Path, clock: Clock) -> Indexer:
-    """For the generation that serves; the first one serves from the start, while it is being built."""
+    """Open the indexer of the current generation; the first one serves while it is being built."""
     generations = Generations(folder)
     generations.remove_old()
     generation = generations.current()
@@ -134,7 +134,7 @@ def open_indexer(folder: Path, clock: Clock) -> Indexer:
 
 
 def catch_up(folder: Path, clock: Clock) -> int:
-    """Take all news there is, and end; how many pages can be found."""
+    """Index everything that is queued, and end; return how many pages are searchable."""
     indexer = open_indexer(folder, clock)
     try:
         while indexer.step():
@@ -151,7 +151,7 @@ def catch_up(folder: Path, clock: Clock) -> int:
 
 
 def rebuild(folder: Path, clock: Clock, progress: Callable[[int, int], None]) -> int:
-    """Build a new generation from state and archive while the old one serves, and turn to it; how many pages it has."""
+    """Rebuild the index as a new generation from state and archive, and switch to it; return its page count."""
     generations = Generations(folder)
     current = generations.current()
     indexer = Indexer(folder, clock, generations.begin(), PageTable(current) if current else None)
@@ -170,7 +170,7 @@ def rebuild(folder: Path, clock: Clock, progress: Callable[[int, int], None]) ->
 
 
 def _run_until_caught_up(indexer: Indexer) -> Iterator[bool]:
-    """Steps until all pages are in and the news is few; a crawl that goes on brings more for ever."""
+    """Run the indexer until all pages are in and the queue is short; a running crawl always adds more."""
     further = MAX_FINAL_STEPS
     while indexer.step() and further:
         further -= indexer.built_until < 0
@@ -178,7 +178,7 @@ def _run_until_caught_up(indexer: Indexer) -> Iterator[bool]:
 
 
 class RebuildJob(BackgroundJob):
-    """Builds a new generation when half of the old one is unused; the indexer turns to it, as after ``reindex``."""
+    """Background job that rebuilds the index when half of it is unused; the indexer switches as after ``reindex``."""
 
     def __init__(self, folder: Path, clock: Clock, least_bytes: int = MIN_BYTES) -> None:
         super().__init__("vedette.runtime.indexing.indexer")
@@ -188,7 +188,7 @@ class RebuildJob(BackgroundJob):
         self._next_check_s = 0.0
 
     def step(self, table: PageTable, now_s: float) -> None:
-        """Begin where it is time."""
+        """Start the index rebuild in the background if it is due."""
         if now_s < self._next_check_s or not self.is_ready(now_s):
             return
         self._next_check_s = now_s + CHECK_EVERY_S

@@ -23,7 +23,7 @@ MAX_AGE_S = 1800.0
 
 
 class ImportanceJob(BackgroundJob):
-    """When to work it out, and the process that does."""
+    """Background job that computes PageRank importance and the lexicon when due."""
 
     def __init__(self) -> None:
         super().__init__("vedette.runtime.indexing.pagerank")
@@ -31,11 +31,11 @@ class ImportanceJob(BackgroundJob):
         self._is_requested = False
 
     def request_run(self) -> None:
-        """Something was hidden or shown again: no suggestion is to name it, or one may."""
+        """Request a run of the PageRank job, as pages were hidden or shown again: suggestions must follow."""
         self._is_requested = True
 
     def step(self, table: PageTable, now_s: float) -> None:
-        """Begin where it is time."""
+        """Start the PageRank job if it is due."""
         if not self.is_ready(now_s):
             return
         pages = len(table.indexed)
@@ -46,7 +46,7 @@ class ImportanceJob(BackgroundJob):
 
 
 def compute_importance(generation: Path) -> int:
-    """Work it out for all pages of a generation; how many there are."""
+    """Compute the PageRank importance of all pages of a generation; return how many there are."""
     table = PageTable(generation)
     ids = table.indexed
     if not len(ids):
@@ -62,7 +62,7 @@ def compute_importance(generation: Path) -> int:
 
 
 def _load_edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, Ints]:
-    """Every link between two pages of the index, by their places in ``ids``; what leads on is followed once."""
+    """Load the links between indexed pages for PageRank, as positions in ``ids``; aliases are followed once."""
     links = [table.read_links(id_) for id_ in ids.tolist()]
     sources = np.repeat(np.arange(len(ids)), [len(each) for each in links])
     prints = follow_aliases(generation, np.concatenate(links))

@@ -49,13 +49,13 @@ NEEDS_FILE = "needs"
 
 
 def save_needs(generation: Path, needs: WordNeeds) -> None:
-    """Write what words have gained, in one step."""
+    """Save the word needs beside the term curves, in one step."""
     with replace_file(generation / NEEDS_FILE) as file:
         np.savez(file, numbers=needs.numbers, gained=needs.gained, changes=needs.changes)
 
 
 def load_needs(generation: Path) -> WordNeeds:
-    """What was kept; nothing where that is missing or makes no sense."""
+    """Load the saved word needs; empty where they are missing or invalid."""
     with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
         needs = WordNeeds(*(kept[name] for name in WordNeeds._fields))
         sizes = {len(column) for column in needs}
@@ -77,7 +77,7 @@ CHECK_EVERY_S = 2.0
 
 
 class CurveInfo(NamedTuple):
-    """Of how many pages curves were made, what that took (processor time of all the process), and how old they are."""
+    """How term curves were made: number of pages, CPU time of the whole process, and their age."""
 
     pages: int
     took_s: float
@@ -85,7 +85,7 @@ class CurveInfo(NamedTuple):
 
 
 class CurvesJob(BackgroundJob):
-    """When to make them, and the process that does. ``spent`` tells the processor time of indexing so far."""
+    """Background job that computes term curves when due; ``spent`` returns the CPU time of indexing so far."""
 
     def __init__(self, folder: Path, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
         super().__init__("vedette.runtime.indexing.term_curves")
@@ -94,7 +94,7 @@ class CurvesJob(BackgroundJob):
         self._next_check_s = 0.0
 
     def step(self, table: PageTable, changes: int, now_s: float) -> bool:
-        """Begin where it is time, and say so; ``changes`` is how often the words of a page have changed."""
+        """Start computing term curves if due, and return whether it did; ``changes`` counts text changes."""
         if changes == self._changes or now_s < self._next_check_s or not self.is_ready(now_s):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
@@ -109,7 +109,7 @@ class CurvesJob(BackgroundJob):
 
 
 def is_due(made: CurveInfo | None, pages: int, changes: int, spent_s: float) -> bool:
-    """Whether to make curves anew, of so many pages, after so many changes and so much processor time of indexing.
+    """Check whether term curves are due again, by pages, text changes and CPU time of indexing.
 
     >>> hour_old = CurveInfo(pages=1000, took_s=2.0, age_s=3600.0)
     >>> [is_due(hour_old, 1000, changes, 200.0) for changes in (900, 1100)], is_due(hour_old, 1000, 1100, 199.0)
@@ -122,7 +122,7 @@ def is_due(made: CurveInfo | None, pages: int, changes: int, spent_s: float) -> 
 
 
 class CurveFile:
-    """The curves of a generation, read again when there are others; ``needy`` says which words are needy."""
+    """The term curves file of a generation, reloaded when replaced; ``needy`` says which words are needy."""
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / CURVES_FILE
@@ -132,7 +132,7 @@ class CurveFile:
         self.needy: Bools | None = None
 
     def load(self) -> TermCurves | None:
-        """The latest; None before there are any."""
+        """Load the latest term curves; None before there are any."""
         with suppress(*UNREADABLE):
             written_ns = self._path.stat().st_mtime_ns
             if written_ns != self._written_ns:
@@ -145,13 +145,13 @@ class CurveFile:
         return self._curves
 
     def load_needy(self) -> TermCurves | None:
-        """Those of needy words, by which new versions of known pages are measured."""
+        """Load the term curves of needy words, which measure new versions of known pages."""
         self.load()
         return self._needy_curves
 
 
 def read_curve_info(generation: Path) -> CurveInfo | None:
-    """How the curves of a generation were made; None where there are none that can be read."""
+    """Read how a generation's term curves were made; None where there are none that can be read."""
     path = generation / CURVES_FILE
     with suppress(*UNREADABLE), np.load(path) as kept:
         pages, took_s = kept["made"].tolist()
@@ -160,7 +160,10 @@ def read_curve_info(generation: Path) -> CurveInfo | None:
 
 
 def update_curves(folder: Path, generation: Path, now_s: float, began_s: float | None = None) -> None:
-    """Make them of what there is now, and keep them in the generation; it began at this processor time, or now."""
+    """Compute the term curves from the current queries and pages, and save them in the generation.
+
+    ``began_s`` is the processor time at which it began, by default now.
+    """
     began_s = time.process_time() if began_s is None else began_s
     table = PageTable(generation)
     curves = build_curves(table, load_workload(folder, now_s), now_s)
@@ -169,7 +172,7 @@ def update_curves(folder: Path, generation: Path, now_s: float, began_s: float |
 
 
 def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float, needy: Ints | None = None) -> None:
-    """Keep curves where the indexer of a generation finds them, in one step; of so many pages, in so much time.
+    """Save term curves where the indexer of a generation finds them, with page count and time taken.
 
     ``needy`` are the words by which new versions of known pages are measured; without it all are.
     """
@@ -187,14 +190,14 @@ def save_curves(generation: Path, curves: TermCurves, pages: int, took_s: float,
 
 
 def load_workload(folder: Path, now_s: float) -> Workload:
-    """What people ask for, here and as was imported from elsewhere."""
+    """Load the query workload for term curves: what users searched for here, and imported queries."""
     record = EventReader(folder)
     imported = ((at_s, words, float(times)) for words, at_s, times in record.list_imported())
     return build_workload(chain(record.iter_counts(now_s - WINDOW_S), imported))
 
 
 def build_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurves:
-    """The curves of what is asked for, over all pages of a generation."""
+    """Build the term curves of a query workload over all pages of a generation."""
     ids = table.indexed
     named = count_naming_terms(table.read_forward(ids[:: len(ids) // NAME_SAMPLE + 1]))
     asked = [(term.words, term.weight) for term in workload.top_terms(now_s, MAX_TRACKED)]
@@ -208,7 +211,7 @@ def build_curves(table: PageTable, workload: Workload, now_s: float) -> TermCurv
 
 
 def _load(path: Path) -> tuple[TermCurves, Ints]:
-    """The curves, and which words are needy; all of them in files that do not say."""
+    """Load the term curves, and which words are needy; all of them in files that do not say."""
     with np.load(path) as kept:
         watched = TrackedTerms(kept["numbers"], kept["frequency"])
         needy = kept["needy"] if "needy" in kept else np.arange(len(watched))

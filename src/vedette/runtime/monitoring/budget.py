@@ -1,4 +1,4 @@
-"""Spending of the fetch budget for the console, read beside the coordinator, which saves it every minute."""
+"""Fetch budget statistics for the console, read beside the coordinator, which saves them every minute."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -22,7 +22,10 @@ from vedette.web.console.ports.monitoring import BudgetReport, DeferredLine, Spe
 
 
 def load_budget_report(folder: Path, per_s: float, budget: str, days: int, now_s: float) -> BudgetReport:
-    """All that the console shows of the last so many days; ``per_s`` is 0 where no budget is set."""
+    """Load the fetch budget report of the last ``days`` days from a data folder, for the console.
+
+    ``per_s`` is 0 if no budget is set.
+    """
     with read_state(folder) as db:
         store = CrawlStore(db)
         kept, waiting = load_days(store, now_s, days), load_held_summary(store, now_s)
@@ -41,7 +44,7 @@ def load_budget_report(folder: Path, per_s: float, budget: str, days: int, now_s
 
 
 def count_site_today(store: CrawlStore, start: str, now_s: float) -> tuple[float, float]:
-    """How many fetches of today went to a site, and how many there were in all."""
+    """Count today's fetches of a site, and of all sites, from the stored budget spending."""
     by_site = _sum_by_site(load_days(store, now_s, 1), {})
     own = sum(line.fetches for line in by_site if line.name == start)
     return own, sum(line.fetches for line in by_site)

@@ -1,6 +1,6 @@
-"""Everything that the console monitors in a data folder: the crawl, refresh, discovery, searches, storage, time series.
+"""Monitoring of a data folder for the console: crawl, refresh, discovery, searches, storage, time series.
 
-Many threads ask at once, as often as pages are loaded, so answers are cached for seconds, costly ones for longer.
+Many threads call it at once, as often as pages are loaded, so answers are cached for seconds, costly ones for longer.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 def _or_default(load: Callable[[], T], default: T) -> T:
-    """Return what can be read; the default where the state or the record cannot, as while it is just being made."""
+    """Return a monitoring value, or the default if state or event store cannot be read, as while being created."""
     try:
         return load()
     except StoreError:
@@ -68,7 +68,7 @@ def _or_default(load: Callable[[], T], default: T) -> T:
 
 
 class FolderMonitor:
-    """A ``web.console.ports.monitoring.Monitoring`` over one data folder."""
+    """The console's ``Monitoring`` port implemented over one data folder."""
 
     def __init__(self, folder: Path, clock: Clock, config: Config) -> None:
         self._folder, self._clock, self._config = folder, clock, config
@@ -83,71 +83,77 @@ class FolderMonitor:
         self._budgets: dict[int, CachedValue[BudgetReport]] = {}
 
     def get_crawl_status(self) -> CrawlStatus:
-        """How the crawl stands; where no coordinator answers, as the record last had it."""
+        """Return the cached crawl status from the coordinator; if none answers, the last recorded numbers."""
         return self._crawl.get(self._load_crawl)
 
     def list_hosts(self) -> HostList:
-        """The hosts that have something to do; none where no coordinator answers."""
+        """List the coordinator's hosts with work to do for the console; none if it does not answer."""
         return self._hosts.get(self._load_hosts)
 
     def get_refresh_status(self) -> RefreshStatus:
-        """How refreshing stands, whether or not a coordinator runs."""
+        """Return the cached refresh status for the console, whether or not a coordinator runs."""
         return self._refresh.get(lambda: _or_default(self._load_refresh, RefreshStatus()))
 
     def get_discovery_report(self) -> DiscoveryReport:
-        """How finding new pages goes, whether or not a coordinator runs."""
+        """Return the cached discovery report for the console, whether or not a coordinator runs."""
         return self._discovery.get(lambda: _or_default(self._load_discovery, DiscoveryReport()))
 
     def get_budget_report(self, days: int) -> BudgetReport:
-        """Where the fetch budget went, whether or not a coordinator runs."""
+        """Return the cached fetch budget report for the console, whether or not a coordinator runs."""
         if len(self._budgets) > MAX_CACHED:
             self._budgets.clear()
         kept = self._budgets.setdefault(days, CachedValue[BudgetReport](FAST_TTL_S))
         return kept.get(lambda: _or_default(lambda: self._load_budget(days), BudgetReport()))
 
     def get_runtime_settings(self) -> RuntimeSettings:
-        """What is set now, by state and configuration; never cached, since whoever changed it looks at it."""
+        """Return the current runtime settings from state and configuration for the console.
+
+        They are never cached, since the operator who changed one sees it at once.
+        """
         config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
         budget = format_rate(config.crawl.budget)
         return RuntimeSettings(config.refresh.policy, budget, tuple(chosen), config.serve.learn)
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
-        """What fetches of known pages brought, over some minutes each."""
+        """List what refreshes brought to search for the console's monitoring, summed over a few minutes each."""
         return self._gains.sum_since(since_s, self._clock.now())
 
     def get_search_stats(self, span_s: float) -> SearchStats:
-        """What was asked in so many seconds until now."""
+        """Return cached search statistics of the last ``span_s`` seconds from the event store, for the console."""
         if len(self._searched) >= MAX_CACHED:
             self._searched.clear()
         kept = self._searched.setdefault(span_s, CachedValue[SearchStats](SLOW_TTL_S))
         return kept.get(lambda: _or_default(lambda: self._load_searches(span_s), _NO_SEARCHES))
 
     def count_filtered(self) -> Mapping[str, int]:
-        """What was told in the last day and counts as no person's, by why."""
+        """Count the last day's searches and clicks that the bot filter dropped, by reason, for the console."""
         return self._left_out.get(lambda: _or_default(self._load_filtered, {}))
 
     def get_storage_status(self) -> StorageStatus:
-        """What takes room."""
+        """Return the cached disk usage of the data folder for the console."""
         return self._storage.get(self._load_storage)
 
     def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
-        """A number over time; none where the record cannot be read, which its writer says and mends."""
+        """Load a monitoring time series from the event store; empty if it cannot be read.
+
+        The event store's writer reports and repairs that.
+        """
         return _or_default(lambda: self._events.read_series(name, since_s, most), [])
 
     def get_latest_values(self) -> Mapping[str, float]:
-        """The last of each number, and those that are read off."""
+        """Return the latest value of each monitoring series for the console, including derived ones."""
         return self._latest.get(
             lambda: _or_default(self._events.read_latest, dict[str, float]()) | self._derive_numbers()
         )
 
     def is_recording(self) -> bool:
-        """Whether the operator wants them written down."""
+        """Check whether the configuration has searches recorded, for the console's monitoring."""
         return self._config.serve.keep_slates_days > 0
 
     # looking
 
     def _ask_coordinator(self, verb: Verb, **arguments: object) -> dict[str, Any] | None:
-        """What the coordinator answers: None where there is none, nothing where it has no time."""
+        """Ask the coordinator for monitoring data; None if none runs, empty if it is too busy to answer."""
         try:
             reply = ask_coordinator(self._folder, Request(verb, arguments), COORDINATOR_TIMEOUT_S)
         except OSError:
@@ -181,7 +187,7 @@ class FolderMonitor:
         )
 
     def _count_sites(self) -> tuple[int, int]:
-        """How many sites there are, and how many pages wait for the index."""
+        """Count the sites, and the pages that wait to be indexed, for the console's crawl status."""
         with read_state(self._folder) as db:
             sites, unindexed = db.execute(_COUNTS_SQL).fetchone()
         return int(sites), int(unindexed)
@@ -227,7 +233,7 @@ class FolderMonitor:
         return Schedule(sources=Fixed(interval_s=self._config.crawl.source_interval_s))
 
     def _derive_numbers(self) -> dict[str, float]:
-        """Only what there is: a number without a value would say 0, which is wrong."""
+        """Compute the derived monitoring numbers that have a value; a missing one would wrongly read as 0."""
         now_s = self._clock.now()
         gains = self.list_gains(now_s - DAY_S)
         won = {"gain_day": sum(gain for _, gain in gains)} if gains else {}

@@ -1,6 +1,6 @@
-"""Discovery statistics for the console: what sources bring, and how soon new pages are found.
+"""Discovery statistics for the console: what discovery sources bring, and how soon new pages are found.
 
-Read from a data folder beside the coordinator, which saves its beliefs about sources every few minutes.
+They are read from a data folder beside the coordinator, which saves its estimates of sources every few minutes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ HOURS_A_DAY = 24.0
 
 
 def load_discovery_report(folder: Path, schedule: Schedule, now_s: float) -> DiscoveryReport:
-    """All that the console shows of it; of many sources those that bring most."""
+    """Load the discovery report from a data folder for the console, with the sources of the highest yield."""
     pages = _load_found(folder, now_s - WINDOW_S)
     with read_state(folder) as db:
         store = CrawlStore(db)
@@ -42,7 +42,7 @@ def load_discovery_report(folder: Path, schedule: Schedule, now_s: float) -> Dis
 
 
 def measure_discovery_delay(folder: Path, now_s: float) -> dict[str, float]:
-    """How long pages of the last day were born when they were found, the middle one; nothing where none was."""
+    """Measure the median discovery delay of the last day's new pages, as a number; empty if there were none."""
     delays_s = compute_delays(_load_found(folder, now_s - DAY_S))
     return {"birth_to_found_s": median(delays_s)} if delays_s else {}
 
@@ -66,7 +66,7 @@ def _build_sources(poller: SourcePoller, store: CrawlStore, schedule: Schedule, 
 def _find_reasons(
     looks: Sequence[KnownPage], times: Mapping[int, float], sites: SiteIndex, schedule: Schedule
 ) -> dict[int, str]:
-    """Why each is due when it is: promised, by the policy, or at a fixed pace."""
+    """Find why each discovery source is due when it is: a promise, the policy, or a fixed interval."""
     found = {}
     for look in looks:
         site = sites.find_site(look.url)

@@ -1,7 +1,7 @@
-"""Lab reports in a data folder, for the console: files that ``vedette lab report --data`` has written.
+"""Lab reports in a data folder, for the console: files written by ``vedette lab report --data``.
 
-A name that somebody asks for is never made into a path: it is looked up among the files that are there. Links are not
-followed, and only so much of a file is ever read.
+A requested name is never made into a path: it is looked up among the files that exist. Links are not followed, and the
+size of what is read is limited.
 """
 
 import json
@@ -28,11 +28,11 @@ MAX_OTHERS = 100  # of commands, worlds, meanings
 
 
 class BrokenReport(ValueError):
-    """Why a file is no report, in words that follow "it cannot be shown:"."""
+    """A lab report file is invalid, with the reason in words that follow "it cannot be shown:"."""
 
 
 def parse_report(data: bytes) -> Report:
-    """The report that a file holds."""
+    """Parse a lab report from the bytes of its JSON file; raise ``BrokenReport`` if it is invalid."""
     told = _parse_json(data)
     if told.get("format") != FORMAT:
         raise BrokenReport("it was written by another vedette; write it again with vedette lab report")
@@ -130,7 +130,7 @@ Stamp = tuple[int, int]
 
 
 class FolderReports:
-    """A ``web.console.ports.lab_reports.ReportStore`` over one data folder; safe to be asked by several threads."""
+    """The console's ``ReportStore`` port implemented over a data folder's lab report files; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / FOLDER
@@ -138,18 +138,18 @@ class FolderReports:
         self._lines: dict[str, tuple[Stamp, ReportLine]] = {}
 
     def has_any(self) -> bool:
-        """Whether some file is named like a report."""
+        """Check whether the data folder has any lab report files."""
         return any(_REPORT.fullmatch(entry.name) for entry in self._list_files())
 
     def list_reports(self) -> list[ReportLine]:
-        """The latest reports first; a file is read again only when it has changed."""
+        """List the data folder's lab reports, latest first; a file is read again only if it has changed."""
         with self._lock:
             found = sorted(self._find_reports().items(), key=lambda each: (-each[1][0], each[0]))[:MAX_REPORTS]
             self._lines = {name: (stamp, self._build_line(name, stamp)) for name, stamp in found}
             return [line for _, line in self._lines.values()]
 
     def load_report(self, name: str) -> Report | None:
-        """A report that is there and can be shown, with those of its plots that are there."""
+        """Load a lab report from its file in the data folder, with those of its plots that exist."""
         if name not in self._find_reports():
             return None
         try:
@@ -165,7 +165,10 @@ class FolderReports:
         )
 
     def load_plot(self, name: str, file: str) -> bytes | None:
-        """A drawing, if its file is there and looks like one of ours: without declarations, whose entities can grow."""
+        """Load a lab report's SVG plot file if it exists and looks like ours.
+
+        It must have no declarations, whose entities can grow.
+        """
         if not _is_plot_of(name, file) or all(entry.name != file for entry in self._list_files()):
             return None
         drawing = _read_bounded(self._folder / file, MAX_PLOT_BYTES)
@@ -173,7 +176,7 @@ class FolderReports:
         return drawing if is_ours else None
 
     def _list_files(self) -> Iterator[os.DirEntry[str]]:
-        """The plain files of the folder; none where there is no folder."""
+        """List the regular files of the lab report folder; none if there is no folder."""
         try:
             with os.scandir(self._folder) as entries:
                 yield from (entry for entry in islice(entries, MAX_ENTRIES) if entry.is_file(follow_symlinks=False))
@@ -181,7 +184,7 @@ class FolderReports:
             return
 
     def _find_reports(self) -> dict[str, Stamp]:
-        """The names of all reports, with when each was written (in nanoseconds) and how large it is."""
+        """Find all lab report files by name, with modification time (in nanoseconds) and size."""
         found = {}
         for entry in self._list_files():
             if match := _REPORT.fullmatch(entry.name):
@@ -212,7 +215,7 @@ def _is_plot_of(name: str, file: str) -> bool:
 
 
 def _read_bounded(path: Path, most: int) -> bytes | None:
-    """A file of at most so many bytes; None where it is larger, gone, or another's."""
+    """Read a lab report file of at most ``most`` bytes; None if it is larger, missing, or unreadable."""
     try:
         # It may have become a link or a pipe since it was listed: neither is followed nor waited for.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:

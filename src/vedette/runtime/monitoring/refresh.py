@@ -1,6 +1,6 @@
-"""Refresh statistics for the console: what the policy says of pages, and what fetches brought.
+"""Refresh statistics for the console: what the refresh policy says about pages, and what fetches brought.
 
-The coordinator saves what its policy remembers, so the same policy can be asked here, and the coordinator never waits.
+The coordinator saves its policy's memory, so the same policy can be queried here, and the coordinator never waits.
 """
 
 import sqlite3
@@ -26,7 +26,7 @@ _DUE_SQL = "SELECT id FROM page WHERE due_s < ? AND status BETWEEN 200 AND 299 O
 
 
 def load_refresh_report(folder: Path, schedule: Schedule, now_s: float) -> RefreshStatus:
-    """All that the console shows of it; before any page was judged, only what is due."""
+    """Load the refresh status from a data folder for the console; without a policy, only the pages due next."""
     with read_state(folder) as db:
         store = CrawlStore(db)
         policy = load_policy(store)
@@ -48,7 +48,7 @@ def load_refresh_report(folder: Path, schedule: Schedule, now_s: float) -> Refre
 
 
 class _RefreshProbe:
-    """One moment of a folder, and the policy that is asked about its pages."""
+    """Probe of the refresh policy at one moment of a data folder, for the console's list of due pages."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class _RefreshProbe:
         self._db, self._store, self._policy, self._schedule, self._now_s = db, store, policy, schedule, now_s
 
     def list_due(self) -> tuple[DuePage, ...]:
-        """The pages whose time comes next, the first of them first."""
+        """List the pages that are due for a refresh next, earliest first."""
         ids = [id_ for (id_,) in self._db.execute(_DUE_SQL, (inf, MAX_DUE))]
         looks = sorted(self._store.get_known_pages(ids), key=lambda look: (look.page.due_s, look.page.id))
         return tuple(self._build_due_page(look) for look in looks)
@@ -76,9 +76,9 @@ class _RefreshProbe:
 
 
 class GainSums:
-    """What fetches of known pages brought to search, in sums of some minutes each; read on from where it was.
+    """Sums of what refreshes brought to search, over a few minutes each, read incrementally for the console.
 
-    What first fetches bring is not counted: a page that was not there cannot have been out of date.
+    The gain of first fetches is not counted: a page that was not there cannot have been out of date.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,7 +88,7 @@ class GainSums:
         self._seq = 0
 
     def sum_since(self, since_s: float, now_s: float) -> list[tuple[float, float]]:
-        """Each sum at the end of its minutes, the earliest first."""
+        """Return the sums of refresh gains since a time, each at the end of its minutes, earliest first."""
         with self._lock:
             self._read_new(now_s)
             ends = sorted((BUCKET_S * (number + 1), gain) for number, gain in self._sums.items())

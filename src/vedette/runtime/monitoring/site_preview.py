@@ -1,4 +1,4 @@
-"""Preview of a site before it is added: its addresses, its robots.txt, and warnings."""
+"""Preview of a site before it is added: its host's addresses, its robots.txt, and warnings."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -47,9 +47,9 @@ _ASKED_BEFORE = "It was asked for a moment ago; the crawl reads it before any pa
 
 
 class RobotsProbe(NamedTuple):
-    """What asking brought: the addresses of the host, and its robots.txt as far as it was had.
+    """Result of probing a host for a site preview: its addresses and, if fetched, its robots.txt.
 
-    ``why_not`` says why nothing was asked.
+    ``why_not`` says why it was not fetched.
     """
 
     lookup: Lookup
@@ -59,7 +59,7 @@ class RobotsProbe(NamedTuple):
 
 
 def preview_from_state(site: Site, state: RobotsState, now_s: float, asked_s: float | None = None) -> RobotsPreview:
-    """Return what a robots.txt that is at hand says of a site's start."""
+    """Return a site preview's robots.txt verdict on the site's start, from a robots.txt that is stored."""
     url, words = origin_of(site.start).robots_url, robots_state.describe_state(state, now_s)
     verdict = robots_state.check_url(state, site.start, now_s)
     if isinstance(verdict, UrlDisallowed):
@@ -71,12 +71,12 @@ def preview_from_state(site: Site, state: RobotsState, now_s: float, asked_s: fl
 
 
 def preview_unknown(site: Site, words: str, asked_s: float | None = None) -> RobotsPreview:
-    """Return that nothing is known of it yet, and why."""
+    """Return a site preview's verdict for a robots.txt that is not known yet, with the reason."""
     return RobotsPreview(origin_of(site.start).robots_url, "unasked", "", words, asked_s=asked_s)
 
 
 class RobotsPreviewer:
-    """Goes ahead to hosts that nobody crawls, one at a time."""
+    """Fetcher of robots.txt for site previews, from hosts that are not crawled yet, one at a time."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
@@ -85,16 +85,16 @@ class RobotsPreviewer:
         self._cache: dict[tuple[Origin, bool], tuple[float, RobotsProbe]] = {}
 
     def look_up(self, origin: Origin) -> Lookup:
-        """Where a host lies; the host itself is not asked."""
+        """Look up a previewed host's addresses in DNS, without contacting the host."""
         with self._open_session() as walk:
             return walk.look_up(origin)
 
     def preview(
         self, site: Site, asked_s: float | None = None, *, may_ask: bool = True
     ) -> tuple[Lookup, RobotsPreview]:
-        """Where a site's host lies and what its robots.txt says; takes at most ten seconds or so.
+        """Look up a previewed site's host and fetch its robots.txt; takes about ten seconds at most.
 
-        ``asked_s`` is when it was asked before, perhaps by another process.
+        ``asked_s`` is when it was fetched before, perhaps by another process.
         """
         origin = origin_of(site.start)
         seen = self._get_cached(origin, site, may_ask=may_ask)
@@ -106,7 +106,7 @@ class RobotsPreviewer:
         return seen.lookup, preview_from_state(site, seen.state, self._settings.clock.now(), seen.asked_s)
 
     def _get_cached(self, origin: Origin, site: Site, *, may_ask: bool) -> RobotsProbe | None:
-        """What was seen there; None where nothing was, and it may not be asked."""
+        """Return the cached robots.txt probe of a host or make one; None if none is cached and none may be made."""
         key = origin, site.allow_private
         if not self._lock.acquire(timeout=TIMEOUT_S):
             return RobotsProbe(Lookup(origin.host, ()), why_not=_BUSY)
@@ -119,7 +119,7 @@ class RobotsPreviewer:
             self._lock.release()
 
     def _save_cached(self, key: tuple[Origin, bool], seen: RobotsProbe) -> None:
-        """What was not asked can be tried again at once."""
+        """Cache a robots.txt probe for later previews; one without a request is not cached, so it can be retried."""
         if seen.asked_s is None:
             return
         if len(self._cache) >= MAX_CACHED:
@@ -143,7 +143,7 @@ class RobotsPreviewer:
 
 
 class _PreviewSession:
-    """The way to one robots.txt, with an end."""
+    """A time-limited session that looks up one host and fetches its robots.txt, for a site preview."""
 
     def __init__(self, settings: RuntimeSettings, client: HttpClient) -> None:
         self._settings = settings
@@ -164,7 +164,7 @@ class _PreviewSession:
         return self._until_s - time.monotonic()
 
     def look_up(self, origin: Origin) -> Lookup:
-        """The addresses of a host; a resolver that is slow is not waited for."""
+        """Look up the addresses of a previewed host, without waiting for a slow resolver."""
         detour = find_endpoint(origin, self._settings.detours)
         if detour is not None:
             return Lookup(origin.host, (detour.address,))
@@ -176,7 +176,7 @@ class _PreviewSession:
         return Lookup(origin.host, (), Failure.RESOLVER)
 
     def fetch(self, origin: Origin, lookup: Lookup, address: str) -> RobotsProbe:
-        """The file itself, over a few hops within its host; each hop has its rest before it."""
+        """Fetch a previewed site's robots.txt, over a few redirects within its host, with a delay before each."""
         clock: Clock = self._settings.clock
         url, hops = origin.robots_url, 0
         while True:
@@ -195,7 +195,7 @@ class _PreviewSession:
             url, hops = target, hops + 1
 
     def _is_same_place(self, target: Origin, origin: Origin) -> bool:
-        """Whether a redirect stays with its host; where a detour stands in for that, also with the detour."""
+        """Check whether a robots.txt redirect stays on the previewed host, and on its detour if it has one."""
         detours = [find_endpoint(each, self._settings.detours) for each in (target, origin)]
         return target.host == origin.host and (detours[0] is None) == (detours[1] is None)
 
@@ -223,7 +223,7 @@ def _parse_state(outcome: FetchOutcome, hops: int, now_s: float) -> RobotsState:
 
 
 def _describe_refusal(lookup: Lookup) -> str:
-    """Why a host is not asked, and what to do about it."""
+    """Describe why a site preview did not fetch robots.txt from a host, and what to do about it."""
     if lookup.failure is Failure.NAME:
         return "The name does not exist, as far as the resolver knows: check the spelling."
     if not lookup.addresses:
@@ -237,7 +237,7 @@ MAX_NAMED = 3
 
 
 def describe_addresses(lookup: Lookup) -> str:
-    """Where a host lies."""
+    """Describe a previewed host's DNS addresses, or why there are none."""
     if lookup.failure is Failure.NAME:
         return "no such name, as far as the resolver knows"
     return ", ".join(lookup.addresses) or "the resolver does not answer"
@@ -250,7 +250,7 @@ def collect_warnings(
     found: tuple[Lookup, RobotsPreview],
     settings: RuntimeSettings,
 ) -> tuple[str, ...]:
-    """What an operator should think of before a site is added, the gravest first."""
+    """Collect warnings about a site for its preview, most severe first: address, robots.txt, overlap, block."""
     lookup, robots = found
     return (
         *_warn_address(site, lookup, settings),

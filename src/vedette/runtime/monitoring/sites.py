@@ -1,4 +1,4 @@
-"""Sites, URLs and rules of a data folder, for the console."""
+"""Sites, URLs and rules of a data folder, read for the console."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ CACHE_TTL_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class _SiteNumbers:
-    """What was counted for the list of sites."""
+    """Cached numbers for the console's list of sites: counts, last fetches and last failures."""
 
     counts: dict[str, SiteCount]
     fetches: dict[str, float]
     mishaps: dict[str, state_view.FailedFetch]
 
     def last_mishap(self, site: Site) -> FetchFailure | None:
-        """The latest of the site's own host."""
+        """Return the last failed fetch on the site's own host, if it is in the site's scope."""
         found = self.mishaps.get(origin_of(site.start).host)
         if found is None or check_scope(found.url, site) is not None:
             return None
@@ -58,7 +58,7 @@ class _SiteNumbers:
 
 
 class FolderSiteService:
-    """Answers what the console asks; safe to be asked by several threads."""
+    """The console's ``SiteService`` port implemented over a data folder; thread-safe."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
@@ -67,7 +67,7 @@ class FolderSiteService:
         self._numbers = CachedValue[_SiteNumbers](CACHE_TTL_S)
 
     def list_sites(self) -> list[SiteLine]:
-        """All sites, the oldest first."""
+        """List all sites of the data folder with their counts and state, oldest first."""
         status = self._ask_status()
         with open_state_reader(self._folder) as view:
             rows = view.store.list_sites()
@@ -78,13 +78,13 @@ class FolderSiteService:
         return [self._build_line(row, numbers, troubles, runs=status is not None) for row in rows]
 
     def find_site(self, start: str) -> StoredSite | None:
-        """One of them, by its start."""
+        """Find a site of the data folder by its start URL."""
         with open_state_reader(self._folder) as view:
             rows = view.store.list_sites()
         return next((StoredSite(row.site, row.paused) for row in rows if row.site.start == start), None)
 
     def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
-        """A site before it is added. Whoever is crawled already is not asked again."""
+        """Preview a site before it is added; a host that is crawled already is not contacted again."""
         origin = origin_of(site.start)
         with open_state_reader(self._folder) as view:
             others = [row.site for row in view.store.list_sites()]
@@ -99,12 +99,12 @@ class FolderSiteService:
         return SitePreview(origin.host, describe_addresses(found[0]), found[1], warnings)
 
     def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
-        """The URLs behind a count, from an id on; so many at most."""
+        """List the data folder's URLs behind a count, from id ``after`` on, at most ``most``."""
         with open_url_list(self._folder) as urls:
             return urls.read_page(which, after, most)
 
     def preview_removal(self, start: str) -> RemovalImpact:
-        """What would go with a site: what it takes and no other site does."""
+        """Count the URLs and pages that removing a site would delete: those that no other site covers."""
         with open_state_reader(self._folder) as view:
             sites = [row.site for row in view.store.list_sites()]
             own = next((site for site in sites if site.start == start), None)
@@ -116,19 +116,19 @@ class FolderSiteService:
         return RemovalImpact(len(pages), sum(pages))
 
     def explain_url(self, url: str) -> JsonObject:
-        """All that is known of a URL."""
+        """Explain a URL for the console from the data folder and its coordinator."""
         now_s = self._settings.clock.now()
         return collect_explanation(url, self._folder, build_schedule(self._settings), self._ask_coordinator, now_s)
 
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
-        """Hosts that pages link to and no site takes, the most linked first."""
+        """List the data folder's unlisted hosts, to which pages link but no site covers, most linked first."""
         with open_state_reader(self._folder) as view:
             known = build_host_filter([row.site for row in view.store.list_sites()], view.store.list_search_rules())
             rows = view.store.list_unlisted_hosts(most, known)
         return [UnlistedHost(row.host, row.pages, row.domains, row.first_s, row.example) for row in rows]
 
     def list_rules(self) -> list[StoredRule]:
-        """The operator's rules for results, the oldest first."""
+        """List the operator's search rules stored in the data folder, oldest first."""
         with open_state_reader(self._folder) as view:
             return _load_rules(view)
 
@@ -149,7 +149,7 @@ class FolderSiteService:
         )
 
     def _load_numbers(self, view: StateReader, rows: Sequence[SiteRow]) -> _SiteNumbers:
-        """Numbers that may be a little old; a new site is counted at once."""
+        """Load the numbers for the list of sites; they may be cached, but a new site is counted at once."""
 
         def count_urls() -> _SiteNumbers:
             return _SiteNumbers(
@@ -165,7 +165,7 @@ class FolderSiteService:
             return None
 
     def _ask_coordinator(self, call: Request) -> JsonObject | None:
-        """What the coordinator answers; None where none runs."""
+        """Send a request to the data folder's coordinator for the console's site pages; None if none runs."""
         try:
             return ask_coordinator(self._folder, call)
         except OSError:

@@ -1,1 +1,1 @@
-"""Processes."""
+"""Processes: supervisor, coordinator, fetchers, indexer, server, event recorder, notifier, hub client."""

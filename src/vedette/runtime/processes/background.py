@@ -1,4 +1,4 @@
-"""Work that is done beside the indexer, in a process of its own that gives way to all others."""
+"""Background jobs: run work beside the indexer in a low-priority child process."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ MIN_REST_S = 5.0
 
 
 class BackgroundJob:
-    """A module that is run now and then, once at a time. What it was at is begun anew after a crash."""
+    """A module that is run in a background process now and then, one at a time; restarted after a crash."""
 
     def __init__(self, module: str, sparing_times: float = REST_FACTOR) -> None:
         self._module, self._rest_factor = module, sparing_times
@@ -23,7 +23,7 @@ class BackgroundJob:
         self.started_s = 0.0
 
     def is_ready(self, now_s: float) -> bool:
-        """Whether it may be begun."""
+        """Check whether the background job may be started: it does not run, and has rested long enough."""
         if self._process is not None:
             pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
             if pid:
@@ -33,19 +33,19 @@ class BackgroundJob:
         return self._process is None and now_s >= self._next_s
 
     def start(self, now_s: float, *arguments: str) -> None:
-        """Run it with these arguments."""
+        """Start the background job's process with these arguments."""
         self.started_s = now_s
         command = [sys.executable, "-m", self._module, *arguments]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own module
 
     def close(self) -> None:
-        """End it; it holds nothing that could be lost."""
+        """End the background job's process; it holds nothing that could be lost."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
 
 def lower_priority() -> None:
-    """What such a process does first: it lets others go before, and ends with whoever began it."""
+    """Lower the priority of a background process and make it end with its parent; call this first."""
     die_with_parent()
     os.nice(NICENESS)

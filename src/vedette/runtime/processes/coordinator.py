@@ -1,11 +1,11 @@
-"""The coordinator process: the only writer of the state. Reports and commands come in, leases and answers go out.
+"""Coordinator process: only writer of the crawl state. Reports and commands come in, leases and answers go out.
 
-Each round: read what came, decide, commit, and only then tell anybody. So what a worker was told is durable, and a
-request that leaves has its lease in the state.
+Each round: receive messages, decide, commit, and only then send. So everything that a fetcher was sent is durable, and
+a request that leaves has its lease in the state.
 
-A worker that has died, or has said nothing for the time of a lease, has lost what it held: its URLs wait again, its
-hosts rest first, and what it had archived without telling goes aside. One that only slept is ended, so that it cannot
-wake up and ask.
+A fetcher that has died, or has sent nothing for the time of a lease, has lost what it held: its URLs wait again, its
+hosts rest first, and what it archived without reporting is moved aside. One that only slept is killed, so that it
+cannot wake up and send requests.
 """
 
 import json
@@ -52,7 +52,7 @@ FINAL_STATUS_FILE = "last.json"
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker says which one it is, and which process."""
+    """First message of a fetcher to the coordinator process: its number and process id."""
 
     worker: int
     pid: int = 0
@@ -60,7 +60,7 @@ class Hello:
 
 @dataclass(slots=True)
 class _Peer:
-    """A connection: a worker once it has said hello, else somebody with questions."""
+    """A connection to the coordinator process: a fetcher after its hello, else a client with requests."""
 
     channel: Channel
     worker: int | None = None
@@ -73,7 +73,7 @@ class _Peer:
 
 
 class CoordinatorProcess:
-    """State, decisions and connections of the coordinator."""
+    """The coordinator process: crawl state, decisions and connections."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class CoordinatorProcess:
         self._lessons_saved_s = settings.clock.wall_now()
 
     def run(self) -> str:
-        """Until nothing is left to do, or somebody says stop; how it ended."""
+        """Run the coordinator process until nothing is left or it is stopped; return how it ended."""
         self._restore()
         while True:
             self._receive(MAX_SLEEP_S)
@@ -115,7 +115,7 @@ class CoordinatorProcess:
                 return ending
 
     def close(self) -> None:
-        """Let go of connections and state."""
+        """Close the connections and the crawl state of the coordinator process."""
         for peer in self._peers.values():
             peer.channel.close()
         self._listener.close()
@@ -145,7 +145,7 @@ class CoordinatorProcess:
             self.coordinator.add_urls([site.start], 0, now_s, front=0)
 
     def _begin_transaction(self) -> None:
-        """Whatever is written from here to the commit becomes durable together."""
+        """Begin the transaction in which everything up to the next commit becomes durable together."""
         if not self.state.db.in_transaction:
             self.state.db.execute("BEGIN IMMEDIATE")
 
@@ -204,7 +204,10 @@ class CoordinatorProcess:
             peer.responses.append(self._handle_request(message))
 
     def _handle_request(self, call: Request) -> dict[str, object]:
-        """Numbers may be a little old: counting all known URLs ten times a second would be all that is done."""
+        """Answer a client's request in the coordinator process; status numbers may be a little old.
+
+        Counting all known URLs ten times a second would be all that is done.
+        """
         if call.verb != "status":
             return self.handler.handle(call, self.clock.now())
         started_s = self.clock.wall_now()
@@ -216,7 +219,7 @@ class CoordinatorProcess:
     # what goes out, after the commit
 
     def _assign_work(self) -> tuple[list[Assignment], list[str]]:
-        """What workers are to ask for next, and which hosts are to be looked up."""
+        """Assign work to the connected fetchers, and list the hosts whose DNS is to be looked up."""
         if self._stopping_s is not None or self._housekeeper.get_pause_reason():
             return [], []
         room = {
@@ -276,7 +279,7 @@ class CoordinatorProcess:
         self.handler.trouble = self._housekeeper.get_warning()
 
     def _save_lessons(self) -> None:
-        """What was learned of traps and copies; a crash costs what was learned in the last moments."""
+        """Save what the coordinator learned about traps and duplicates; a crash loses the last moments."""
         thrift, lessons = self.coordinator.trap_filter, self.coordinator.copies.lessons
         if thrift.changed_hosts:
             accounts = {name: json.dumps(thrift.traps.to_json(name)) for name in thrift.changed_hosts}
@@ -287,7 +290,7 @@ class CoordinatorProcess:
             self.state.store.set_value(LESSONS_KEY, lessons.to_json())
 
     def _drop_silent_workers(self, wall_s: float) -> None:
-        """A lease ends by time: every word of its worker renews it, and none came."""
+        """Drop fetchers that have said nothing for the time of a lease; every message renews it."""
         for fd, peer in list(self._peers.items()):
             if peer.worker is not None and wall_s - peer.last_seen_s > self.settings.lease_wall_s:
                 print_error(f"worker {peer.worker} has said nothing for {wall_s - peer.last_seen_s:.0f} s and is ended")
@@ -312,7 +315,7 @@ class CoordinatorProcess:
         return None
 
     def _finish_stop(self, waited_s: float) -> str | None:
-        """Workers report what they have and end; one that does not is ended, so that its archive can be put right."""
+        """Wait for fetchers to report and end; kill one that does not, so that its archive can be repaired."""
         workers = self._list_workers()
         if workers and waited_s > STOP_TIMEOUT_S:
             for peer in workers:
@@ -324,7 +327,7 @@ class CoordinatorProcess:
 
 
 def _add_named_sites(settings: RuntimeSettings, state: State) -> None:
-    """The sites of the command line join the state; of one that is there already only what was typed changes."""
+    """Add the sites of the command line to the state; a known site changes only in what was typed."""
     known = {row.site.start: row for row in state.store.list_sites()}
     for site in settings.sites:
         row = known.get(site.start) or SiteRow(site, paused=False, added_s=settings.clock.now())
@@ -333,7 +336,7 @@ def _add_named_sites(settings: RuntimeSettings, state: State) -> None:
 
 
 def _shift_robots(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
-    """After the clock was put back nobody knows how old a copy is, so it is asked for again; a wait stays as long."""
+    """Adjust robots.txt copies after the clock was set back: expire them, keep waits as long."""
     if not behind_s:
         return robots
     waits = {origin for origin, state in robots.items() if state.status is RobotsStatus.WAITING}
@@ -344,13 +347,13 @@ def _shift_robots(robots: dict[Origin, RobotsState], now_s: float, behind_s: flo
 
 
 def _send(peer: _Peer, message: object) -> None:
-    """That the other side is gone is found when the rest of what it said has been read."""
+    """Send a message from the coordinator to a peer; a closed peer is noticed when its last words are read."""
     with suppress(ChannelClosed):
         peer.channel.send(message)
 
 
 def _kill_sibling(pid: int) -> None:
-    """End another child of the same supervisor, and nobody else, whatever number was said."""
+    """Kill another child of the same supervisor, and no other process, whatever pid was sent."""
     with suppress(OSError, IndexError, ValueError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
         if int(stat.rpartition(")")[2].split()[1]) == os.getppid() and pid != os.getpid():
@@ -358,7 +361,7 @@ def _kill_sibling(pid: int) -> None:
 
 
 def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | None = None) -> CoordinatorProcess:
-    """Put the process together, over an open state."""
+    """Build the coordinator process over an open state."""
     _add_named_sites(settings, state)
     rules, schedule = load_rules(settings, state), build_schedule(settings)
     copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
@@ -371,7 +374,7 @@ def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | 
 
 
 def run_coordinator(settings: RuntimeSettings) -> int:
-    """The life of a coordinator process."""
+    """Run a coordinator process from start to end (entry point of the child)."""
     state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
     process = build_process(settings, state)
     for words in state.notices:

@@ -1,6 +1,6 @@
-"""The recorder process: folds what servers logged into the record, notes numbers over time, lets old searches go.
+"""Event recorder process: ingest search logs into the event store, sample time series, prune old searches.
 
-It is never in the way of a search, and searches do not wait for it: while it is away, log files wait for it.
+It never delays a search, and searches do not wait for it: while it is down, log files wait for it.
 """
 
 import time
@@ -36,7 +36,7 @@ POLL_SERIES = {"looks": "looks", "looks_wasted_share": "wasted_share"}
 
 
 class Sampler:
-    """Numbers of the moment, each as often as it is cheap."""
+    """Sample numbers for the console's time series in the event recorder, each as often as is cheap."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder, self._clock = settings.folder, settings.clock
@@ -45,12 +45,12 @@ class Sampler:
         self._spent: tuple[float, float] | None = None
 
     def sample(self) -> dict[str, float]:
-        """What there is to say now."""
+        """Sample all current numbers for the time series."""
         now_s = self._clock.now()
         return measure_searches(self._folder, now_s) | self._sample_state(now_s) | self._sample_coordinator()
 
     def _sample_state(self, now_s: float) -> dict[str, float]:
-        """What folder and state say; of a state that cannot be read the coordinator tells."""
+        """Sample sizes and counts of the data folder; nothing where the state cannot be read."""
         try:
             found = measure_sizes(self._folder)
             started_s = time.monotonic()
@@ -62,7 +62,7 @@ class Sampler:
         return found
 
     def _sample_coordinator(self) -> dict[str, float]:
-        """What only the coordinator knows; nothing where it is away."""
+        """Sample the numbers that only the coordinator knows; nothing where it does not answer."""
         try:
             told = ask_coordinator(self._folder, Request("status"), COORDINATOR_TIMEOUT_S)
         except (OSError, ChannelClosed):
@@ -75,7 +75,7 @@ class Sampler:
         return found | self._sample_rate(numbers.get("requests", 0.0)) | self._sample_budget(told)
 
     def _sample_budget(self, told: Mapping[str, object]) -> dict[str, float]:
-        """What was spent since the last time, by the clock of the web that is crawled, and what may be."""
+        """Sample the fetch budget, and what was spent of it a second (world time) since the last sample."""
         numbers, now_s, before = _select_numbers(told.get("budget")), _select_numbers(told).get("now_s"), self._spent
         if now_s is None or "fetches" not in numbers:
             return {}
@@ -88,7 +88,7 @@ class Sampler:
         return found
 
     def _sample_rate(self, requests: float) -> dict[str, float]:
-        """Requests a second since the last time; a coordinator that began anew counts from nought."""
+        """Sample requests a second since the last sample; a restarted coordinator counts from 0."""
         wall_s, before = time.monotonic(), self._requests
         self._requests = (wall_s, requests)
         if before is None or before[1] > requests or before[0] >= wall_s:
@@ -97,13 +97,13 @@ class Sampler:
 
 
 def _select_numbers(told: object) -> dict[str, float]:
-    """What is a number in an answer, by name."""
+    """Select the numeric fields of a coordinator's status answer, by name."""
     found = told if isinstance(told, dict) else {}
     return {name: float(value) for name, value in found.items() if isinstance(value, int | float)}
 
 
 class EventRecorder:
-    """The record of a data folder, kept up to date step by step; whatever happens to it, the process goes on."""
+    """Keep the event store of a data folder up to date, step by step; the process survives its errors."""
 
     def __init__(self, settings: RuntimeSettings, sampler: Sampler) -> None:
         self._folder, self._clock = settings.folder, settings.clock
@@ -119,16 +119,16 @@ class EventRecorder:
         )
 
     def step(self) -> bool:
-        """Do what is due; whether there is more to fold at once."""
+        """Do what is due in the event recorder; return whether there are more logs to ingest at once."""
         return self._guard.run(self._run_step, self.close)
 
     def finish(self) -> None:
-        """Take in what was logged until now, and let go."""
+        """Ingest all search logs up to now, and close the event store."""
         self._guard.run(self._fold_logs, self.close)
         self.close()
 
     def close(self) -> None:
-        """Let go."""
+        """Close the event recorder's store."""
         if self._store is not None:
             self._store.close()
         self._store = None
@@ -164,7 +164,7 @@ class EventRecorder:
 
 
 def run_event_recorder(settings: RuntimeSettings) -> int:
-    """The life of the recorder process; it ends when it is told to, with everything folded that was logged."""
+    """Run the event recorder process until SIGTERM; at its end all logs are ingested."""
     loop = StepLoop(FOLD_EVERY_S)
     loop.wait_for_folder(settings.folder)
     with closing(EventRecorder(settings, Sampler(settings))) as recorder:

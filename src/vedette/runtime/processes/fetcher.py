@@ -1,12 +1,12 @@
-"""A worker process: asks for what the coordinator ordered, archives every answer, and reports.
+"""Fetcher process: request what the coordinator assigned, archive every answer, and report.
 
-It never waits for a host: it sleeps until an answer or an order comes, or the earliest host may be asked. A request
-that has been under way for a while no longer takes one of the ``concurrency`` places, so hosts that hang keep no place
-from those that answer. What it has reported and the coordinator has not yet made durable is bounded, so that a crash
-costs few repeated requests.
+It never waits for a host: it sleeps until an answer or an assignment comes, or the earliest host may be asked. A
+request that has been in flight for a while no longer takes one of the ``concurrency`` places, so hosts that hang keep
+no place from those that answer. What it has reported and the coordinator has not yet made durable is bounded, so that a
+crash costs few repeated requests.
 
-What it holds, it holds for a time (the lease), which every word to the coordinator renews. One that was stopped for
-longer than that asks for nothing more: the coordinator has given its tasks to another.
+Its tasks are leased for a time, which every message to the coordinator renews. A fetcher that was stopped for longer
+than that sends no more requests: the coordinator has given its tasks to another.
 """
 
 import os
@@ -58,7 +58,7 @@ EXIT_GONE = 3
 
 
 class FetcherProcess:
-    """Orders, sockets and archive of one worker."""
+    """The fetcher process of one worker: its tasks, HTTP client, PDF reader and WARC archive."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class FetcherProcess:
         self._stopping_s: float | None = None
 
     def run(self) -> None:
-        """Until the coordinator says stop, or is gone."""
+        """Run the fetcher process until the coordinator says stop, or is gone."""
         while not self._is_done():
             self._check_leases()
             for message in self._channel.receive():
@@ -101,14 +101,14 @@ class FetcherProcess:
                 self._send_report()
 
     def close(self) -> None:
-        """Let go of sockets and archive."""
+        """Close the sockets and the archive of the fetcher process."""
         self._documents.close()
         self._client.close()
         with suppress(OSError):  # the disk is full: what is not acknowledged will be fetched again
             self._archive.close()
 
     def _check_leases(self) -> None:
-        """Whoever slept through the time of its leases holds nothing any more."""
+        """Drop the fetcher's tasks if it slept through the time of its leases."""
         wall_s, before_s = self._clock.wall_now(), self._last_wake_s
         self._last_wake_s = wall_s
         if wall_s - before_s > self._lease_wall_s:
@@ -178,7 +178,7 @@ class FetcherProcess:
         self._results.append(self._mark_private(result) if self._secrets else result)
 
     def _mark_private(self, result: FetchResult) -> FetchResult:
-        """With the site whose secrets opened it, if any did: not everybody may see it."""
+        """Mark a fetched page as private with the site whose secrets opened it, if any did."""
         if not isinstance(result, FetchSuccess) or result.content is None:
             return result
         url = result.task.url
@@ -191,7 +191,7 @@ class FetcherProcess:
         return self._mark_private(read) if self._secrets else read
 
     def _archive_answer(self, result: FetchSuccess, answer: FetchResponse) -> FetchSuccess:
-        """Every answer is kept; one whose bytes are kept already only says so."""
+        """Archive an answer in the fetcher process; one whose bytes are archived already as a revisit."""
         payload_digest = compute_digest(answer.payload)
         revisit = _build_revisit(result.task, answer, payload_digest)
         with explain_errors(self._settings.folder):
@@ -212,7 +212,7 @@ class FetcherProcess:
         return result._replace(place=place, payload_digest=kept)
 
     def _is_time_to_report(self) -> bool:
-        """What waits is told after a moment, and at once where nothing else is going on; silence is broken in time."""
+        """Check whether the fetcher should report: after a moment, at once when idle, and to break silence."""
         silent_s = self._clock.wall_now() - self._last_report_s
         if self._results or self._queue.returned or self._queue.host_updates:
             return silent_s > REPORT_WALL_S or not self._client.in_flight
@@ -241,7 +241,7 @@ class FetcherProcess:
 
 
 def _load_secrets(site: Site) -> Secrets:
-    """What a site is asked with; where it cannot be read, the site is asked without, and that is said."""
+    """Load the secrets of a site for the fetcher; where unreadable, warn and fetch without them."""
     try:
         return read_secrets(site.secrets)
     except ConfigError as error:
@@ -261,7 +261,7 @@ def _build_revisit(task: FetchTask, answer: FetchResponse, payload_digest: str) 
 
 
 def run_fetcher(settings: RuntimeSettings, number: int) -> int:
-    """The life of a worker process; ``EXIT_GONE`` when there is no coordinator to work for."""
+    """Run a fetcher process from start to end; return ``EXIT_GONE`` when there is no coordinator."""
     try:
         channel = Channel(connect(settings.folder / SOCKET))
     except OSError:
@@ -279,7 +279,7 @@ def run_fetcher(settings: RuntimeSettings, number: int) -> int:
 
 
 def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> FetcherProcess:
-    """Put the process together, on a channel to the coordinator."""
+    """Build the fetcher process on a channel to the coordinator."""
     crawl, clock = settings.config.crawl, settings.clock
     limits = Limits(crawl.connect_timeout_s, crawl.timeout_s, crawl.max_page_bytes)
     client = HttpClient(clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
@@ -292,6 +292,6 @@ def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> F
 
 
 def _raise_file_limit() -> None:
-    """Hosts that hang keep their sockets; the usual soft limit of 1 024 is soon passed."""
+    """Raise the fetcher's limit on open files: hanging hosts keep sockets, and 1 024 is soon passed."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""What the indexer found out about fetches, read by the coordinator: once each, a bounded number at a time."""
+"""Gain reader: read the search gains that the indexer measured into the coordinator, once each, in batches."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -14,14 +14,17 @@ BATCH_SIZE = 1_000
 
 
 class NewGains(NamedTuple):
-    """What fetches of known pages brought, and what first fetches did."""
+    """New search gains for the coordinator: of refetches of known pages, and of first fetches."""
 
     refetches: list[FetchGain]
     first_fetches: list[FetchGain]
 
 
 def read_new_gains(book: CrawlStore, folder: Path) -> NewGains:
-    """The next of them. How far they were read is kept with what is learned from them, so nothing counts twice."""
+    """Read the next search gains for the coordinator; the position is saved with what is learned from them.
+
+    So nothing counts twice.
+    """
     rows = read_gains_since(folder / "index", int(book.get_value(LAST_READ_KEY) or 0), BATCH_SIZE)
     if rows:
         book.set_value(LAST_READ_KEY, str(rows[-1].seq))
@@ -30,7 +33,7 @@ def read_new_gains(book: CrawlStore, folder: Path) -> NewGains:
 
 
 def sum_by_page(rows: Sequence[Gain]) -> list[FetchGain]:
-    """Each page once, with its latest fetch: all that this brought, and its latest views.
+    """Sum search gains by page: each page once, with its latest fetch, total gain and latest views.
 
     A first fetch brings nothing to a copy that was there, and a page that others call something new was not fetched.
 

@@ -1,4 +1,4 @@
-"""What the coordinator does on the side, a little every second: retention, and an eye on the disk.
+"""Housekeeping of the coordinator process, a little every second: archive retention and disk space checks.
 
 With too little room on the disk nothing more is fetched, and it is said; when there is room again, things go on by
 themselves. The mark at which they do lies a little higher, so that it does not go back and forth.
@@ -20,7 +20,7 @@ MIN_FILE_BYTES = 1 << 20
 
 
 def archive_file_limit(store: Store, workers: int) -> int:
-    """How large an archive file may grow: with a limit, the files that are being written must be a small part of it.
+    """Return how large an archive file may grow: files being written must be a small part of the size limit.
 
     >>> archive_file_limit(Store(max_bytes=160_000_000), workers=1)
     10000000
@@ -36,7 +36,7 @@ def _free_bytes(folder: Path) -> int:
 
 @dataclass(slots=True)
 class Housekeeper:
-    """The coordinator's housekeeping over an open state."""
+    """The coordinator's housekeeping over an open state: retention, and pausing on low disk space."""
 
     state: State
     store: Store
@@ -52,7 +52,7 @@ class Housekeeper:
         self._retention = Retention(self.state, keeping, self.software, archive_file_limit(self.store, self.workers))
 
     def step(self, now_s: float, wall_s: float) -> None:
-        """To be called once a second, between two commits."""
+        """Do a bit of housekeeping; call it once a second, between two commits."""
         self._check_disk()
         try:
             self._retention.step(now_s, wall_s, roomy=not self._is_disk_low)
@@ -62,11 +62,11 @@ class Housekeeper:
             self._retention.abandon_file()
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close the files of the housekeeping."""
         self._retention.close()
 
     def get_pause_reason(self) -> str:
-        """Why nothing is to be fetched now; empty where there is no reason."""
+        """Return why fetching is paused (low disk space); empty where it is not."""
         if not self._is_disk_low:
             return ""
         return (
@@ -75,7 +75,7 @@ class Housekeeper:
         )
 
     def get_warning(self) -> str:
-        """What the operator should know."""
+        """Return the housekeeping's warning for the operator, such as low disk space."""
         return self.get_pause_reason() or self._retention_error
 
     def _check_disk(self) -> None:

@@ -1,7 +1,7 @@
-"""The process that calls hubs: it looks through the feeds that were fetched for hubs, and asks those to push.
+"""Hub client process: find WebSub hubs in fetched feeds and ask those hubs to push.
 
-It writes nothing itself. What it found goes to the coordinator, which decides; what that wants asked, it asks, one hub
-after the other, so that neither the crawl nor a server ever waits for a hub.
+It writes nothing itself. Hubs that it found are reported to the coordinator, which decides; the requests that the
+coordinator wants sent, it sends, one hub after the other, so that neither the crawl nor a server ever waits for a hub.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class HubClient:
-    """Calls one hub after the other."""
+    """HTTP client for WebSub hubs, one request after the other."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         crawl = settings.config.crawl
@@ -71,7 +71,7 @@ class HubClient:
         self._roots.close()
 
     def post(self, url: str, form: Sequence[tuple[str, str]]) -> str:
-        """Send a form; what went wrong, empty where the hub took it."""
+        """Post a form to a WebSub hub; return what went wrong, empty where the hub accepted it."""
         body = urlencode(form).encode()
         for _ in range(MAX_HOPS + 1):
             came = self._post_once(url, body)
@@ -96,7 +96,7 @@ class HubClient:
         return find_request_error(ask) or self._transfer(ask, route, body)
 
     def _find_route(self, origin: Origin) -> Endpoint | str:
-        """Where to connect, or why nowhere."""
+        """Find the address to connect to for a WebSub hub, or why there is none."""
         detour = find_endpoint(origin, self._settings.detours)
         found = resolve_host(origin.host)
         addresses = (detour.address,) if detour else found.addresses
@@ -127,7 +127,7 @@ class HubClient:
 
 
 def _build_writer(body: bytearray) -> Callable[[bytes], int]:
-    """Takes what comes, up to the limit; -1 ends the transfer."""
+    """Build the callback that collects a hub's answer up to a limit; -1 ends the transfer."""
 
     def take(data: bytes) -> int:
         if len(body) + len(data) > MAX_ANSWER_BYTES:
@@ -147,7 +147,7 @@ def _perform(curl: pycurl.Curl) -> tuple[int | None, str]:
 
 
 def _format_complaint(answer: FetchResponse) -> str:
-    """The first words of a hub's complaint."""
+    """Format the first words of a hub's error answer."""
     words = " ".join(answer.body[:500].decode("utf-8", "replace").split())[:100]
     printable = "".join(sign for sign in words if sign.isprintable())
     return f": {printable}" if printable and not printable.startswith("<") else ""
@@ -160,7 +160,7 @@ MAX_SEEN = 200_000
 
 
 class HubSubscriber:
-    """One round after the other; each tells the coordinator of some feeds, and asks some hubs."""
+    """Find hub offers in feeds and send WebSub subscription requests, round after round."""
 
     def __init__(
         self, settings: RuntimeSettings, ask: Callable[[Path, Request], dict[str, object]] = ask_coordinator
@@ -171,7 +171,10 @@ class HubSubscriber:
         self._has_warned = False
 
     def run_once(self) -> None:
-        """Look, tell, ask. A coordinator that is away is told the next time."""
+        """Run one round: read feeds, report offers to the coordinator, and send its hub requests.
+
+        A coordinator that does not answer is retried in the next round.
+        """
         try:
             self._find_hubs()
             self._call_hubs()
@@ -189,7 +192,7 @@ class HubSubscriber:
             self._seen.clear()
 
     def _read_next_feeds(self) -> list[FeedRow]:
-        """Those of the next few that are new, or say something else than before."""
+        """Read the next few archived feeds that are new or have changed."""
         with read_state(self._folder) as db:
             book = PushStore(db)
             feeds = book.list_feeds(self._cursor, FEEDS_AT_ONCE) if book.has_tables() else []
@@ -197,7 +200,7 @@ class HubSubscriber:
         return [feed for feed in feeds if self._seen.get(feed.id) != feed.digest]
 
     def _find_offer(self, feed: FeedRow) -> HubOffer | None:
-        """What the archived feed offers; one that cannot be read offers nothing."""
+        """Find the hub that an archived feed offers; an unreadable one offers nothing."""
         if feed.place is None:
             return None
         try:
@@ -231,7 +234,7 @@ class HubSubscriber:
 
 
 def run_push(settings: RuntimeSettings) -> int:
-    """The life of the process; it ends when it is told to."""
+    """Run the hub client process until SIGTERM."""
     loop = StepLoop(CHECK_EVERY_S)  # hubs are in no hurry, and the coordinator has other things to do
     loop.run(HubSubscriber(settings).run_once)
     return 0

@@ -1,6 +1,6 @@
-"""The indexer process: the only writer of the index that serves.
+"""Indexer process: the only writer of the index generation that serves.
 
-A new generation that somebody built meanwhile (``vedette reindex``, or ``renewal``) is taken over where it is.
+A new generation that was built meanwhile (``vedette reindex``, or ``RebuildJob``) is taken over where it is.
 """
 
 import sqlite3
@@ -25,7 +25,7 @@ DRAIN_S = 2.0
 
 
 class IndexerProcess:
-    """The indexer of the generation that serves, and the jobs beside it."""
+    """The indexer process: the indexer of the current generation, and the background jobs beside it."""
 
     def __init__(self, settings: RuntimeSettings, indexer: Indexer) -> None:
         folder, clock, config = settings.folder, settings.clock, settings.config
@@ -39,7 +39,7 @@ class IndexerProcess:
         self._impact = ImpactJob(folder, clock, is_on=config.crawl.order == "impact")
 
     def step(self) -> bool:
-        """Start what is due beside, and take what is next; whether there was anything."""
+        """Start due background jobs and index the next pages; return whether there were any."""
         if self._generations.current() != self._indexer.builder.generation:
             self._indexer.close()
             self._indexer = open_indexer(self._folder, self._clock)
@@ -55,20 +55,20 @@ class IndexerProcess:
         return self._indexer.step()
 
     def drain(self) -> None:
-        """Take what is known already, for a moment."""
+        """Index what is already queued, for a moment, before the indexer process ends."""
         until_s = time.monotonic() + DRAIN_S
         while self._indexer.step() and time.monotonic() < until_s:
             pass
 
     def close(self) -> None:
-        """End the jobs; what was taken is made durable."""
+        """End the background jobs and commit the index."""
         for job in (self._importance, self._rebuild, self._curves, self._learning, self._impact):
             job.close()
         self._indexer.close()
 
 
 def run_indexer(settings: RuntimeSettings) -> int:
-    """The life of the indexer process; it ends when it is told to, with everything durable."""
+    """Run the indexer process until SIGTERM; at its end everything indexed is durable."""
     loop = StepLoop(CHECK_EVERY_S)
     loop.wait_for_folder(settings.folder)
     with _explain_errors(settings.folder / "index"):

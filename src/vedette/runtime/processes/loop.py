@@ -1,4 +1,4 @@
-"""The loop of a process that works in steps: it starts politely, ends on SIGTERM, and says what goes wrong once."""
+"""Process loop: run a process in steps, at low priority, until SIGTERM, and report each error once."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ NICENESS = 5
 
 
 class StepLoop:
-    """Steps until SIGTERM; ``every_s`` is how often to look where nothing is new. Other processes go first."""
+    """Run steps until SIGTERM at low priority; ``every_s`` is the pause where nothing is new."""
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
@@ -23,12 +23,12 @@ class StepLoop:
         os.nice(NICENESS)
 
     def wait_for_folder(self, folder: Path) -> None:
-        """The coordinator is about to make the folder."""
+        """Wait in a process's loop until the coordinator has created the data folder."""
         while not (folder / "format").exists() and not self._is_stopping:
             time.sleep(self._every_s)
 
     def run(self, step: Callable[[], object]) -> None:
-        """Take steps; one that returns true is followed by the next at once."""
+        """Run steps in a loop; one that returns true is followed by the next at once."""
         while not self._is_stopping:
             if not step():
                 time.sleep(self._every_s)
@@ -38,7 +38,7 @@ class StepLoop:
 
 
 class StoreGuard:
-    """Work on a store that may be unreadable for a while: the process goes on, and the same trouble is said once."""
+    """Guard work on a store that may be unreadable for a while: the process goes on, errors are printed once."""
 
     def __init__(self, folder: Path, file: SqliteFile, *, trouble: str, recovered: str) -> None:
         self._folder, self._file = folder, file
@@ -46,7 +46,7 @@ class StoreGuard:
         self._trouble = ""
 
     def run(self, work: Callable[[], bool], close: Callable[[], None]) -> bool:
-        """The result of the work; a corrupt store is closed and moved aside."""
+        """Run guarded work on a store and return its result; a corrupt store is closed and moved aside."""
         try:
             more = work()
         except StoreCorrupt as error:
@@ -68,6 +68,6 @@ class StoreGuard:
 
 
 def print_error(words: str) -> None:
-    """Say something on the standard error stream."""
+    """Print an error of a process to the standard error stream."""
     sys.stderr.write(f"vedette: {words}\n")
     sys.stderr.flush()

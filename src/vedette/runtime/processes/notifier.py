@@ -1,8 +1,10 @@
-"""The herald process: tells of new pages as soon as they can be found, and sends messages to webhooks.
+"""Notifier process: publish new pages for alerts as soon as they are searchable, and call webhooks.
 
-Neither the crawl nor any search waits for it. A message that cannot be delivered is tried again ever more rarely, for
-two days, and then given up; what came of it is in the book, for the console to show. A kill costs no message: one whose
-answer was not noted is sent again, under the same id.
+Neither the crawl nor any search waits for it.
+
+Neither the crawl nor any search waits for it. A message that cannot be delivered is retried ever more rarely, for two
+days, and then given up; its outcome is in the alert store, for the console to show. A kill costs no message: one whose
+answer was not recorded is sent again, under the same id.
 """
 
 import time
@@ -28,7 +30,7 @@ RETRY_DELAYS_S = (5.0, 30.0, 120.0, 600.0, 3600.0, 3 * 3600.0, 8 * 3600.0, 12 * 
 
 
 class Notifier:
-    """The book of a data folder, told from step by step; whatever happens to it, the process goes on."""
+    """Publish new pages and deliver webhook messages of a data folder, step by step; survives its errors."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
@@ -46,11 +48,11 @@ class Notifier:
         )
 
     def step(self) -> bool:
-        """Do what is due; whether there may be more at once."""
+        """Do what is due in the notifier; return whether there may be more at once."""
         return self._guard.run(self._run_step, self._close_store)
 
     def close(self) -> None:
-        """Let go; what is on its way and not answered yet will be sent again."""
+        """Close the notifier; webhook messages without an answer yet will be sent again."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._close_store()
 
@@ -68,7 +70,7 @@ class Notifier:
         return told > 0
 
     def _collect_results(self, book: AlertStore) -> None:
-        """What came of messages that were on their way."""
+        """Collect and record the results of webhook messages that were being sent."""
         for mark in [mark for mark, (_, future) in self._in_flight.items() if future.done()]:
             delivery, future = self._in_flight.pop(mark)
             posted, wall_s = future.result(), time.time()
@@ -101,7 +103,7 @@ class Notifier:
 
 
 def run_notifier(settings: RuntimeSettings) -> int:
-    """The life of the notifier process; it ends when it is told to."""
+    """Run the notifier process until SIGTERM."""
     loop = StepLoop(CHECK_EVERY_S)
     loop.wait_for_folder(settings.folder)
     with closing(Notifier(settings)) as notifier:

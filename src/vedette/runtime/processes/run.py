@@ -1,4 +1,4 @@
-"""Run the process tree of a crawl to its end, after a check that its sites may be fetched at all."""
+"""Run the process tree of a crawl to its end, after checking that its sites may be fetched at all."""
 
 import logging
 import signal
@@ -36,7 +36,7 @@ def run_to_end(
     until_s: float | None = None,
     on_note: Note = _LOG.warning,
 ) -> dict[str, Any]:
-    """Run coordinator and fetchers to their end, or to a wall time; return the last numbers.
+    """Run the process tree of a crawl to its end, or to a wall time; return the last status numbers.
 
     Ctrl-C and SIGTERM end it cleanly. ``on_status`` gets the coordinator's numbers several times a second, ``on_note``
     a line for each process that died and was started again.
@@ -73,7 +73,9 @@ def _poll_coordinator(folder: Path, request: Request) -> dict[str, Any]:
 
 @contextmanager
 def catch_signals() -> Iterator[Callable[[], bool]]:
-    """Hold back SIGINT and SIGTERM; what is yielded says whether one came. Other threads than the main one get none.
+    """Hold back SIGINT and SIGTERM while a crawl runs; the yielded value says whether one came.
+
+    Threads other than the main one get none.
 
     An interrupt that is raised wherever the program happens to be gets lost in callbacks around a fork.
     """
@@ -88,14 +90,14 @@ def catch_signals() -> Iterator[Callable[[], bool]]:
 
 
 def check_sites(settings: RuntimeSettings, on_note: Note = _LOG.warning) -> None:
-    """Refuse to start what cannot be done: names that do not exist, addresses that may not be asked."""
+    """Refuse to start a crawl that cannot work: host names that do not exist, addresses not allowed."""
     rules = build_rules(settings, [])
     for site in settings.sites:
         _check_addresses(site, _resolve_site(site, settings.detours, on_note), rules)
 
 
 def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> list[str]:
-    """Say what to do about each site that is not paused and may not be asked; the others go on."""
+    """Explain what to do about each site, not paused, that may not be fetched; the others are crawled."""
     rules = build_rules(settings, list(rows))
     advice = []
     for site in rules.sites:
@@ -111,7 +113,7 @@ def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> li
 
 
 def _check_addresses(site: Site, addresses: Sequence[str], rules: CrawlRules) -> None:
-    """Return where one of a site's addresses may be asked; else say what to do."""
+    """Return where one of a site's addresses may be fetched from; else explain what to do."""
     if any(map(rules.can_fetch_address, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
         return
     host = origin_of(site.start).host

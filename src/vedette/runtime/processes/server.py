@@ -1,4 +1,4 @@
-"""The server process: pages, API and console over a data folder. It goes on while the others restart."""
+"""Server process: search pages, API and console over a data folder; it keeps serving while others restart."""
 
 import os
 
@@ -24,7 +24,7 @@ from vedette.web.server import run_server as run_app
 
 
 def run_server(settings: RuntimeSettings) -> int:
-    """The life of the server process; it ends when it is told to."""
+    """Run the server process until SIGTERM."""
     assert settings.listener is not None
     serve, folder = settings.config.serve, settings.folder
     search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=settings.config.serve.learn)

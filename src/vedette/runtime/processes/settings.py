@@ -1,4 +1,4 @@
-"""What a process tree is started with: plain values that every process of it gets."""
+"""Runtime settings: what a process tree is started with, as plain values that every process gets."""
 
 import os
 import socket
@@ -23,13 +23,12 @@ AHEAD_WALL_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RuntimeSettings:
-    """Configuration, clock and options of one ``crawl`` or ``up``.
+    """Settings of one process tree: configuration, clock and options of a ``crawl`` or ``up``.
 
-    ``forever`` serves all sites of the state, fetches pages again, and ends only when it is told to. Otherwise the
+    ``forever`` serves all sites of the state, fetches pages again, and ends only when it is stopped. Otherwise the
     named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
-    ``only_requested`` fetches nothing but what somebody asks for by name.
-    A worker that says nothing for ``lease_wall_s`` has lost what it held. ``listener`` is where pages are served, if
-    they are; ``demo`` says that the web is a made one.
+    ``only_requested`` fetches nothing but what is requested by name. A fetcher that sends nothing for ``lease_wall_s``
+    has lost what it held. ``listener`` is where pages are served, if they are; ``demo`` says that the web is synthetic.
     """
 
     config: Config
@@ -50,7 +49,7 @@ class RuntimeSettings:
 
 
 def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozenset[str] = frozenset()) -> CrawlRules:
-    """The coordinator's rules, from settings, the sites of the state, and the domains that are blocked."""
+    """Build the coordinator's crawl rules from settings, the state's sites and the blocked domains."""
     crawl = settings.config.crawl
     named = {site.start for site in settings.sites}
     active = [not row.paused and (settings.forever or row.site.start in named) for row in sites]
@@ -77,7 +76,10 @@ def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozen
 
 
 def build_schedule(settings: RuntimeSettings) -> Schedule:
-    """The recrawl rule. A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times."""
+    """Build the recrawl schedule from settings.
+
+    A ``crawl`` fetches nothing again, but an ``up`` that follows it needs the times.
+    """
     sources = Fixed(interval_s=settings.config.crawl.source_interval_s)
     return Schedule(recrawl=True, sources=sources, witness=open_decision_log())
 
@@ -86,7 +88,7 @@ DECISIONS_ENV = "VEDETTE_DECISIONS"
 
 
 def open_decision_log() -> DecisionRecorder | None:
-    """Who writes decisions down, if the environment asks for it."""
+    """Open the decision log and return its recorder, if the environment variable requests one."""
     name = os.environ.get(DECISIONS_ENV)
     return _build_writer(Path(name)) if name else None
 

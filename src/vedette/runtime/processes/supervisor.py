@@ -1,9 +1,9 @@
-"""The supervised tree: keeper, workers, indexer, perhaps herald, recorder and servers. Dead ones start again.
+"""Supervisor: start coordinator, fetchers, indexer, notifier, event recorder and servers; restart dead ones.
 
 The end of the parent ends them all.
 
-Workers end with their coordinator, and come back with it. A child that dies soon after its start, again and again, is
-started again later and later, and each time it is said.
+Fetchers end with their coordinator, and come back with it. A child that dies soon after its start, again and again, is
+restarted later and later, and each time it is reported.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ STABLE_AFTER_S = 5.0
 
 @dataclass(slots=True)
 class _Child:
-    """A process of the tree: how to start it, and how it has been doing."""
+    """A child process of the supervisor: how to start it, and its recent deaths."""
 
     name: str
     target: Callable[[], int]
@@ -56,7 +56,7 @@ class _Child:
 
 @dataclass(slots=True)
 class Supervisor:
-    """All processes over one data folder."""
+    """Supervise all processes over one data folder."""
 
     settings: RuntimeSettings
     _children: list[_Child] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Supervisor:
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start everything; the coordinator first, since workers report to it."""
+        """Start all processes of the tree; the coordinator first, since fetchers report to it."""
         settings = self.settings
         self._final_status_path = self.settings.folder / FINAL_STATUS_FILE
         self._final_status_path.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ class Supervisor:
         self.restart_dead()
 
     def restart_dead(self) -> list[str]:
-        """Start again what has died and may be; what happened, in words. To be called often."""
+        """Restart dead child processes that are due; return what happened, in words. Call it often."""
         told = [words for child, code in self._reap_children() if (words := self._on_exit(child, code))]
         for child in self._children:
             if child.pid == 0 and not self._stopping and time.monotonic() >= child.next_s:
@@ -108,20 +108,20 @@ class Supervisor:
 
     @property
     def is_alive(self) -> bool:
-        """Whether any process of the tree is there, or will be."""
+        """Whether any process of the tree is alive, or will be restarted."""
         return not self._stopping or any(child.pid for child in self._children)
 
     @property
     def is_over(self) -> bool:
-        """Whether the coordinator came to its own good end, or had its time to."""
+        """Whether the coordinator ended normally, or its stop deadline has passed."""
         return self._stopping or time.monotonic() > self._stop_deadline_s
 
     def set_stop_deadline(self) -> None:
-        """The coordinator was asked to end: from the first call on, there are some seconds left."""
+        """Set the deadline for the coordinator's end, some seconds after the first call."""
         self._stop_deadline_s = min(self._stop_deadline_s, time.monotonic() + STOP_DEADLINE_S)
 
     def stop(self) -> None:
-        """End the tree: politely, and after some seconds not."""
+        """Stop the process tree: by request and SIGTERM first, after some seconds by SIGKILL."""
         self._stopping = True
         until_s = min(time.monotonic() + STOP_TIMEOUT_S, self._stop_deadline_s)
         while self.is_alive and time.monotonic() < until_s:
@@ -140,7 +140,7 @@ class Supervisor:
             own.close()
 
     def read_final_status(self) -> dict[str, object]:
-        """The numbers with which the coordinator ended; nothing if it did not end by itself."""
+        """Read the status numbers with which the coordinator ended; empty if it did not end by itself."""
         try:
             told: dict[str, object] = json.loads(self._final_status_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -148,11 +148,11 @@ class Supervisor:
         return told
 
     def list_pids(self) -> dict[str, int]:
-        """Who is who."""
+        """List the process ids of the tree by role."""
         return {child.name: child.pid for child in self._children if child.pid}
 
     def _build_servers(self, settings: RuntimeSettings, listener: socket.socket) -> list[_Child]:
-        """Each has a socket of its own, which is open here as long as the tree lives, and counts in one folder."""
+        """Build the server children, each with a socket that the supervisor keeps open, and shared counters."""
         from vedette.web.server import bind_shared  # only whoever serves needs it
 
         counts = self._metrics_folder = tempfile.mkdtemp(prefix="vedette-counts-")
@@ -167,7 +167,7 @@ class Supervisor:
         ]
 
     def _send_sigterm(self) -> None:
-        """Those that the coordinator does not tell; again and again, since one may not have been listening yet."""
+        """Send SIGTERM to children that the coordinator does not stop; repeated, as one may miss it."""
         for child in self._children:
             if child.pid and child.ends_by_signal:
                 os.kill(child.pid, signal.SIGTERM)
@@ -198,7 +198,7 @@ class Supervisor:
         )
 
     def _remove_socket(self) -> None:
-        """Nobody listens there any more: without the file no worker is started, and nobody else tries."""
+        """Remove the dead coordinator's socket file, so that no fetcher starts and no client tries it."""
         (self.settings.folder / SOCKET).unlink(missing_ok=True)
 
     def _start_child(self, child: _Child) -> None:
@@ -214,7 +214,7 @@ class Supervisor:
 
 
 def _run_lazily(module: str, function: str, settings: RuntimeSettings) -> int:
-    """Run a process whose modules no other process needs: they are imported in the child alone."""
+    """Run a child whose modules are imported in the child alone, as no other process needs them."""
     run: Callable[[RuntimeSettings], int] = getattr(import_module(f"vedette.runtime.processes.{module}"), function)
     return run(settings)
 
@@ -233,13 +233,13 @@ def _describe_delay(pause_s: float, deaths: int) -> str:
 
 
 def _tune_gc() -> None:
-    """A page leaves thousands of short-lived objects and hardly any cycles: looking for those can wait."""
+    """Tune the garbage collector of a child: pages leave many short-lived objects and hardly any cycles."""
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, 10, 10)
 
 
 def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
-    """What a forked child does; it never returns."""
+    """Run a forked child process of the supervisor; never returns."""
     code = 1
     try:
         die_with_parent()
@@ -263,7 +263,10 @@ def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
 
 
 def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dict[str, object]:
-    """Ask a running keeper; ``OSError`` if there is none, ``ChannelClosed`` if it leaves meanwhile."""
+    """Send a request to the running coordinator and return its answer.
+
+    Raises ``OSError`` if there is none, ``ChannelClosed`` if it ends meanwhile.
+    """
     channel = Channel(connect(folder / SOCKET))
     try:
         channel.send(call)

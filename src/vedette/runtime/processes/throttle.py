@@ -1,4 +1,4 @@
-"""Costly things that are asked for all the time: done again only when that costs little on the whole."""
+"""Throttle: repeat costly work that is requested often only when it takes a small share of the time."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ CACHE_REST_FACTOR = 20.0
 
 @dataclass(slots=True)
 class Throttle:
-    """When something may be done again: after ``rest_factor`` times what it took, and ``min_interval_s`` at least.
+    """Throttle for costly work: next run after ``rest_factor`` times its duration, at least ``min_interval_s``.
 
     Times are of one clock, whichever its user has.
     """
@@ -24,12 +24,12 @@ class Throttle:
     next_s: float = -inf
 
     def record_run(self, started_s: float, ended_s: float) -> None:
-        """It took that long."""
+        """Record how long a throttled run took, and set when the next one may start."""
         self.next_s = ended_s + max(self.min_interval_s, self.rest_factor * (ended_s - started_s))
 
 
 class CachedValue(Generic[T]):
-    """An answer that is good for some seconds; whoever comes meanwhile waits for the one who works it out."""
+    """A throttled value, cached for some seconds; concurrent callers wait for the one that computes it."""
 
     def __init__(self, least_s: float) -> None:
         self._lock = Lock()
@@ -37,7 +37,7 @@ class CachedValue(Generic[T]):
         self._value: T | None = None
 
     def get(self, made: Callable[[], T], fits: Callable[[T], bool] = lambda _: True) -> T:
-        """The answer, made anew where it is too old, or does not fit what is asked."""
+        """Return the cached value; compute it again where it is too old or does not fit."""
         with self._lock:
             began_s = time.monotonic()
             if self._value is None or began_s >= self._throttle.next_s or not fits(self._value):

@@ -1,1 +1,1 @@
-"""Push."""
+"""Push in a running crawler: WebSub subscriptions and deliveries, IndexNow pings, change signals, promises."""

@@ -1,7 +1,7 @@
-"""Push requests to the coordinator: hub subscriptions, deliveries, pings and promises.
+"""Push in the coordinator: handle requests about hub subscriptions, deliveries, pings and promises.
 
-A server or the process that calls hubs asks with ``Request("push", {"what": …})``; ``step`` is for the coordinator's
-own round. Everything is committed together with the coordinator's other changes.
+A server or the hub client asks with ``Request("push", {"what": …})``; ``step`` is for the coordinator's own loop.
+Everything is committed together with the coordinator's other changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ OFFERS_AT_ONCE = 1_000
 
 
 class PushHandler:
-    """Subscriptions, signals, pings and promises over one state."""
+    """Handles push in the coordinator: subscriptions, signals, pings and promises over one state."""
 
     def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator) -> None:
         create_push_tables(state.db)
@@ -45,7 +45,7 @@ class PushHandler:
         }
 
     def handle(self, now_s: float, what: str, **told: Any) -> Response:  # noqa: ANN401 - each question has its own words
-        """What is told to whoever called."""
+        """Handle a push request to the coordinator and return the response."""
         if what not in self._handlers:
             raise UsageError(f'the vedette that runs does not know push "{what[:40]}": it is older; restart it')
         if not self._state.db.in_transaction:
@@ -53,7 +53,7 @@ class PushHandler:
         return self._handlers[what](now_s, **told)
 
     def step(self, now_s: float) -> None:
-        """What happens by itself, about once a second."""
+        """Run the coordinator's periodic push work, about once a second: promises, pings and signals."""
         self.promises.step(now_s)
         self.pings.step(now_s)
         self.signals.step(now_s)
@@ -74,7 +74,7 @@ class PushHandler:
         return {"why_not": why_not, **(self._count_ignored(now_s, token, {why_not: 1}) if why_not else {})}
 
     def _on_delivery(self, now_s: float, token: str, said: Sequence[Mention]) -> Response:
-        """A hub pushed a feed, and its signature was right: that counts as a look at the feed."""
+        """Apply a feed that a WebSub hub pushed with a valid signature; it counts as a poll of the feed."""
         row = self.store.find_by_token(token)
         if row is None or row.standing == "ended" or self._coordinator.normalize_url(row.feed) is None:
             return {"status": 410}
@@ -87,7 +87,7 @@ class PushHandler:
         return {"status": 202, **heard._asdict()}
 
     def _postpone_poll(self, feed: str, now_s: float) -> None:
-        """One that waits already, or is being fetched, is left alone."""
+        """Postpone the next poll of a pushed feed, unless it is queued or being fetched already."""
         id_ = int(self._state.urls.find_ids([feed])[0])
         page = self._state.store.get_page(id_) if id_ else None
         if page is not None and page.due_s != inf:

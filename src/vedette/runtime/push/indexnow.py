@@ -1,7 +1,7 @@
-"""IndexNow pings in the coordinator: whose key is good, and what becomes of the URLs.
+"""IndexNow pings in the coordinator: verify their keys and turn the URLs into push signals.
 
-A key file is fetched by the ordinary crawl: so pauses, robots.txt and guarded addresses hold, and what the file says
-is told by its digest. Until it has come, the pings under its key are held. Whoever guesses keys has few tries.
+A key file is fetched by the ordinary crawl, so that delays, robots.txt and guarded addresses apply, and is compared by
+its digest. Until it has been fetched, the pings under its key are held. Guessing keys is limited to a few tries.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ _LINE_ENDS = ("", "\n", "\r\n")
 
 
 class PingResult(NamedTuple):
-    """How a ping was taken, as the protocol says it, and in words."""
+    """Response to an IndexNow ping: the protocol's status, and a message."""
 
     status: int
     words: str
@@ -41,7 +41,7 @@ class PingResult(NamedTuple):
 
 @dataclass(slots=True)
 class PingHandler:
-    """Keys and pings, at work in the coordinator; ``held`` are URLs that wait for their key, by its file."""
+    """Handles IndexNow keys and pings in the coordinator; ``held`` are URLs that wait for their key, by its file."""
 
     store: PushStore
     state: State
@@ -50,7 +50,7 @@ class PingHandler:
     held: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
 
     def on_ping(self, ping: Ping, now_s: float) -> PingResult:
-        """Somebody shows a key and names URLs."""
+        """Handle an IndexNow ping, which shows a key and names URLs."""
         host = origin_of(ping.key_url).host
         if not SiteIndex(self.coordinator.rules.sites).find_by_host(host) or self._find_in_scope(ping) is None:
             return PingResult(422, "These URLs belong to no site that is crawled here.")
@@ -67,7 +67,7 @@ class PingHandler:
         return self._hold_urls(ping, place) if row.standing == "asked" else self._accept(host, ping, now_s)
 
     def step(self, now_s: float) -> None:
-        """Judge the keys whose files have come."""
+        """Verify the IndexNow keys whose files have been fetched."""
         for row in self.store.list_pending_keys(MAX_KEYS):
             verdict = self._check_key(row, now_s)
             if verdict is None:
@@ -82,7 +82,7 @@ class PingHandler:
                 )
 
     def _find_in_scope(self, ping: Ping) -> str | None:
-        """The first of its URLs that a site takes."""
+        """Return the first URL of an IndexNow ping that is in the scope of a site."""
         return next((url for url in ping.urls if self.coordinator.normalize_url(url) is not None), None)
 
     def _is_old(self, row: PingKeyRow, now_s: float) -> bool:
@@ -90,7 +90,7 @@ class PingHandler:
         return now_s - row.asked_s > lasts_s
 
     def _request_key(self, row: PingKeyRow, before: PingKeyRow | None, ping: Ping, now_s: float) -> PingResult:
-        """Look a key up, if its host has not been asked for too many."""
+        """Request the key file of an IndexNow ping, unless too many keys were tried for its host."""
         keys = self.store.list_keys(row.host)
         asked = sum(each.standing == "asked" for each in keys)
         tries = sum(each.standing != "good" and now_s - each.asked_s < TRIES_OVER_S for each in keys)
@@ -101,7 +101,7 @@ class PingHandler:
         return self._hold_urls(ping, row.url)
 
     def _make_room(self, keys: list[PingKeyRow]) -> bool:
-        """A key that proved bad makes room for another; good ones stay."""
+        """Make room for another IndexNow key of a host by deleting a bad one; good ones stay."""
         if len(keys) < MAX_KEYS:
             return True
         oldest = min((each for each in keys if each.standing == "bad"), key=lambda each: each.asked_s, default=None)
@@ -127,7 +127,7 @@ class PingHandler:
         self.signals.on_signals(f"indexnow {host}", "ping", via, [Mention(url) for url in urls], now_s)
 
     def _check_key(self, row: PingKeyRow, now_s: float) -> bool | None:
-        """Whether the file holds the key; None where it has not come."""
+        """Check whether the fetched IndexNow key file holds the key; None if it has not been fetched."""
         id_ = int(self.state.urls.find_ids([row.url])[0])
         page, note = self.state.store.get_page(id_), self.state.store.get_note(id_)
         if page is not None and page.fetched_s >= row.asked_s:
@@ -137,5 +137,5 @@ class PingHandler:
 
 
 def _list_digests(key: str) -> Iterator[str]:
-    """Of all the ways to write a key into a file."""
+    """Yield the digests of all ways to write an IndexNow key into a file."""
     return (xxhash.xxh3_128_hexdigest(f"{mark}{key}{end}".encode()) for mark in ("", _BOM) for end in _LINE_ENDS)

@@ -1,7 +1,7 @@
-"""Promised refresh intervals: each promised source is fetched before its time is over, whatever it is worth.
+"""Promised refresh intervals: each promised source is fetched before its interval is over, whatever it is worth.
 
-A promised source is wished for, as somebody at the command line would: it comes next when its host may be asked. So
-politeness and robots.txt hold as ever, and the purse of refreshing pays first what was promised.
+A promised source is requested as from the command line: it comes next when its host may be asked. So politeness and
+robots.txt apply as always, and the price controller of refresh pays for promises first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,14 +27,14 @@ from vedette.web.commands.commands import AddSite, Command, ImportSites, SetSite
 
 
 def get_host_delay_s(host: str, sites: Sequence[Site], robots: Mapping[Origin, RobotsState], delay_s: float) -> float:
-    """The pause between two requests to a host: the operator's, or the longer one that its robots.txt asks for."""
+    """Return the delay between requests to a host: the operator's, or a longer one of its robots.txt."""
     own = [site.delay_s for site in SiteIndex(sites).find_by_host(host) if site.delay_s is not None]
     asked = [state.crawl_delay_s or 0.0 for origin, state in robots.items() if origin.host == host]
     return max(*(own or [delay_s]), *asked, 1e-3)
 
 
 def get_longest_closed_s(sites: Iterable[Site]) -> float:
-    """The longest time on end in which one of these sites may not be asked.
+    """Return the longest time for which crawl hours close one of these sites, to check promises.
 
     >>> get_longest_closed_s([Site("https://example.org/", hours="22:00-06:00")]) / 3600
     16.0
@@ -50,14 +50,14 @@ def _get_longest_gap_s(hours: str) -> float:
 
 @dataclass(slots=True)
 class PromiseScheduler:
-    """What was promised, at work in the coordinator. ``tried_s`` is when each was last asked for, however it ended."""
+    """Schedules promised refreshes in the coordinator; ``tried_s`` is when each source was last requested."""
 
     state: State
     coordinator: Coordinator
     tried_s: dict[str, float] = field(default_factory=dict)
 
     def step(self, now_s: float) -> int:
-        """Ask for what is due; how many that were."""
+        """Request the promised sources that are due and return their number."""
         promises = [each for site in self.coordinator.rules.sites if site.promise for each in list_promises(site)]
         if not promises:
             return 0
@@ -84,9 +84,10 @@ class PromiseScheduler:
 
 
 def check_promises(command: Command, state: State, delay_s: float) -> None:
-    """Refuse an order whose promises politeness leaves no room for, before anything is written, and say what it does.
+    """Refuse a command whose refresh promises are infeasible under politeness, before anything is written.
 
-    All promises of a host count together, whichever sites made them; hours count as they will be after the order.
+    All promises of a host count together, whichever sites made them; crawl hours count as they will be after the
+    command. The error says what is feasible.
     """
     before = {row.site.start: row.site for row in state.store.list_sites()}
     changed = _list_changed(command, before)
@@ -115,7 +116,7 @@ def _format_error(host: str, pause: float, closed: float, count: int, shortest_s
 
 
 def _list_changed(command: Command, before: dict[str, Site]) -> list[Site]:
-    """The sites as an order would leave them."""
+    """List the sites as a command would leave them, to check their refresh promises."""
     if isinstance(command, AddSite):
         return [command.site]
     if isinstance(command, ImportSites):

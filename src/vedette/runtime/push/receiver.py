@@ -1,4 +1,4 @@
-"""WebSub deliveries and IndexNow pings as servers receive them: checked and parsed before the coordinator is asked.
+"""Push receiver in servers: check and parse WebSub deliveries and IndexNow pings before asking the coordinator.
 
 A hub that floods or lies costs this process a little and the coordinator nothing: what was refused is counted, and
 reported with the next call that is let through.
@@ -38,7 +38,7 @@ _UNAVAILABLE = PushReply(503, "The crawler does not answer. Try again in a momen
 
 
 class FolderPushService:
-    """A ``web.push.ports.PushService`` over one data folder; ``ask`` puts a question to its coordinator."""
+    """A ``web.push.ports.PushService`` over one data folder; ``ask`` sends a request to its coordinator."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class FolderPushService:
         self._refused: dict[str, Counter[str]] = {}
 
     def verify_intent(self, token: str, query: Mapping[str, str]) -> PushReply:
-        """The challenge is echoed only if the coordinator knows that it asked."""
+        """Answer a WebSub hub's verification; echo the challenge only if the coordinator had asked for it."""
         mode, challenge = query.get("hub.mode", ""), query.get("hub.challenge", "")
         if len(token) > MAX_TOKEN or not mode or len(challenge) > MAX_CHALLENGE:
             return PushReply(404)
@@ -68,7 +68,10 @@ class FolderPushService:
         return PushReply(404) if reply.get("why_not") or "error" in reply else PushReply(200, challenge)
 
     def accept_delivery(self, token: str, delivery: HubDelivery) -> PushReply:
-        """A wrong signature is taken and ignored, as the standard has it: whoever lies is told nothing."""
+        """Receive a WebSub delivery.
+
+        One with a wrong signature is accepted and ignored, as the standard requires: a forger learns nothing.
+        """
         try:
             row = self._find_subscription(token)
         except StoreError:
@@ -91,7 +94,7 @@ class FolderPushService:
         return PushReply(status if isinstance(status, int) else 503)
 
     def accept_ping(self, ping: Ping) -> PushReply:
-        """The coordinator knows whose key is good."""
+        """Receive an IndexNow ping and pass it to the coordinator, which knows the valid keys."""
         if wait_s := self._limits.take_token(f"ping {ping.key_url}", PING_RATE):
             return PushReply(429, "Too many pings for one key file.", ceil(wait_s))
         reply = self._call_push("pinged", ping=ping)
@@ -100,7 +103,7 @@ class FolderPushService:
         return PushReply(status, str(reply.get("words", "")), 3_600 if status == 429 else 0)
 
     def get_status(self) -> PushStatus:
-        """As the state has it, without what must stay secret."""
+        """Return the push status for the console's push page, without secrets."""
         with read_state(self._folder) as db:
             store = PushStore(db)
             if not store.has_tables():
@@ -128,7 +131,7 @@ class FolderPushService:
         return PushReply(202)
 
     def _call_push(self, what: str, **told: object) -> dict[str, object] | None:
-        """None where no coordinator answers."""
+        """Send a push request to the coordinator; None if no coordinator answers."""
         try:
             return self._ask_coordinator(self._folder, Request("push", {"what": what, **told}))
         except (OSError, ChannelClosed):
@@ -136,7 +139,7 @@ class FolderPushService:
 
 
 def _find_objection(row: Subscription, delivery: HubDelivery) -> str:
-    """Why a delivery is not believed; empty where it is."""
+    """Return why a WebSub delivery is not trusted; empty if it is."""
     if not is_valid_signature(delivery.body, delivery.signature, row.secret):
         return "a wrong signature"
     topic = find_link(delivery.links, "self", row.topic)
@@ -146,7 +149,7 @@ def _find_objection(row: Subscription, delivery: HubDelivery) -> str:
 
 
 def _read_mentions(row: Subscription, delivery: HubDelivery) -> list[Mention]:
-    """What the feed names, the first so many."""
+    """Parse the URLs that a WebSub delivery's feed mentions, up to a maximum."""
     entries = parse_feed(delivery.body, row.feed, delivery.content_type).entries[:MAX_MENTIONS]
     return [Mention(each.link, each.published_s if each.updated_s is None else each.updated_s) for each in entries]
 

@@ -1,9 +1,9 @@
-"""Change signals in the coordinator: URLs that a hub's feed or a ping says are new or have changed.
+"""Push signals in the coordinator: URLs that a hub's feed or a ping says are new or have changed.
 
-New URLs are found, as from a feed. Known pages get a signal, which the refresh policy believes as far as its site's
-proved right; and as far as the credit of the source goes, they are fetched sooner than their time. Whether a signal was
-right is judged by the next fetch, whoever wanted it. Signals never take more than a share of what a host's pauses
-allow, or of the fetch budget.
+New URLs are added, as from a feed. Known pages get a change signal, which the refresh policy trusts as far as those of
+its site proved right; and as far as the source is trusted, they are fetched before their due time. Whether a signal was
+right is judged by the next fetch, for whatever reason it was made. Signals never take more than a share of what a
+host's delays allow, or of the fetch budget.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,14 +34,14 @@ GRACE_S = 900.0
 
 
 class Mention(NamedTuple):
-    """A URL that a source names, and when it says that it changed; None where it does not say."""
+    """A URL that a push source mentions, and when it says that it changed; None if it does not say."""
 
     url: str
     changed_s: float | None = None
 
 
 class SignalResult(NamedTuple):
-    """What came of signals: URLs that were new, known pages that were said to have changed, and the rest."""
+    """Result of push signals: number of new URLs, of known pages said to have changed, and of the rest."""
 
     new: int = 0
     signalled: int = 0
@@ -50,7 +50,7 @@ class SignalResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Bucket:
-    """How many signalled pages may still be woken now; it fills as time goes by."""
+    """Token bucket that limits how many pages push signals may wake; it refills over time."""
 
     tokens: float = BURST
     at_s: float = 0.0
@@ -65,7 +65,7 @@ class _Bucket:
 
 @dataclass(slots=True)
 class SignalHandler:
-    """Signals, at work in the coordinator."""
+    """Handles push signals in the coordinator."""
 
     store: PushStore
     state: State
@@ -76,9 +76,10 @@ class SignalHandler:
     def on_signals(
         self, source: str, kind: Literal["feed", "ping"], via: str, said: Sequence[Mention], now_s: float
     ) -> SignalResult:
-        """A source named URLs. Of known pages that it dates, only those count that changed after their last fetch.
+        """Apply the push signals of a source: add new URLs, and signal the known pages that changed.
 
-        A feed names its old entries for long, so of those that it does not date nothing follows.
+        Of known pages that it dates, only those count that changed after their last fetch. A feed lists its old
+        entries for long, so entries of known pages without a date are ignored.
         """
         dated = self._normalize(said)
         credit, urls = self.store.get_credit(source), list(dated)
@@ -97,12 +98,12 @@ class SignalHandler:
         return SignalResult(new, len(changed), len(said) - new - len(changed))
 
     def step(self, now_s: float) -> None:
-        """Judge what was fetched since it was signalled, and wake what is to be fetched for a signal."""
+        """Judge the push signals of pages that were fetched since, and wake the pages due for a signal."""
         self._judge_signals(now_s)
         self._wake_pages(now_s)
 
     def _normalize(self, said: Sequence[Mention]) -> dict[str, float | None]:
-        """URLs in the spelling of their sites, each once; what no site takes is passed over."""
+        """Normalize the URLs of push signals, each once; skip those outside all sites."""
         found: dict[str, float | None] = {}
         for mention in said[:MAX_MENTIONS]:
             url = self.coordinator.normalize_url(mention.url)
@@ -111,7 +112,7 @@ class SignalHandler:
         return found
 
     def _add_new(self, urls: Sequence[str], via: str, credit: SignalTrust, now_s: float) -> int:
-        """A source without credit is no better than a link that stands somewhere."""
+        """Add the new URLs of push signals; those of an untrusted source rank no better than ordinary links."""
         if not urls:
             return 0
         front = 1 if credit.wait_cut == 1.0 else None
@@ -119,7 +120,7 @@ class SignalHandler:
         return self.coordinator.admit_links([(urls, named)], now_s).urls
 
     def _get_discovery(self, via: str) -> LinkOrigin | None:
-        """How what is told here was found, so that those who watch hear of it; ``via`` was fetched, or nobody knows."""
+        """Return how push signals via a fetched page discovered new pages, for alerts; None if it is unknown."""
         id_ = int(self.state.urls.find_ids([via])[0])
         page = self.state.store.get_page(id_) if id_ else None
         return LinkOrigin(id_, "push", page.fetched_s) if page is not None else None
@@ -127,7 +128,7 @@ class SignalHandler:
     def _save_dates(
         self, urls: Sequence[str], dated: Mapping[str, float | None], kind: Literal["feed", "ping"], now_s: float
     ) -> None:
-        """What a feed says of when its new entries were made."""
+        """Save the publication dates that a pushed feed gives for its new entries."""
         ids = self.state.urls.find_ids(urls).tolist() if urls else []
         pairs = [(id_, dated[url]) for id_, url in zip(ids, urls, strict=True) if id_]
         self.state.store.save_births([ChangeSignal(id_, at_s, kind) for id_, at_s in pairs if at_s and at_s <= now_s])
@@ -178,7 +179,7 @@ class SignalHandler:
             self.store.mark_woken(list(woken))
 
     def _get_wait_s(self, url: str, now_s: float) -> float:
-        """How long a host has no room for another signalled page; 0 where it has, which is taken then."""
+        """Return how long a host has no room for another push-signalled page; if 0, take the room."""
         rules, host = self.coordinator.rules, origin_of(url).host
         rate = SIGNAL_SHARE / get_host_delay_s(host, rules.sites, self.coordinator.robots, rules.delay_s)
         if len(self._buckets) > MAX_MENTIONS:
@@ -193,14 +194,14 @@ class SignalHandler:
 
 
 def _is_newer(said_s: float | None, page: PageRow, kind: str, now_s: float) -> bool:
-    """Whether a known page is said to have changed since it was fetched; nobody knows of tomorrow's changes."""
+    """Check whether a push signal says that a known page changed since its fetch, and not in the future."""
     if said_s is None:
         return kind == "ping"
     return page.fetched_s < said_s <= now_s + GRACE_S
 
 
 def _judge_signal(seen: FetchedSignal) -> bool | None:
-    """Whether a signal came true; None where nobody can say."""
+    """Judge whether a push signal came true; None if that cannot be decided."""
     if seen.is_new:
         return None if 300 <= seen.status < 400 else 200 <= seen.status < 300
     if seen.changed_s > seen.at_s:

@@ -1,8 +1,8 @@
-"""WebSub subscriptions in the coordinator: wanted, asked for, verified, renewed.
+"""WebSub subscriptions in the coordinator: wanted, requested, verified, renewed.
 
-The hub itself is asked by another process, which takes its requests here; so the coordinator never waits.
-A hub is believed only what it was asked: it verifies a subscription that was asked for a moment ago, at an address that
-nobody else was told, and signs what it sends with a secret of its own. Times are the wall's.
+The hub client, another process, takes the requests from here and calls the hubs; so the coordinator never waits. A hub
+is trusted only for what it was asked: it verifies a subscription that was requested a moment ago, at a callback URL
+that only it knows, and signs what it sends with a secret of its own. Times are wall time.
 """
 
 import secrets
@@ -27,7 +27,7 @@ MAX_REASON_CHARS = 200
 
 
 class HubRequest(NamedTuple):
-    """What a hub is to be asked, as a form."""
+    """A request to a WebSub hub, as a form."""
 
     token: str
     hub: str
@@ -35,7 +35,7 @@ class HubRequest(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """What a hub says that it was asked, and wants to hear from us."""
+    """A WebSub hub's verification of intent: what it says it was asked, and the challenge to echo."""
 
     mode: str
     topic: str
@@ -45,7 +45,7 @@ class Verification(NamedTuple):
 
 @dataclass(slots=True)
 class SubscriptionManager:
-    """All subscriptions; ``public_url`` is where hubs reach this server, empty where they cannot."""
+    """Manages all WebSub subscriptions; ``public_url`` is where hubs reach this server, empty if they cannot."""
 
     store: PushStore
     coordinator: Coordinator
@@ -53,7 +53,7 @@ class SubscriptionManager:
     create_token: Callable[[int], str] = secrets.token_urlsafe
 
     def add_offer(self, feed: str, hub: str, topic: str, wall_s: float) -> bool:
-        """A feed of ours names a hub: whether that is a subscription that is not there yet."""
+        """Add a WebSub subscription for a feed that names a hub; return whether it is new."""
         known = self.coordinator.normalize_url(feed)
         if known is None:
             return False
@@ -68,14 +68,17 @@ class SubscriptionManager:
         return True
 
     def take_requests(self, wall_s: float) -> list[HubRequest]:
-        """What hubs are to be asked now. It is noted as tried: whoever carries it out may die."""
+        """Return the requests to send to WebSub hubs now.
+
+        They are recorded as tried, since the process that sends them may die.
+        """
         if not self.public_url:
             return []
         due = self.store.list_due_subscriptions(wall_s, MAX_REQUESTS)
         return [self._build_request(self._update_standing(row, wall_s), wall_s) for row in due]
 
     def on_answer(self, token: str, trouble: str) -> None:
-        """How a hub took what it was asked; without trouble, it will ask back."""
+        """Record a WebSub hub's answer to a request; without trouble, it will ask back to verify."""
         row = self.store.find_by_token(token)
         if row is None:
             return
@@ -86,7 +89,7 @@ class SubscriptionManager:
         self.store.save_subscription(row)
 
     def verify(self, token: str, intent: Verification, wall_s: float) -> str:
-        """Why a hub's question is not answered with its challenge; empty where it is: that was asked for."""
+        """Return why a WebSub hub's verification is refused; empty if it was requested, then the lease begins."""
         row = self.store.find_by_token(token)
         if row is None:
             return "nothing is subscribed to at this address"
@@ -105,7 +108,7 @@ class SubscriptionManager:
         return ""
 
     def _update_standing(self, row: Subscription, wall_s: float) -> Subscription:
-        """As it stands at its turn: a feed that is no longer ours is left, a lease that is over must be had anew."""
+        """Update a WebSub subscription when it is due: end it if its feed left all sites, renew an expired lease."""
         if self.coordinator.normalize_url(row.feed) is None:
             return row._replace(standing="ended")
         if row.asked:

@@ -1,1 +1,1 @@
-"""Search."""
+"""Search in a running crawler: searcher, index snapshot, lexicon, and learning from clicks."""

@@ -1,10 +1,10 @@
-"""Learning from clicks, beside the indexer: what people made of pages becomes a file that searches read.
+"""Click learning, beside the indexer: recorded clicks become page reputations in a file that searches read.
 
 python -m vedette.runtime.search.click_learning FOLDER CLOCK
 
-It reads the record of searches in a process that gives way, and leaves two files: ``reputation`` in the generation
-that serves, and ``ranking.json`` beside it, which says how it stands. Where there is too little to learn from, or a
-guard holds, there is no reputation, and results stand by relevance.
+It reads the event store in a process of low priority, and writes two files: ``reputation`` in the generation that
+serves, and ``ranking.json`` beside it with the ranking status. Where there is too little to learn from, or a rollback
+guard is active, there is no reputation, and results are ordered by relevance.
 """
 
 import sys
@@ -54,7 +54,7 @@ LIST_LENGTH = 100  # pages on the list that a young page is thought to stand on
 
 
 class LearningJob:
-    """When to learn, and the process that does. ``configured`` holds where the operator chose nothing else since."""
+    """Schedules the click learning process; ``configured`` applies unless the operator chose otherwise since."""
 
     def __init__(self, folder: Path, clock: Clock, *, configured: bool) -> None:
         self._job = BackgroundJob("vedette.runtime.search.click_learning")
@@ -63,7 +63,7 @@ class LearningJob:
         self._next_s = self._next_check_s = 0.0
 
     def step(self, generation: Path, now_s: float) -> None:
-        """Begin where it is time: people searched since, or another generation serves; or end it."""
+        """Start click learning when there are new searches or another generation serves; end it when switched off."""
         # It is asked for each time: what a run took is known by when it was first seen to have ended.
         is_free = self._job.is_ready(now_s)
         if now_s >= self._next_check_s:
@@ -80,7 +80,7 @@ class LearningJob:
             self._job.start(now_s, str(self._folder), str(self._clock))
 
     def close(self) -> None:
-        """What it was at is begun anew next time."""
+        """Stop the click learning process; its work starts over next time."""
         self._job.close()
 
     def _is_on(self) -> bool:
@@ -89,7 +89,10 @@ class LearningJob:
         return self._configured
 
     def _switch_off(self, generation: Path) -> None:
-        """What was learned before is not used. A guard is let go: who switches it on again wants it to be tried."""
+        """Switch off click learning: drop what was learned and reset the rollback guard.
+
+        An operator who switches it on again wants it to be tried.
+        """
         off = (generation.name, SWITCHED_OFF)
         if self._last_run != off:
             self._last_run = off
@@ -102,7 +105,7 @@ class LearningJob:
 
 
 def _get_events_mtime_ns(folder: Path) -> int:
-    """When the record was last written; its log of changes is written first."""
+    """Return when the event store was last written, for click learning; its write-ahead log comes first."""
     newest = 0
     for name in (EVENTS_NAME, f"{EVENTS_NAME}-wal"):
         with suppress(OSError):
@@ -111,7 +114,7 @@ def _get_events_mtime_ns(folder: Path) -> int:
 
 
 def learn(folder: Path, generation: Path, now_s: float, speed: float = 1.0) -> RankingReport:
-    """Do it once, and keep both files; what is told of it."""
+    """Learn page reputations from recorded clicks once, save them with the ranking status, and return that."""
     since_s = now_s - WINDOW_S
     seen = build_impressions(
         load_latest_searches(folder, since_s, MAX_SLATES), load_counted_clicks(folder, since_s), speed
@@ -130,7 +133,7 @@ def learn(folder: Path, generation: Path, now_s: float, speed: float = 1.0) -> R
 
 
 def build_reputation(taught: LearnedQuality, groups: Sequence[str]) -> Reputation:
-    """What searches look up, sorted as they need it; and by the default policy what views of young pages teach."""
+    """Build the reputation that searches look up from learned click quality, with the exploration tables."""
     numbers = np.array([hash_query(words) for words in groups], np.int64)
     by_number = np.argsort(numbers, kind="stable")
     keys = [
@@ -162,7 +165,10 @@ def build_reputation(taught: LearnedQuality, groups: Sequence[str]) -> Reputatio
 
 
 def _build_exploration(taught: LearnedQuality) -> tuple[Floats, Floats]:
-    """The default policy's table for one view a day and one day of life, on a list as long as people look at."""
+    """Build the default exploration policy's tables for one view a day and one day of life.
+
+    They are for a list as long as people look at.
+    """
     ones = np.ones(len(taught.page))
     crowd = UserPopulation(taught.people, 1.0, 1.0)
     policy = Prospect()
@@ -214,9 +220,10 @@ def _build_status(
 def _compare_rankings(
     seen: Impressions, taught: LearnedQuality | None, lately: Bools, is_tried: Bools
 ) -> tuple[OrderEstimate, ...]:
-    """What each order would have brought. Who got which is known of hours in which this version alone ranked.
+    """Estimate what each ranking order would have brought, from recorded clicks.
 
-    Before its first search and after its last one everybody had the same order, so these say nothing.
+    Which user got which order is known for hours in which this version alone ranked. Before its first search and
+    after its last one everybody had the same order, so these say nothing.
     """
     is_ours = np.array([name == POLICY for name in seen.by_policy], bool)
     if taught is None or not is_ours.any():
@@ -231,7 +238,7 @@ def _compare_rankings(
 def _list_explored(
     seen: Impressions, is_tried: Bools, taught: LearnedQuality | None, table: PageTable
 ) -> tuple[ExploredPage, ...]:
-    """The pages that were tried most often, and what is known of them now."""
+    """List the pages explored most often in results, with what click learning knows about them."""
     pages, shown = np.unique(seen.page[is_tried], return_counts=True)
     chosen = pages[np.argsort(-shown, kind="stable")[:MAX_EXPLORED]].tolist()
     return tuple(_build_explored(id_, seen, is_tried & (seen.page == id_), taught, table) for id_ in chosen)

@@ -1,4 +1,4 @@
-"""A snapshot of the current index generation and its side files, refreshed several times a second."""
+"""Index snapshot: the current index generation and its side files, refreshed several times a second."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -24,7 +24,7 @@ MAX_PHRASE_LOOKUPS = 4
 
 
 class LiveIndexSnapshot:
-    """A ``engine.search.ports.IndexSnapshot`` over one generation."""
+    """An ``engine.search.ports.IndexSnapshot`` over one index generation."""
 
     def __init__(self, generation: Path) -> None:
         self.generation = generation
@@ -36,7 +36,7 @@ class LiveIndexSnapshot:
         self.refresh()
 
     def refresh(self) -> bool:
-        """See what was committed meanwhile; whether anything was."""
+        """Refresh the index snapshot with what was committed since; return whether anything was."""
         is_new = self._reader.refresh()
         self.table.refresh()
         self._read_lexicon()
@@ -44,35 +44,35 @@ class LiveIndexSnapshot:
 
     @property
     def finder(self) -> IndexReader:
-        """The index itself."""
+        """The full-text index of this index snapshot."""
         return self._reader
 
     def forward(self, ids: Ints) -> ForwardTokens:
-        """The words of pages."""
+        """Return the words of pages from the index snapshot."""
         return self.table.read_forward(ids)
 
     def get_signals(self, ids: Ints) -> PageSignals:
-        """What else is known of them."""
+        """Return the ranking signals of pages from the index snapshot."""
         return self.table.read_signals(ids)
 
     def get_stored(self, ids: Ints) -> Sequence[StoredPage | None]:
-        """Their text."""
+        """Return the stored text of pages from the index snapshot."""
         return [self.table.read_stored(id_) for id_ in ids.tolist()]
 
     def get_access(self, ids: Ints) -> Sequence[str]:
-        """What a reader must be allowed to see each with."""
+        """Return which access a user needs to see each page, from the index snapshot."""
         return self.table.read_access(ids)
 
     def df(self, word: str) -> int:
-        """How many pages have a word."""
+        """Return how many pages of the index snapshot have a word."""
         return self._reader.df("body", word)
 
     def get_word_forms(self, word: str) -> tuple[tuple[str, float], ...]:
-        """Other forms of a word that pages have."""
+        """Return other forms of a word that pages of the index snapshot have."""
         return self._forms(word)
 
     def suggest_spelling(self, words: Sequence[str]) -> tuple[str, ...] | None:
-        """What was perhaps meant; the index is asked a few times for it, and no more."""
+        """Suggest another spelling of query words from the index snapshot, with a bounded number of lookups."""
         times = count(1)
 
         def count_pairs(one: str, other: str) -> int:
@@ -81,14 +81,14 @@ class LiveIndexSnapshot:
         return correct_words(words, self.lexicon.spelling, count_pairs)
 
     def _count_phrase(self, one: str, other: str) -> int:
-        """How many public pages have two words next to each other."""
+        """Count the public pages of the index snapshot that have two words next to each other."""
         if not self.df(one) or not self.df(other):  # as of most neighbours of a slip; the index takes far longer
             return 0
         node = And((Phrase("body", (one, other)), TermSet("access", (PUBLIC,))))
         return self._reader.find(node, 1, count=True).total
 
     def has(self, id_: int) -> bool:
-        """Whether a page can be found."""
+        """Check whether a page can be found in the index snapshot."""
         return self.table.is_indexed(id_)
 
     def _read_lexicon(self) -> None:
@@ -104,7 +104,7 @@ class LiveIndexSnapshot:
 
 
 def refresh_snapshot(generations: Generations, before: LiveIndexSnapshot | None) -> LiveIndexSnapshot | None:
-    """Return the current generation, up to date; None where there is none, or it is just being made."""
+    """Return an up-to-date snapshot of the current index generation; None if there is none, or it is being created."""
     generation = generations.current()
     if generation is None:
         return None

@@ -1,7 +1,7 @@
-"""The words that readers may be told of: other forms of a word, what was perhaps meant, how a query may go on.
+"""Lexicon of words that users may see: other forms of a word, spelling corrections, query completions.
 
-Made of public pages alone, so that nobody learns a word of a private one by misspelling it. It is worked out in the
-background, kept in the generation that it was made of, and read by whoever serves.
+It is built from public pages alone, so that nobody learns a word of a private one by misspelling it. It is computed in
+the background, stored in its index generation, and read by the servers.
 """
 
 import pickle
@@ -30,7 +30,7 @@ MAX_LANGUAGES = 4
 
 
 class Lexicon(NamedTuple):
-    """What was made of the words of an index."""
+    """The lexicon of an index: vocabulary, spelling and query suggestions."""
 
     vocabulary: Vocabulary
     spelling: SpellChecker
@@ -38,13 +38,13 @@ class Lexicon(NamedTuple):
 
 
 def build_empty_lexicon() -> Lexicon:
-    """Of an index without words."""
+    """Build the lexicon of an index without words."""
     vocabulary = build_vocabulary((), stem, ())
     return Lexicon(vocabulary, build_spell_checker(vocabulary), build_suggestions((), vocabulary))
 
 
 def write_lexicon(generation: Path) -> None:
-    """Make it of what a generation has now, and keep it there."""
+    """Build the lexicon of an index generation from its current pages, and write it there."""
     table, reader = PageTable(generation), open_reader(generation / "tantivy")
     vocabulary = build_vocabulary(_read_words(reader), stem, _find_languages(table))
     phrases = build_suggestions(_read_phrases(table), vocabulary)
@@ -55,7 +55,7 @@ def write_lexicon(generation: Path) -> None:
 
 
 def read_lexicon(generation: Path) -> Lexicon | None:
-    """What was kept last; None where nothing was, or another version of this program kept it."""
+    """Read the lexicon of an index generation; None if there is none, or another program version wrote it."""
     try:
         lexicon = pickle.loads((generation / FILE).read_bytes())  # noqa: S301 - our own file, in a folder of our own
     except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, TypeError, ValueError):
@@ -81,7 +81,7 @@ def _find_languages(table: PageTable) -> list[str]:
 
 
 def _read_phrases(table: PageTable) -> Iterator[tuple[str, float]]:
-    """Titles and first headings of public pages, the more important the better."""
+    """Yield titles and first headings of public pages for the lexicon, weighted by importance."""
     ids = table.indexed
     signals = table.read_signals(ids)
     best = np.argsort(-signals.importance, kind="stable")[:MAX_PHRASES]

@@ -1,4 +1,4 @@
-"""What was learned from clicks, as files: page reputations of a generation, and the ranking status beside it."""
+"""Reputation store: page reputations learned from clicks, and the ranking status, as files of the index."""
 
 import json
 import zipfile
@@ -22,14 +22,14 @@ MAX_EXPLORED = 50
 
 
 def save_ranking_status(index: Path, told: RankingReport) -> None:
-    """In one step."""
+    """Save the ranking status beside the index, atomically."""
     draft = index / f"{STATUS_FILE}.new"
     draft.write_text(json.dumps(told._asdict(), allow_nan=True), "utf-8")
     draft.replace(index / STATUS_FILE)
 
 
 def load_ranking_status(index: Path) -> RankingReport | None:
-    """What was last told; None where nothing was, or it cannot be read."""
+    """Load the last ranking status; None if there is none, or it cannot be read."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         kept: dict[str, Any] = json.loads((index / STATUS_FILE).read_text("utf-8"))
         kept |= {"learned": Arm(*kept["learned"]), "plain": Arm(*kept["plain"]), "guard": RollbackGuard(*kept["guard"])}
@@ -46,7 +46,7 @@ def _parse_ranking(kept: Sequence[Any]) -> OrderEstimate:
 
 
 def describe_ranking(told: RankingReport | None, now_s: float) -> str:
-    """One line on how results are ordered.
+    """Describe in one line how results are ordered, from the ranking status.
 
     >>> describe_ranking(RankingReport(clicks=12), 0.0)
     'by relevance: 12 clicks are too few to learn from'
@@ -71,7 +71,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZi
 
 
 def save_reputation(generation: Path, reputation: Reputation) -> None:
-    """In one step, so that whoever reads has the old or the new."""
+    """Save the page reputations of an index generation atomically, so that readers get the old or the new."""
     draft = generation / f"{REPUTATION_FILE}.new"
     with draft.open("wb") as file:
         columns: dict[str, Any] = reputation._asdict()
@@ -80,12 +80,12 @@ def save_reputation(generation: Path, reputation: Reputation) -> None:
 
 
 def drop_reputation(generation: Path) -> None:
-    """Nothing is learned, or it is not to be used: results stand by relevance."""
+    """Delete the page reputations of an index generation, so that results are ordered by relevance."""
     (generation / REPUTATION_FILE).unlink(missing_ok=True)
 
 
 class ReputationFile:
-    """The file of a generation, read again when there is another, and forgotten when it is gone."""
+    """The page reputations of an index generation, reloaded when the file changes, dropped when it is gone."""
 
     def __init__(self, generation: Path) -> None:
         self._path = generation / REPUTATION_FILE
@@ -93,7 +93,7 @@ class ReputationFile:
         self.reputation: Reputation | None = None
 
     def refresh(self) -> bool:
-        """See what is there now; whether that is something else."""
+        """Reload the page reputations if the file changed; return whether it did."""
         written_ns = 0
         with suppress(OSError):
             written_ns = self._path.stat().st_mtime_ns
@@ -105,7 +105,7 @@ class ReputationFile:
 
 
 def _load(path: Path) -> Reputation | None:
-    """What it holds; None where it cannot be read, which is as if nothing were learned."""
+    """Load page reputations from a file; None if it cannot be read, as if nothing were learned."""
     with suppress(*_UNREADABLE), np.load(path) as kept:
         columns = {name: kept[name] for name in Reputation._fields}
         general, people = float(columns.pop("general")), float(columns.pop("people"))

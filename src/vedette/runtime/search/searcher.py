@@ -1,4 +1,4 @@
-"""Search over a data folder, for the server and ``vedette search``; it reads beside the coordinator and the indexer."""
+"""Searcher of a data folder, for the server and ``vedette search``; it reads beside coordinator and indexer."""
 
 import json
 import sqlite3
@@ -72,7 +72,7 @@ _PLACE = (
 
 
 class FolderSearch:
-    """A ``web.ports.SearchService`` over one data folder."""
+    """A ``web.ports.SearchService`` over one data folder: search, suggestions, overview and cached copies."""
 
     def __init__(self, folder: Path, clock: Clock, *, demo: bool = False, learn: bool = True) -> None:
         self._folder = folder
@@ -96,14 +96,14 @@ class FolderSearch:
     # the port
 
     def search(self, request: SearchRequest) -> Slate:
-        """Results, with how many others say the same."""
+        """Search the data folder's index and return results, each with its number of duplicates."""
         snapshot = self._refresh()
         if snapshot is None or self._searcher is None:
             return Slate(request, 0)
         return self._add_copy_counts(self._searcher.search(request, self._clock.now()), snapshot)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """How what is being typed may go on."""
+        """Suggest completions of a query that is being typed."""
         snapshot = self._refresh()
         if snapshot is None:
             return ()
@@ -112,7 +112,7 @@ class FolderSearch:
         return snapshot.lexicon.suggestions.complete(typed, most)
 
     def get_overview(self, allowed: tuple[str, ...]) -> IndexOverview:
-        """Counted every few seconds for each kind of reader."""
+        """Return an overview of the index that a user may see; counted every few seconds per kind of user."""
         snapshot, now_s = self._refresh(), time.monotonic()
         counted_s, kept = self._overviews.get(allowed, (float("-inf"), IndexOverview()))
         if snapshot is None or now_s - counted_s < COUNT_EVERY_S:
@@ -126,7 +126,7 @@ class FolderSearch:
         return overview
 
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
-        """Out of the archive, where the page can be found, and neither its owner nor its site objects.
+        """Find the cached copy of a page in the archive, if it is searchable and its owner and site allow copies.
 
         What counts is the state, since that names the copy; the index may be a moment behind it.
         """
@@ -150,7 +150,7 @@ class FolderSearch:
         return CachedCopy(stored.url, stored.title, fetched_s, content_type, body, charset, text)
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
-        """By its fingerprint, which two URLs might share: so the URL itself is compared, too."""
+        """Find a searchable page by its URL; the URL is compared too, since two may share a fingerprint."""
         snapshot = self._refresh()
         id_ = read_page_id(snapshot.generation, fingerprint(url)) if snapshot else 0
         if snapshot is None or not self._may_see(snapshot, id_, allowed):
@@ -159,7 +159,7 @@ class FolderSearch:
         return id_ if stored is not None and stored.url == url else None
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
-        """Its group of copies, those left out of the index too."""
+        """Find the pages in a page's duplicate group, including those left out of the index."""
         snapshot = self._refresh()
         if snapshot is None or not self._may_see(snapshot, id_, allowed):
             return ()
@@ -174,34 +174,34 @@ class FolderSearch:
         )
 
     def list_sites(self) -> tuple[Site, ...]:
-        """All of them."""
+        """List all sites, for search."""
         self._refresh()
         return self._sites
 
     def list_keys(self) -> list[UserKeyRow]:
-        """The keys as they are now: whoever shows one is judged before anything is searched."""
+        """List the current user keys; a key is checked before anything is searched."""
         self._refresh()
         return self._keys
 
     def get_incomplete_reason(self) -> str:
-        """Whether there is an index at all, and whether it has all pages."""
+        """Return why search is incomplete: no index yet, or one that does not have all pages; empty if neither."""
         snapshot = self._refresh()
         if snapshot is None:
             return "there is no index yet: it is built as soon as pages are fetched"
         return "" if self._generations.is_complete(snapshot.generation) else "the index is being built"
 
     def ranking(self) -> RankingReport | None:
-        """How learning from clicks stands, as it was last told beside the index."""
+        """The ranking status of learning from clicks, as last saved beside the index."""
         return load_ranking_status(self._generations.folder)
 
     def now_s(self) -> float:
-        """World time."""
+        """Return the current world time, for search."""
         return self._clock.now()
 
     # looking
 
     def _refresh(self) -> LiveIndexSnapshot | None:
-        """What is there now; looked at anew several times a second."""
+        """Return the current index snapshot for searches, refreshed several times a second."""
         wall_s = time.monotonic()
         if wall_s - self._index_checked_s >= INDEX_EVERY_S:
             self._index_checked_s = wall_s
@@ -238,11 +238,11 @@ class FolderSearch:
             self._searcher = self._build_searcher(self._snapshot)
 
     def _build_searcher(self, snapshot: LiveIndexSnapshot) -> Searcher:
-        """By the operator's rules, and by what was learned where that is wanted."""
+        """Build the searcher with the operator's search rules, and with learned reputations if enabled."""
         return Searcher(snapshot, self._rules, snapshot.reputation_file.reputation if self._is_learning else None)
 
     def _load_boosts(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
-        """Hosts that the operator raised or lowered, by number; there may be many, so that is done now and then."""
+        """Load the ranking boosts of hosts that the operator raised or lowered, by number; done now and then."""
         said = {row.value: BOOSTS[row.kind] for row in rows if row.kind in BOOSTS}
         wall_s = time.monotonic()
         if said != self._boosted_domains or (said and wall_s - self._boosts_loaded_s >= BOOST_EVERY_S):
@@ -254,7 +254,7 @@ class FolderSearch:
         return self._host_boosts
 
     def _query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Something of the state as it is now."""
+        """Run an SQL query on the current crawl state, for search."""
         if self._db is None:
             path = (self._folder / "state.db").resolve().as_uri()
             self._db = sqlite3.connect(f"{path}?mode=ro", uri=True, isolation_level=None)
@@ -264,7 +264,7 @@ class FolderSearch:
     # what is shown
 
     def _add_copy_counts(self, slate: Slate, snapshot: LiveIndexSnapshot) -> Slate:
-        """How many other pages of its group each result has, as far as the reader may see them."""
+        """Add to each search result how many other pages of its duplicate group the user may see."""
         if not slate.results or not slate.request.folded:
             return slate
         groups = snapshot.table.get_rows(np.array([result.id for result in slate.results], np.int64))["group"].tolist()
@@ -282,7 +282,7 @@ class FolderSearch:
     def _complete_titles(
         self, snapshot: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """The titles of pages of a site that have all words, the last one perhaps unfinished."""
+        """Complete a typed query with titles of a site's pages that have all words, the last perhaps unfinished."""
         *whole, last = split_words(typed)[:8] or [""]
         if not last:
             return ()
@@ -306,7 +306,7 @@ class FolderSearch:
 
 
 def build_rules(rows: Sequence[RuleRow]) -> SearchRules:
-    """The operator's rules for single queries, as ranking takes them."""
+    """Build the search rules of single queries from the operator's stored rules, as ranking takes them."""
     kinds = {kind: [(row.query, row.value) for row in rows if row.kind == kind] for kind in ("synonym", "pin", "hide")}
     return parse_rules(kinds["synonym"], kinds["pin"], kinds["hide"])
 
@@ -319,7 +319,7 @@ def build_overview(
     now_s: float,
     since_s: float | None,
 ) -> IndexOverview:
-    """Everything that a reader may see; with ``since_s`` also the newest pages that say they are younger than that."""
+    """Build the index overview that a user may see; with ``since_s`` also the newest pages dated after it."""
     table = snapshot.table
     ids = _select_visible(table, allowed)
     if not len(ids):
@@ -348,7 +348,7 @@ def _select_visible(table: PageTable, allowed: tuple[str, ...]) -> Ints:
 
 
 def _count_values(values: Ints) -> list[tuple[int, int]]:
-    """Values and how often each, the most frequent first."""
+    """Count values for the index overview, most frequent first."""
     found, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return list(zip(found[order].tolist(), counts[order].tolist(), strict=True))

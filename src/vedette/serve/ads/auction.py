@@ -1,11 +1,11 @@
-"""What a click costs: the least with which an advertiser would have kept its place, and a cent (second price).
+"""Ad auction: the second price of a click, the least bid that would have kept the slot, plus a cent.
 
-Lecture: an ad's *rank* is its bid times its click-through rate. Whoever stands above another pays, for a click,
+Lecture: an ad's *rank* is its bid times its click-through rate. An ad above another pays, for a click,
 
     (rank of the next) / (own click-through rate) + 0.01
 
-rounded half up to the cent and never more than the bid; the last one pays the minimum. Money is exact: numbers are
-read as they are written, and rounded once.
+rounded half up to the cent and never more than the bid; the last one pays the minimum. Money is exact: numbers are read
+as they are written, and rounded once.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ CENT = Decimal("0.01")
 
 
 def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number) -> list[Decimal]:
-    """The price of a click on each ad, in the order given; equal ranks stand in that order, too.
+    """Compute the second price of a click on each ad, in the order given, which also breaks ties.
 
     ``ctrs`` may be any positive weights: the score that ranks is the one that prices. The minimum is the reserve; a
-    price below it is raised to it. Nobody pays more than the bid, even where the bid is below the minimum: whoever may
-    not take part is to be left out before.
+    price below it is raised to it. No ad pays more than its bid, even where the bid is below the minimum: exclude ads
+    that may not take part beforehand.
 
     >>> [str(price) for price in second_price([4, 3, 2, 1], [0.01, 0.03, 0.06, 0.08], "0.05")]
     ['0.05', '2.68', '1.51', '0.51']
@@ -46,11 +46,11 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
 
 
 def _ratio(number: Number) -> tuple[int, int]:
-    """A number as it is written, as a quotient of whole ones: 0.1 is a tenth."""
+    """Convert a decimal number, as written, to an exact ratio of integers: 0.1 is a tenth."""
     exact = number if isinstance(number, Decimal | int) else Decimal(str(number))
     return exact.as_integer_ratio()
 
 
 def _round_half_up(over: int, below: int, more: int) -> int:
-    """Whole cents of an amount, and more of them; a half is rounded up, exactly."""
+    """Round an amount half up to whole cents, exactly, and add ``more`` cents."""
     return more + (200 * over + below) // (2 * below)

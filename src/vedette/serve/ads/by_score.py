@@ -1,4 +1,4 @@
-"""What policies share that rank by a score of counts: they remember nothing, and show the highest."""
+"""Base class of ad policies that rank ads by a score of their counts: stateless, and show the highest."""
 
 from typing import Any, NamedTuple
 
@@ -9,9 +9,10 @@ from vedette.serve.ads.candidates import AdCandidates, RankedPicks, rank_top
 
 
 class AdPriors(NamedTuple):
-    """What a policy has worked out of each ad, by its number, beyond what the book counts.
+    """What an ad policy has computed for each ad, by its number, beyond the counts of the ad catalog.
 
-    Its rate is believed as after ``clicks`` of ``views``, and its bid counts times ``keep``. Empty where nothing was.
+    Its click rate is estimated as after ``clicks`` of ``views``, and its bid counts times ``keep``. Empty where nothing
+    was.
     """
 
     clicks: Floats
@@ -23,40 +24,40 @@ NO_PRIORS = AdPriors(*np.zeros((3, 0)))
 
 
 class ScorePolicy:
-    """A policy whose ``score`` follows from the batch and from what was told of each ad: the book counts.
+    """An ad policy whose ``score`` is computed from the batch and the priors of each ad.
 
-    A score is worked out by elements, so that it can be asked of many phrases at once, in arrays of any shape.
+    A score is computed elementwise, so that it works for many phrases at once, in arrays of any shape.
     """
 
     __slots__ = ()
     name: str
 
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
-        """What ranks, and prices, each row."""
+        """Compute the score that ranks, and prices, each ad."""
         raise NotImplementedError
 
     def get_ad_priors(self, state: Any) -> AdPriors:  # noqa: ANN401 - whatever a policy remembers
-        """What is known of each ad: nothing, unless a policy says otherwise."""
+        """Return the priors of each ad; empty unless an ad policy overrides this."""
         return NO_PRIORS
 
     def get_spend_limit(self, state: Any, now: float) -> float:  # noqa: ANN401 - as above
-        """The share of a day's budget that may be charged by now: whoever is past it rests. No limit, unless said."""
+        """Return the share of a day's ad budget that may be charged by now; no limit unless overridden."""
         return np.inf
 
     def start(self, config: None) -> Any:  # noqa: ANN401 - the shape that all policies have
-        """Nothing is remembered."""
+        """Return the empty state of a stateless ad policy."""
         return ()
 
     def observe(self, state: Any, batch: AdCandidates, now: float) -> Any:  # noqa: ANN401 - as above
-        """Nothing to learn beyond the counts."""
+        """Return the state unchanged; there is nothing to learn beyond the ad counts."""
         return state
 
     def choose(self, state: Any, options: AdCandidates, k: int, now: float, rng: np.random.Generator) -> RankedPicks:  # noqa: ANN401 - as above
-        """The k of the highest score."""
+        """Choose the k ads with the highest score."""
         return rank_top(self.score(self.get_ad_priors(state), options), k, rng)
 
     def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
-        """What the score is made of, in words."""
+        """Describe what the score of an ad is made of."""
         counted = (
             f"{batch.clicked[row]:.0f} clicks of {batch.shown[row]:.0f} showings in {batch.asked[row]:.0f} queries"
         )

@@ -1,4 +1,4 @@
-"""The batch that sponsored choice judges: ads with what is known of them, and what a choice among them is."""
+"""Ad candidates: the batch of ads with their counts that ad policies choose from, and the ranked choice."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from vedette.policy import Floats, Ints, Picks
 
 @dataclass(frozen=True, slots=True)
 class AdCandidates:
-    """One row per ad. To choose, a policy is handed the ads of one phrase that may be shown; to learn, all ads.
+    """A batch of ads, one row per ad: to choose, the ads of one phrase that may be shown; to learn, all ads.
 
     ``ad``, ``phrase``, ``advertiser`` and ``cluster`` are numbers from 0 on, by which a state may remember something.
-    ``asked`` is how often the phrase was asked (n_j of Pandey08), ``shown`` how often the ad was shown (n_ij),
-    ``clicked`` how often it was clicked. ``views`` counts a showing lower down for less, by the factor of its slot.
-    ``prior_clicked`` and ``prior_shown`` are what somebody believes beforehand, as clicks of so many showings (alpha,
-    and alpha + beta); 0 where nobody does.
+    ``asked`` is how often the phrase was searched (n_j of Pandey08), ``shown`` how often the ad was shown (n_ij),
+    ``clicked`` how often it was clicked. ``views`` counts an impression lower down for less, by the factor of its slot.
+    ``prior_clicked`` and ``prior_shown`` are prior knowledge, as equivalent clicks and impressions (alpha, and alpha +
+    beta); 0 where there is none.
 
     ``remaining`` is what the advertiser has left of today's ``budget``; both are infinite where there is no budget.
     Money is in cents. The columns ``..._then`` are the counts at the last time that the set of ads which may be shown
     for the phrase changed.
 
-    Rows are only handed in where ``remaining >= bid`` and the bid is no less than the reserve.
+    Rows are only passed in where ``remaining >= bid`` and the bid is no less than the reserve.
     """
 
     ad: Ints
@@ -47,16 +47,16 @@ class AdCandidates:
 
 @dataclass(frozen=True, slots=True)
 class RankedPicks(Picks):
-    """Rows in the order of their slots with their propensities; ``scores`` are of all candidates, by row.
+    """The chosen ads in slot order with their propensities; ``scores`` are of all candidates, by row.
 
-    The score that ranks is the one that prices, so it stands for bid times weight.
+    The score that ranks is the one that prices, so it represents bid times weight.
     """
 
     scores: Floats
 
 
 def rank_top(scores: Floats, k: int, rng: np.random.Generator) -> RankedPicks:
-    """The k highest scores, highest first; ties by lot, so a propensity below 1 is that of a tie.
+    """Rank the k ads with the highest scores; ties are random, so a propensity below 1 comes from a tie.
 
     >>> found = rank_top(np.array([1.0, 3.0, 2.0]), 2, np.random.default_rng(1))
     >>> found.rows.tolist(), found.propensities.tolist()

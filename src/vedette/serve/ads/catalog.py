@@ -1,7 +1,7 @@
-"""The ads that run, ready for queries: which of them a query may show, with what is known of each.
+"""Ad catalog: the running ads, which of them a query may show, and the counts of each.
 
-Ads, phrases and payers are known to policies by numbers. Here these only grow: an ad that goes keeps its number, so
-that what a policy remembers stays with what it was learned of.
+Policies know ads, phrases and payers by numbers. Here these only grow: an ad that is removed keeps its number, so that
+the memory of a policy stays with the ad it was learned from.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from vedette.serve.ads.matching import Matcher, MatchType, Target
 
 
 class RunningAd(NamedTuple):
-    """An ad that may be shown today. Money is in cents; ``payer`` is whose budget of a day it is."""
+    """A running ad that may be shown today. Money is in cents; ``payer`` owns the daily budget."""
 
     ad: int
     payer: str
@@ -26,7 +26,7 @@ class RunningAd(NamedTuple):
 
 
 class AdCounts(NamedTuple):
-    """How often an ad was shown and clicked for a phrase; ``views`` count by how much a slot is seen."""
+    """Counts of impressions and clicks of an ad for a phrase; ``views`` are weighted by slot visibility."""
 
     ad: int
     phrase: str
@@ -36,7 +36,7 @@ class AdCounts(NamedTuple):
 
 
 class AdMatch(NamedTuple):
-    """An ad that a query may show, for which of its phrases, and its row."""
+    """An ad that matches a query, with its matching phrase and its row in the catalog."""
 
     ad: RunningAd
     phrase: str
@@ -44,7 +44,7 @@ class AdMatch(NamedTuple):
 
 
 class AdCatalog:
-    """What is offered now. ``set_ads`` says what runs, ``set_counts`` what is known of it."""
+    """Catalog of running ads. ``set_ads`` sets which ads run, ``set_counts`` their counts."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, str], int] = {}
@@ -56,7 +56,7 @@ class AdCatalog:
         self._all = self._build_candidates({}, {}, {})
 
     def set_ads(self, running: Sequence[RunningAd]) -> None:
-        """These run from now on, and no others."""
+        """Replace the running ads of the catalog."""
         self._running = {each.ad: each for each in running}
         targets = [Target(each.ad, way, text, each.negatives) for each in running for way, text in each.targets]
         self._matcher = Matcher(targets)
@@ -65,34 +65,34 @@ class AdCatalog:
                 self._register(each, phrase)
 
     def set_counts(self, counted: Iterable[AdCounts], asked: Mapping[str, float], bound: Mapping[str, int]) -> None:
-        """What was counted of each ad and phrase, and what is bound of each payer's budget, until now."""
+        """Set the counts of each ad and phrase, and how much of each payer's budget is committed until now."""
         self._all = self._build_candidates({(each.ad, each.phrase): each for each in counted}, asked, bound)
 
     def is_running(self, ad: int, phrase: str) -> bool:
-        """Whether an ad may be shown for a phrase now."""
+        """Check whether an ad is running for a phrase now."""
         running = self._running.get(ad)
         return running is not None and any(text == phrase for _, text in running.targets)
 
     def get_row(self, ad: int, phrase: str) -> int | None:
-        """The row of an ad and one of its phrases; None where it did not run since the start."""
+        """Return the catalog row of an ad and one of its phrases; None where it did not run since the start."""
         return self._rows.get((ad, phrase))
 
     def get_phrase_numbers(self) -> Mapping[str, int]:
-        """By which each phrase is known."""
+        """Return the number of each phrase in the ad catalog."""
         return self._phrases
 
     def find_ads(self, query: str) -> list[AdMatch]:
-        """The ads that a query may show, each for the closest of its phrases."""
+        """Find the running ads that match a query, each for the closest of its phrases."""
         targets = self._matcher.find_targets(query)
         return [AdMatch(self._running[each.ad], each.text, self._rows[each.ad, each.text]) for each in targets]
 
     def get_candidates(self, rows: Sequence[int]) -> AdCandidates:
-        """What is known of some of them."""
+        """Return the candidate batch of some ad catalog rows."""
         at = np.array(rows, np.int64)
         return AdCandidates(*(getattr(self._all, name)[at] for name in AdCandidates.__dataclass_fields__))
 
     def all_ads(self) -> AdCandidates:
-        """Of every ad that ran since the start; those that do not run now have no money."""
+        """Return all ads that ran since the start; those that do not run now have no budget left."""
         return self._all
 
     def _register(self, running: RunningAd, phrase: str) -> None:

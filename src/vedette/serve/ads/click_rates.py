@@ -1,21 +1,21 @@
-"""How likely a click on an ad is, by what was counted of it, of its phrase, of its advertiser and of everybody.
+"""Click-through rates of ads, estimated from the counts of the ad, its phrase, its advertiser and all ads.
 
-A rate is believed to be a product: that of everybody, times a factor of the phrase, times one of the advertiser, times
-one of the ad itself. Each factor has a Gamma distribution of mean 1, whose variance is learned from all factors of its
-kind (empirical Bayes): where phrases differ little, a phrase is believed to be like the others until it has shown
-otherwise. Clicks are Poisson, which rates of a few per cent allow. A variance is the likeliest of a few, given all
-counts of its kind, with a first guess counted in. Likelihood is not misled by who was shown how often; moments are:
-whoever looks bad is shown no more, so what is counted seems to vary less and less.
+A rate is modeled as a product: the overall rate, times a factor of the phrase, times one of the advertiser, times one
+of the ad itself. Each factor has a Gamma distribution of mean 1, whose variance is learned from all factors of its kind
+(empirical Bayes): where phrases differ little, a phrase is believed to be like the others until its counts show
+otherwise. Clicks are Poisson, which rates of a few percent allow. A variance is the likeliest of a few, given all
+counts of its kind, with a first guess counted in. Likelihood is not misled by how often each ad was shown; moments are:
+an ad that looks bad is no longer shown, so counts seem to vary less and less.
 
-How much the ads of one phrase differ is set, not learned: of most phrases one or two ads are shown, so the phrase's
-factor takes theirs up, and ads seem to be all alike. A policy that believes so tries nothing.
+How much the ads of one phrase differ is set, not learned: for most phrases one or two ads are shown, so the phrase's
+factor absorbs theirs, and ads seem to be all alike. A policy that believes so tries nothing.
 
-With E clicks expected of something and K counted, and a variance v of its kind, the factor is (K + 1/v) / (E + 1/v).
-Whoever chooses shows good ads most, so sums by showings would make everybody look good. Ads are therefore weighed by
-1 / (1 + v E), as maximum likelihood does for counts that vary by more than chance: an ad that was shown ten thousand
-times says no more about its phrase than that it is one ad of it.
+With E clicks expected and K counted, and a variance v of its kind, the factor is (K + 1/v) / (E + 1/v). A policy shows
+good ads most, so sums by impressions would overestimate all rates. Ads are therefore weighted by 1 / (1 + v E), as
+maximum likelihood does for overdispersed counts: an ad that was shown ten thousand times says no more about its phrase
+than that it is one ad of it.
 
-Useful for: ads of which little is known, which is most of them. Not useful for: rates that change with time.
+Useful for: ads with little data, which is most of them. Not useful for: rates that change with time.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ ROUNDS = 2
 
 
 class Beliefs(NamedTuple):
-    """The rate of everybody, the factors of phrases and of advertisers, and how much each kind varies."""
+    """Click rate beliefs: the overall rate, the factors of phrases and advertisers, and their variances."""
 
     rate: float
     phrase: Floats
@@ -50,7 +50,7 @@ NEUTRAL_BELIEFS = Beliefs(FIRST_RATE, np.ones(0), np.ones(0), FIRST_VARIANCE)
 
 
 def update_beliefs(before: Beliefs, ads: AdCandidates) -> Beliefs:
-    """What is believed after looking at all ads, beginning with what was believed before.
+    """Update the click rate beliefs from the counts of all ads, starting from the previous beliefs.
 
     >>> update_beliefs(NEUTRAL_BELIEFS, AdCandidates(*np.zeros((16, 0)))).rate
     0.05
@@ -64,13 +64,13 @@ def update_beliefs(before: Beliefs, ads: AdCandidates) -> Beliefs:
 
 
 def get_prior(beliefs: Beliefs, ads: AdCandidates) -> tuple[Floats, Floats]:
-    """The clicks and views that are as good as what is believed of each ad before any is counted of itself."""
+    """Return the prior of each ad's click rate as equivalent clicks and views, before its own are counted."""
     clicks = np.full(len(ads), 1 / OWN_VARIANCE)
     return clicks, clicks / _rates(beliefs, ads)
 
 
 def _update_once(now: Beliefs, ads: AdCandidates) -> Beliefs:
-    """One step towards the most likely: everybody, then phrases, then advertisers."""
+    """Improve the click rate beliefs by one step: overall rate, then phrases, then advertisers."""
     expected = _rates(now, ads) * ads.views
     weight = 1 / (1 + OWN_VARIANCE * expected)
     counted, expected = ads.clicked * weight, expected * weight
@@ -84,13 +84,13 @@ def _update_once(now: Beliefs, ads: AdCandidates) -> Beliefs:
 
 
 def _factors(now: Floats, of: Ints, counted: Floats, expected: Floats, variance: float) -> Floats:
-    """The factors of a kind. What is expected has the present factors in it."""
+    """Compute the click rate factors of a kind. ``expected`` includes the present factors."""
     clicks, neutral = _neutral_counts(now, of, counted, expected)
     return (clicks + 1 / variance) / (neutral + 1 / variance)
 
 
 def _neutral_counts(now: Floats, of: Ints, counted: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """What was counted of each of a kind, and what was to be expected if its factor were 1."""
+    """Sum clicks counted and expected for each of a kind, as if its factor were 1."""
     clicks, neutral = (np.bincount(of, each, len(now)).astype(np.float64) for each in (counted, expected))
     return clicks, neutral / now
 
@@ -105,7 +105,7 @@ def _update_variances(now: Beliefs, ads: AdCandidates) -> Beliefs:
 
 
 def fit_variance(counted: Floats, expected: Floats, first: float) -> float:
-    """The variance of Gamma factors under which these counts are likeliest, with a first guess counted in.
+    """Fit the variance of Gamma click rate factors to counts by likelihood, with a first guess counted in.
 
     >>> fit_variance(np.full(100, 10.0), np.full(100, 10.0), 1.0) < fit_variance(np.arange(100.0), np.full(100, 50.0),
     ...     1.0)
@@ -122,7 +122,7 @@ def fit_variance(counted: Floats, expected: Floats, first: float) -> float:
 
 
 def _log_gamma(value: Floats) -> Floats:
-    """The logarithm of the Gamma function of positive numbers, by Stirling's series from 6 above on.
+    """Compute the log Gamma function of positive numbers, by Stirling's series from 6 on.
 
     >>> _log_gamma(np.array([3.0, 5.0])).round(6).tolist()
     [0.693147, 3.178054]
@@ -140,6 +140,6 @@ def _rates(beliefs: Beliefs, ads: AdCandidates) -> Floats:
 
 
 def _grow(factors: Floats, numbers: Ints) -> Floats:
-    """Factors with a place for every number; who is new is like everybody."""
+    """Extend factors to cover every number; new ones get the neutral factor."""
     more = int(numbers.max(initial=-1)) + 1 - len(factors)
     return np.append(factors, np.ones(more)) if more > 0 else factors.copy()

@@ -1,4 +1,4 @@
-"""Which clicks are not charged, and why: told in words that an advertiser can be shown."""
+"""Click validity of ads: which clicks are not charged, and why, in words that an advertiser can be shown."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class ClickRejection(StrEnum):
-    """Why a click costs nothing."""
+    """The reason why a click on an ad is not charged."""
 
     FORGED = "its token is not one of ours"
     DUPLICATE = "this showing was clicked before"
@@ -18,7 +18,7 @@ class ClickRejection(StrEnum):
 
 
 class ClickRules(NamedTuple):
-    """From when to when a click counts, and how many of one address count in a day for one advertiser."""
+    """Rules for valid ad clicks: earliest and latest time, and the daily limit per address and advertiser."""
 
     min_delay_s: float = 0.5
     max_delay_s: float = 3_600.0
@@ -29,7 +29,7 @@ DEFAULT_RULES = ClickRules()
 
 
 class Click(NamedTuple):
-    """What is known of a click: of its showing, of its sender, and of those before it."""
+    """Facts about an ad click: its impression, its sender, and the clicks before it."""
 
     known_token: bool
     clicked_before: bool
@@ -40,7 +40,7 @@ class Click(NamedTuple):
 
 
 def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejection | None:
-    """The first reason not to charge a click; none for a good one.
+    """Check an ad click; return the first reason not to charge it, None for a valid one.
 
     >>> check_click(Click(True, False, 0.05, False, 0, True)).value
     'it came sooner than anybody can read'

@@ -1,12 +1,12 @@
-"""Who owes what: entries that are only ever added, in exact decimals, and balances that follow from them.
+"""Ad ledger: append-only entries of holds and charges in exact decimals, and the balances that follow.
 
-An ad that is shown *holds* the price of a click: money of its advertiser's budget of that day, which nobody else can
-have meanwhile. A click turns the hold into a *charge*; without one it is *let go* after a while. So what is charged and
-held of a day is never above the budget of that day, whoever clicks when. A click after midnight is charged to the day
-on which its ad was shown: there the money was held.
+An ad that is shown *holds* the price of a click: money of its advertiser's budget of that day, which is reserved
+meanwhile. A click turns the hold into a *charge*; without one it is *let go* after a while. So the sum charged and held
+of a day never exceeds the budget of that day, whenever clicks come. A click after midnight is charged to the day on
+which its ad was shown: the money was held there.
 
-Everything hangs on the token of a showing. It is held once, and then either charged, refused or let go, once; whoever
-comes again is answered by what was entered before. A ledger that is made anew from its entries stands where it stood.
+Everything is keyed by the token of an impression. It is held once, and then either charged, refused or let go, once; a
+repeated request returns the existing entry. A ledger that is rebuilt from its entries is in the same state.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ ZERO = Decimal("0.00")
 
 
 class EntryKind(StrEnum):
-    """What an entry says."""
+    """The kind of an ad ledger entry."""
 
     HELD = "held"
     CHARGED = "charged"
@@ -28,7 +28,7 @@ class EntryKind(StrEnum):
 
 
 class Entry(NamedTuple):
-    """One line: of which showing, whose, of which day's budget, what, how much, and why where a click was refused."""
+    """An ad ledger entry: impression token, advertiser, budget day, kind, amount, and reason of a refusal."""
 
     kind: EntryKind
     token: str
@@ -40,19 +40,19 @@ class Entry(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """What was charged and what is held of one day's budget."""
+    """The ad ledger balance of one day's budget: what was charged and what is held."""
 
     charged: Decimal = ZERO
     held: Decimal = ZERO
 
     @property
     def committed(self) -> Decimal:
-        """What can no longer be promised to anybody."""
+        """The part of the day's budget that is charged or held."""
         return self.charged + self.held
 
 
 def day_of(at_s: float, zone: tzinfo) -> date:
-    """The day of a moment where the operator is.
+    """Return the budget day of a moment in the operator's time zone.
 
     >>> from datetime import timedelta, timezone
     >>> str(day_of(1_700_000_000.0, timezone(timedelta(hours=2))))
@@ -62,7 +62,7 @@ def day_of(at_s: float, zone: tzinfo) -> date:
 
 
 class Ledger:
-    """Entries, and what follows from them. It hands out entries to be written; what is written is ``added``."""
+    """Ad ledger: entries, and the balances that follow. Methods return entries to be stored."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: list[Entry] = []
@@ -74,23 +74,24 @@ class Ledger:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All lines, in order."""
+        """All ad ledger entries, in order."""
         return tuple(self._entries)
 
     def get_balance(self, advertiser: str, day: date) -> Balance:
-        """Where a budget of a day stands."""
+        """Return the ad ledger balance of an advertiser's budget on a day."""
         return self._balances.get((advertiser, day), Balance())
 
     def get_remaining(self, advertiser: str, day: date, budget: Decimal) -> Decimal:
-        """What is still to be promised of a budget; nothing where it was lowered below what is bound already."""
+        """Return what remains of an ad budget; 0 where it was lowered below what is committed already."""
         return max(budget - self.get_balance(advertiser, day).committed, ZERO)
 
     def hold(
         self, token: str, advertiser: str, day: date, price: Decimal, budget: Decimal | None, at_s: float
     ) -> Entry | None:
-        """The entry that holds a price for a showing; none where the budget does not have it, or it is no price.
+        """Create the entry that holds the price of an impression; None if the budget is too small.
 
-        A token that is known gives the entry that it has: nothing is held twice. Without a budget it is none.
+        A known token returns its existing entry: nothing is held twice. A budget of None is unlimited. An invalid price
+        gives None, too.
         """
         if known := self._open.get(token) or self._closed.get(token):
             return known
@@ -103,20 +104,20 @@ class Ledger:
         return self.add(Entry(EntryKind.HELD, token, advertiser, day, price, at_s))
 
     def charge(self, token: str, at_s: float) -> Entry | None:
-        """The charge of a click; the entry that closed the showing before, if one did; none for an unknown token."""
+        """Create the charge of a click; a closed impression returns its entry, an unknown token None."""
         return self._close(EntryKind.CHARGED, token, at_s)
 
     def refuse(self, token: str, reason: str, at_s: float) -> Entry | None:
-        """A click that is not charged, with its reason; what was held is free again."""
+        """Create the entry of a refused click with its reason, which releases what was held."""
         return self._close(EntryKind.REFUSED, token, at_s, reason)
 
     def expire_holds(self, before_s: float, at_s: float) -> list[Entry]:
-        """Free what was held before a moment and never clicked."""
+        """Create the entries that release what was held before a moment and never clicked."""
         late = [entry.token for entry in self._open.values() if entry.at_s < before_s]
         return [entry for token in late if (entry := self._close(EntryKind.LET_GO, token, at_s))]
 
     def add(self, entry: Entry) -> Entry:
-        """Take an entry in. One that does not follow from those before it changes nothing: it was there already."""
+        """Apply an entry to the ad ledger; one that does not follow from those before it changes nothing."""
         if entry.kind is EntryKind.HELD:
             if entry.token not in self._open and entry.token not in self._closed:
                 self._open[entry.token] = entry
@@ -147,7 +148,7 @@ def _apply_entry(balance: Balance, entry: Entry) -> Balance:
 
 
 def sum_balances(entries: Iterable[Entry]) -> dict[tuple[str, date], Balance]:
-    """The balances by advertiser and day, added up from entries alone: what a ledger must agree with at any moment."""
+    """Sum ad ledger balances by advertiser and day from entries alone, to check a ledger against."""
     found: dict[tuple[str, date], Balance] = {}
     for entry in entries:
         key = entry.advertiser, entry.day

@@ -1,12 +1,12 @@
-"""Which ads may a query show? Exact, phrase and broad targets, and words that keep an ad away.
+"""Ad matching: which ads a query may show, by exact, phrase and broad targets and negative keywords.
 
     exact    the query is the target, word for word
     phrase   the query has the words of the target in their order, with others before or after
     broad    the query has all words of the target, in any order
 
 Words are those of ``vedette.text``, so case, accents and punctuation do not matter. A *negative* keeps an ad away from
-queries that have all its words. A query looks up what it has, not what there is: the time that it takes depends on its
-own words, of which ``MAX_WORDS`` count, and on how many targets share their rarest word with it.
+queries that have all its words. A query looks up its own words, not all targets: the time that it takes depends on its
+words (at most ``MAX_WORDS`` count), and on how many targets share their rarest word with it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ MAX_WORDS = 32
 
 
 class MatchType(StrEnum):
-    """How closely a query must agree with a target."""
+    """How closely a query must match an ad target."""
 
     EXACT = "exact"
     PHRASE = "phrase"
@@ -27,7 +27,7 @@ class MatchType(StrEnum):
 
 
 class Target(NamedTuple):
-    """What an ad is to be shown for; ``ad`` is its number."""
+    """An ad target: the phrase an ad is to be shown for; ``ad`` is its number."""
 
     ad: int
     match_type: MatchType
@@ -42,7 +42,7 @@ class _ParsedTarget(NamedTuple):
 
 
 def is_match(target: Target, query: str) -> bool:
-    """Whether one target takes a query.
+    """Check whether an ad target matches a query.
 
     >>> [is_match(Target(0, way, "red shoes"), "cheap Red Shoes") for way in MatchType]
     [False, True, True]
@@ -51,7 +51,7 @@ def is_match(target: Target, query: str) -> bool:
 
 
 class Matcher:
-    """Targets, ready to be asked."""
+    """Index of ad targets for matching queries."""
 
     def __init__(self, targets: Iterable[Target]) -> None:
         read = [each for each in map(_parse_target, targets) if each.words]
@@ -66,7 +66,7 @@ class Matcher:
             self._by_word.setdefault(rarest, []).append(each)
 
     def find_targets(self, query: str) -> list[Target]:
-        """The targets that take a query, by ad; of several of one ad the closest."""
+        """Find the ad targets that match a query, by ad; the closest match of each ad."""
         words = _split_query(query)
         found: dict[int, Target] = {}
         for word in dict.fromkeys(words):

@@ -1,12 +1,12 @@
-"""When is what asked? A plan of a day's traffic, learned from past days, and what it means for budgets.
+"""Ad budget pacing: a plan of the day's query traffic, learned from past days, and what it means for budgets.
 
 A day has ``BINS`` bins. The plan has how often each phrase is expected in each of them: an average of past days, in
-which each counts half as much as the one after it. From it follow how much of a day is still to come, how much of a
+which each counts half as much as the one after it. It determines how much of a day is still to come, how much of a
 budget should be spent by now, and how much less a bid should count where the budget will not last
 (``compute_discounts``).
 
 Why not a share of time: most people search at certain hours, and not for the same things at all hours. A plan by the
-clock starves the evening of what was asked in the morning.
+clock starves the evening for phrases searched in the morning.
 """
 
 from typing import NamedTuple
@@ -28,10 +28,10 @@ MIN_DISCOUNT = 0.25
 
 
 class Traffic(NamedTuple):
-    """Queries by bin and phrase: of an average past day, and of today until now.
+    """Query traffic by bin and phrase: of an average past day, and of today until now.
 
-    ``asked`` is how often each phrase had been asked in all when that was last looked at, ``day`` and ``bin`` when that
-    was; ``days`` is how many whole days were seen.
+    ``asked`` is the total number of queries for each phrase at the last update, ``day`` and ``bin`` the time of that
+    update; ``days`` is the number of whole days seen.
     """
 
     usual: Floats
@@ -46,9 +46,9 @@ NO_TRAFFIC = Traffic(np.zeros((BINS, 0)), np.zeros((BINS, 0)), np.zeros(0), -1, 
 
 
 def update_traffic(before: Traffic, asked: Floats, now_s: float) -> Traffic:
-    """The plan after hearing how often each phrase was asked in all, until now.
+    """Update the traffic plan with the total number of queries for each phrase until now.
 
-    What was asked since the last time counts for the bin of the last time. A day that is over becomes part of the plan.
+    Queries since the last update count for the bin of that update. A day that is over becomes part of the plan.
     """
     day, bin_ = _split_time(now_s)
     more = max(len(asked) - len(before.asked), 0)
@@ -63,7 +63,7 @@ def update_traffic(before: Traffic, asked: Floats, now_s: float) -> Traffic:
 
 
 def expected_queries(traffic: Traffic, now_s: float) -> Floats:
-    """How often each phrase is expected until the end of the day; of the present bin, the part that is left."""
+    """Return the expected queries for each phrase until the end of the day, including the rest of this bin."""
     _, bin_ = _split_time(now_s)
     left = 1 - (now_s % DAY_S) / DAY_S * BINS % 1
     found: Floats = traffic.usual[bin_ + 1 :].sum(axis=0) + left * traffic.usual[bin_]
@@ -71,7 +71,9 @@ def expected_queries(traffic: Traffic, now_s: float) -> Floats:
 
 
 def spend_allowance(traffic: Traffic, now_s: float, ahead: float = 0.1) -> float:
-    """The share of a budget that may be spent by now: that of the day's traffic, and a bit; all without a plan.
+    """Return the share of an ad budget that may be spent by now: that of traffic plus ``ahead``.
+
+    All of it without a plan.
 
     >>> spend_allowance(NO_TRAFFIC, 3600.0)
     1.0
@@ -82,7 +84,7 @@ def spend_allowance(traffic: Traffic, now_s: float, ahead: float = 0.1) -> float
 
 
 def is_resting(remaining: Floats, budget: Floats, allowed: float | Floats) -> npt.NDArray[np.bool_]:
-    """Who is shown no more for now: whoever was charged as much of a budget as may be by now, and something at all.
+    """Mark ads that pause for now because the share of the budget allowed by now was charged.
 
     >>> is_resting(np.array([9.0, 8.0, 10.0, np.inf]), np.array([10.0, 10.0, 10.0, np.inf]), 0.2).tolist()
     [False, True, False, False]
@@ -95,11 +97,12 @@ def is_resting(remaining: Floats, budget: Floats, allowed: float | Floats) -> np
 
 
 def compute_discounts(traffic: Traffic, ads: AdCandidates, value: Floats, before: Floats, now_s: float) -> Floats:
-    """How much each advertiser's bid counts: 1, and less where the rest of the day would cost more than is left.
+    """Compute how much each advertiser's bid counts: below 1 where the day would exceed the budget.
 
-    ``value`` is what a showing of each ad is expected to earn. Who would be shown is worked out for the queries still
-    to come; whoever would then spend more than is left counts less, whoever less counts more, up to 1, step by step
-    from where it stood ``before``. So a discount is only made where a budget binds, and no larger than it must be.
+    ``value`` is what an impression of each ad is expected to earn. The ads shown are predicted for the queries still to
+    come; an advertiser who would then spend more than is left counts less, one who would spend less counts more, up to
+    1, step by step from the discount ``before``. So a discount applies only where a budget binds, and is no larger than
+    it must be.
     """
     payers = max(int(ads.advertiser.max(initial=-1)) + 1, len(before))
     keep = np.append(before, np.ones(payers - len(before)))
@@ -118,7 +121,7 @@ def compute_discounts(traffic: Traffic, ads: AdCandidates, value: Floats, before
 
 
 def _show_chances(score: Floats, phrase: Ints) -> Floats:
-    """With which probability each ad is the one that is shown for its phrase, roughly: nobody is sure of the scores."""
+    """Estimate the probability that each ad is the one shown for its phrase; scores are uncertain."""
     best = np.zeros(int(phrase.max()) + 1)
     np.maximum.at(best, phrase, score)
     weight = (score / np.maximum(best[phrase], 1e-300)) ** SHARPNESS

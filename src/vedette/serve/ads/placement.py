@@ -1,4 +1,4 @@
-"""From a choice to what is shown: each ad with its slot, score, propensity, price and reason, to be written down."""
+"""Ad placement: turn a policy's choice into the ads shown, with slot, score, propensity, price and reason."""
 
 from decimal import Decimal
 from math import isfinite
@@ -12,7 +12,7 @@ from vedette.serve.ads.candidates import AdCandidates, RankedPicks
 
 
 class Placement(NamedTuple):
-    """An ad in a slot (from 0): ``charge`` is the price of a click, in units of money, never above the bid."""
+    """An ad placed in a slot (from 0): ``charge`` is the price of a click in money, never above the bid."""
 
     ad: int
     slot: int
@@ -31,7 +31,7 @@ def place_ads(
     now: float,
     rng: np.random.Generator,
 ) -> list[Placement]:
-    """What is shown for one query. The score that ranks is the one that prices; ``minimum`` is the reserve."""
+    """Place ads for one query. The score that ranks is the one that prices; ``minimum`` is the reserve."""
     picks = policy.choose(state, options, slots, now, rng)
     assert isinstance(picks, RankedPicks), "a policy of ads gives scores"
     charges = _price_clicks(options, picks, minimum)
@@ -49,7 +49,7 @@ def place_ads(
 
 
 def _price_clicks(options: AdCandidates, picks: RankedPicks, minimum: Decimal) -> list[Decimal]:
-    """Prices of the shown, the best of those that are not shown being the last who is outbid."""
+    """Compute the click prices of placed ads; the best ad that is not shown counts as the last one outbid."""
     rows = [*picks.rows.tolist(), *_runner_up(picks)]
     cents, scores = options.bid[rows].tolist(), picks.scores[rows].tolist()
     bids = [int(each) * CENT for each in cents]

@@ -1,13 +1,14 @@
-"""How much is a lower slot seen? Factors beside the first slot, learned from clicks, leaning on a first guess.
+"""Slot factors of ads: how much lower slots are seen relative to the first, learned from clicks.
 
-A showing in slot s of an ad whose rate is c brings c f_s clicks on average. Over many showings, f_s is what was clicked
-in the slot by what would have been clicked in the first; ``GUESS_CLICKS`` expected clicks is what the guess is worth.
-A lower slot is never believed to be seen more than one above it: where clicks say so, both get their common mean.
+An impression in slot s of an ad whose rate is c brings c f_s clicks on average. Over many impressions, f_s is the
+clicks in the slot divided by the clicks expected in the first; the initial guess is worth ``GUESS_CLICKS`` expected
+clicks. A lower slot is never believed to be seen more than one above it: where clicks say so, both get their common
+mean.
 
-What would have been clicked follows from what is believed of each ad after all its clicks, in whatever slot. Slots and
-rates are so learned from each other, as in expectation maximisation, a step at each look. Ads move up where they are
-clicked, so to compare an ad's clicks below with its clicks above would flatter lower slots; beliefs are not misled by
-that, since they count the clicks that made it move.
+The expected clicks follow from the estimated rate of each ad after all its clicks, in any slot. Slots and rates are
+thus learned from each other, as in expectation maximization, a step at each update. Ads move up when they are clicked,
+so comparing an ad's clicks below with its clicks above would flatter lower slots; the beliefs are not misled by that,
+since they count the clicks that made it move.
 """
 
 from typing import Protocol
@@ -23,7 +24,7 @@ GUESS_CLICKS = 50.0
 
 
 def fit_slot_factors(clicked: Floats, expected: Floats, guess: Floats = FIRST_FACTORS) -> Floats:
-    """The factors of slots by clicks in each, and by clicks expected of what it showed, had the first slot shown it.
+    """Fit slot factors of ads from the clicks in each slot, and the clicks expected in the first slot.
 
     >>> fit_slot_factors(np.array([400.0, 300.0]), np.array([400.0, 1000.0]), np.array([1.0, 0.5])).round(3).tolist()
     [1.0, 0.31]
@@ -37,29 +38,29 @@ def fit_slot_factors(clicked: Floats, expected: Floats, guess: Floats = FIRST_FA
 
 
 class RatedAds(Protocol):
-    """What is needed of ads to say how likely a click on each is: their numbers and counts."""
+    """Protocol of ads with the numbers and counts needed to estimate their click rates."""
 
     @property
     def ad(self) -> Ints:
-        """Their numbers."""
+        """The ad numbers."""
 
     @property
     def clicked(self) -> Floats:
-        """Clicks, in whatever slot."""
+        """The clicks on each ad, in any slot."""
 
     @property
     def views(self) -> Floats:
-        """Showings by how much their slots were seen."""
+        """The impressions of each ad, weighted by how much their slots were seen."""
 
 
 class SlotCounts:
-    """How often each ad was shown and clicked in each slot, by its number."""
+    """Counts of impressions and clicks of each ad in each slot, by ad number."""
 
     def __init__(self, ads: int, slots: int) -> None:
         self._shown, self._clicked = np.zeros((ads, slots)), np.zeros((ads, slots))
 
     def add(self, ads: Ints, slot: Ints, times: Floats, clicked: Floats) -> None:
-        """These were shown, each in its slot so many times, with so many clicks. There is room for any number."""
+        """Add impressions and clicks of ads in slots; the table grows as needed."""
         more = int(ads.max(initial=-1)) + 1 - len(self._shown)
         if more > 0:
             self._shown, self._clicked = (np.pad(each, ((0, more), (0, 0))) for each in (self._shown, self._clicked))
@@ -68,11 +69,11 @@ class SlotCounts:
         np.add.at(self._clicked.reshape(-1), place, clicked)
 
     def forget(self, ads: Ints) -> None:
-        """Others stand in the places of these."""
+        """Reset the slot counts of these ad numbers, which are reused for other ads."""
         self._shown[ads] = self._clicked[ads] = 0.0
 
     def estimate_factors(self, told: AdPriors, ads: RatedAds, first: int = 0) -> Floats | None:
-        """How much slots are seen, by what a policy has told of ads; None where it told nothing.
+        """Estimate slot factors from an ad policy's priors; None where it has none.
 
         ``first`` is the number under which the first ad is counted here.
         """
@@ -88,7 +89,7 @@ class SlotCounts:
 
 
 def _fit_nonincreasing(values: Floats, weight: Floats) -> Floats:
-    """The nearest values that never rise: neighbours that do are joined, as heavy as both."""
+    """Fit the nearest non-increasing values, weighted: neighbors that rise are merged."""
     blocks: list[tuple[float, float, int]] = []
     for value, heavy in zip(values.tolist(), weight.tolist(), strict=True):
         mean, total, size = value, heavy, 1

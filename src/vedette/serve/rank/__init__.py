@@ -1,1 +1,1 @@
-"""Which results first? Weights over features, and what changes an order afterwards."""
+"""Ranking of search results: weights over features, and the steps that reorder results afterward."""

@@ -1,4 +1,4 @@
-"""Copies of one page are shown once: the best one stands for all."""
+"""Diversity of search results: fold copies of one page under the best one, and limit results per site."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -14,14 +14,14 @@ MOVED_NOTE = "moved down: more results of this site above"
 
 
 class SpreadResults(NamedTuple):
-    """Rows in their new order, and those that moved down."""
+    """Result rows reordered for site diversity, and those that moved down."""
 
     rows: Ints
     moved: frozenset[int]
 
 
 def spread_sites(rows: Ints, hosts: Ints) -> SpreadResults:
-    """At most three of a site among the first ten; ``hosts`` is by row.
+    """Limit each site to three of the first ten results; ``hosts`` is by row.
 
     With few sites there is nothing to choose between, and the order stays.
     """
@@ -41,14 +41,14 @@ def spread_sites(rows: Ints, hosts: Ints) -> SpreadResults:
 
 
 class FoldedResults(NamedTuple):
-    """Rows that are shown, in order, and how many others each of them stands for."""
+    """Result rows that are shown, in order, and how many copies are folded under each."""
 
     rows: Ints
     similar: Ints
 
 
 def fold_copies(order: Ints, groups: Ints) -> FoldedResults:
-    """The first row of each group in an order of rows; group 0 is that of pages without copies.
+    """Fold copies: keep the first result row of each group; group 0 has pages without copies.
 
     >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]))
     FoldedResults(rows=array([2, 1, 3]), similar=array([1, 0, 0]))

@@ -1,4 +1,4 @@
-"""Why a result stands where it stands, in one sentence."""
+"""Explain the rank of a search result in one sentence."""
 
 from collections.abc import Mapping
 
@@ -24,9 +24,9 @@ CAVEATS = {"spam": "though it looks a little like spam"}
 
 
 def explain_rank(contributions: Mapping[str, float], words: str, covered: Mapping[str, float]) -> str:
-    """The places that say the words, and what else counts, by what each feature added to the score.
+    """Explain a result's rank: where the query's words occur, and what else counts, by score contributions.
 
-    ``covered`` is which share of the words each place has; one that has not all of them as they are only has some.
+    ``covered`` is the share of the words that each place has; a place without all of them is said to have some.
 
     >>> added = {"title_phrase": 2.0, "title_bm25": 1.0, "anchors_phrase": 1.5, "body_bm25": 0.1}
     >>> explain_rank(added, "consumer lag", {"title": 1.0, "anchors": 1.0})
@@ -53,7 +53,7 @@ _PLURALS = frozenset({PLACES["headings"], PLACES["anchors"]})
 
 
 def _top_places(contributions: Mapping[str, float], total: float) -> list[str]:
-    """What says the words, or some of them, the weightiest first."""
+    """Return the places (title, links, body ...) with the query's words, by contribution, heaviest first."""
     added = dict.fromkeys(PLACES, 0.0)
     for key, value in contributions.items():
         place = key.partition("_")[0]
@@ -68,5 +68,5 @@ def _is_plural(places: list[str]) -> bool:
 
 
 def _join(things: list[str]) -> str:
-    """In a row, with "and" before the last."""
+    """Join phrases into a list, with "and" before the last."""
     return " and ".join(filter(None, [", ".join(things[:-1]), *things[-1:]]))

@@ -1,9 +1,9 @@
-"""Does a query want fresh pages, and how fresh is a page?
+"""Query intent: detect queries that want fresh pages or a home page, and score pages for it.
 
-Two things speak for it: words of the query ("news", "release", this year), and that the pages which match are dated of
-late far more often than chance would have it. Both are between 0 and 1, and the larger counts.
+Two signals speak for fresh intent: words of the query ("news", "release", this year), and matching pages that are
+recently dated far more often than chance. Both are between 0 and 1, and the larger counts.
 
-Useful for: queries about what happens. Not useful for: pages without dates, which are never fresh.
+Useful for: queries about current events. Not useful for: pages without dates, which are never fresh.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ ALL = 1 - 1e-9
 
 
 def score_home(in_address: Floats, in_title: Floats, title_share: Floats, depth: Ints, words: int) -> Floats:
-    """1 for a home page whose address has all words of the query; less where only its title has, with others.
+    """Score home pages for a query: 1 if the URL has all query words; less if only the title has.
 
-    ``in_address`` and ``in_title`` are shares of the query's words, ``title_share`` is how much of the title they are.
+    ``in_address`` and ``in_title`` are shares of the query's words, ``title_share`` is the share of the title they make
+    up.
 
     >>> score_home(np.array([1.0, 1.0]), np.zeros(2), np.zeros(2), np.array([0, 3]), 2).tolist()
     [1.0, 0.0]
@@ -42,7 +43,7 @@ WEAK = frozenset({"announcement", "changelog", "current", "recent", "release", "
 
 
 def score_fresh_intent(words: Sequence[str], dates_s: Floats, now_s: float) -> float:
-    """How much a query wants fresh pages; ``dates_s`` are those of the pages that match, NaN where unknown.
+    """Score how much a query wants fresh pages; ``dates_s`` are those of matching pages, NaN where unknown.
 
     >>> score_fresh_intent(["kafka", "news"], np.array([]), 1.8e9), score_fresh_intent(["kafka"], np.array([]), 1.8e9)
     (1.0, 0.0)
@@ -58,7 +59,7 @@ def _score_words(words: Sequence[str], now_s: float) -> float:
 
 
 def _score_dates(dates_s: Floats, now_s: float) -> float:
-    """How many more than a third of the dated pages are of late, stretched so that all of them make 1."""
+    """Score by how much more than a third of the dated matching pages are recent, scaled so that all make 1."""
     dated = dates_s[np.isfinite(dates_s) & (dates_s <= now_s)]
     if len(dated) < MIN_DATED:
         return 0.0
@@ -67,7 +68,7 @@ def _score_dates(dates_s: Floats, now_s: float) -> float:
 
 
 def score_freshness(dates_s: Floats, now_s: float) -> Floats:
-    """1 for what is of now, half after a month; 0 without a date. A date to come is as good as none.
+    """Score the freshness of pages by date: 1 for now, half after a month; 0 without a past date.
 
     >>> score_freshness(np.array([0.0, -HALF_S, np.nan]), 0.0).tolist()
     [1.0, 0.5, 0.0]

@@ -1,4 +1,4 @@
-"""What is believed of pages by what people made of them, found by page, host and query while a search is answered."""
+"""Page reputation from user feedback, looked up by page, host and query while a search is answered."""
 
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ _MASK = (1 << 64) - 1
 
 
 class PageBeliefs(NamedTuple):
-    """Of some pages for one query: expected quality, and faded likes and looks of the page anywhere.
+    """Reputation of some pages for one query: expected quality, and decayed likes and views overall.
 
-    ``here_likes`` and ``here_looks`` are what is known of the page for this query: those of the query, and what was
-    seen elsewhere as far as it says something here. ``general`` is what is expected of any page, ``views_per_day`` how
-    often results of this query are looked at.
+    ``here_likes`` and ``here_looks`` are the evidence for the page on this query: that of the query itself, and what
+    was seen elsewhere as far as it applies here. ``general`` is expected of any page, ``views_per_day`` is how often
+    results of this query are viewed.
     """
 
     mean: Floats
@@ -31,10 +31,10 @@ class PageBeliefs(NamedTuple):
 
 
 class Reputation(NamedTuple):
-    """Columns, each kind sorted by its first. Queries are known by a number (their fingerprint), and so are pairs.
+    """Reputation columns, each kind sorted by its first. Queries and pairs are identified by hashes.
 
     ``teaching`` and ``ahead`` are what a view of a young page teaches and how many are wanted
-    (``promote.prospects.Table``), for one view a day and one day of life.
+    (``explore.prospect.ValueTable``), for one view a day and one day of life.
     """
 
     page: Ints
@@ -56,7 +56,7 @@ class Reputation(NamedTuple):
     people: float
 
     def look_up(self, ids: Ints, hosts: Ints, query: int) -> PageBeliefs:
-        """What is believed of pages for a query: of the pair, else of the page, else of its site and the query."""
+        """Look up the reputation of pages for a query: by pair, else by page, else by site and query."""
         _, asked = _match_sorted(self.query, np.array([query], np.int64))
         for_query = float(self.query_mean[asked[0]]) if len(asked) else self.general
         views = float(self.query_views[asked[0]]) if len(asked) else 0.0
@@ -76,13 +76,13 @@ class Reputation(NamedTuple):
 
 
 def pair_key(query: int, id_: int) -> int:
-    """The number of a page for a query: a signed one of 64 bits, mixed so that neighbours are far apart."""
+    """Hash a query and a page to a signed 64-bit reputation key."""
     mixed = ((query & _MASK) ^ (id_ * _MIX & _MASK)) * _MIX & _MASK
     return mixed - (1 << 64) if mixed >> 63 else mixed
 
 
 def pair_keys(query: int, ids: Ints) -> Ints:
-    """The same for many pages.
+    """Hash a query with many pages to reputation keys.
 
     >>> pair_keys(-5, np.array([3, 7])).tolist() == [pair_key(-5, 3), pair_key(-5, 7)]
     True
@@ -92,7 +92,7 @@ def pair_keys(query: int, ids: Ints) -> Ints:
 
 
 def _match_sorted(known: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Of those that are known: which of the wanted they are, and where they are among what is known."""
+    """Match wanted reputation keys with sorted known ones: positions in the wanted, and in the known keys."""
     if not len(known):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     at = known.searchsorted(wanted)

@@ -1,16 +1,16 @@
-"""Relevance and what people made of pages, combined; and room for pages of which nobody knows yet.
+"""Rerank results by relevance and learned quality, and reserve trial slots for unproven pages.
 
 A page of relevance score s and expected quality q is worth ``exp(s / T) (q + patience x teaching)``: quality multiplies
-relevance, and T is how many points of score a factor of e in quality counts for. So where nothing is known to differ,
-the order is that of relevance. What a view teaches is that of the default policy (``promote.prospect``), times how
-often results of this query are looked at and for how long what is learned holds; it is bounded, since a page that
-hardly answers the query is no use to anybody, however little is known of it.
+relevance, and T is how many points of score a factor of e in quality counts for. So without known differences in
+quality, the order is that of relevance. What a view teaches is computed by the default policy (``explore.prospect``),
+times how often results of this query are viewed and for how long the knowledge is useful; it is bounded, since a page
+that hardly answers the query is of no use, however little is known about it.
 
-Seats are few, so what a view teaches counts in proportion to the best that a view of any of these results teaches: who
-was never seen goes before who was tried already, and the bound holds for the best. Unproven is who owes the place to
-that. Candidates are taken for equal where they are worth about the same, and lots decide among equals: so each gets its
-turn, and the record has propensities to learn from. Who gets no seat stands by quality, like everybody else
-(``trial_seats``).
+Slots are few, so what a view teaches counts relative to the best of these results: a page that was never seen goes
+before one that was tried already, and the bound holds for the best. A result is unproven if it owes its place to that.
+Candidates of similar worth are treated as equal, and the order among equals is random: so each gets its turn, and the
+event store has propensities to learn from. A candidate without a slot is ranked by quality, like every other page
+(``trial_slots``).
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ STEPS = 4.0  # of equal worth among the unproven, for each factor of e
 
 
 class TrialLimits(NamedTuple):
-    """What the unproven may have: no place before ``first``, and ``most`` of the first ten; and by which lots."""
+    """Limits for unproven results: no place before ``first``, ``most`` of the first ten; and the ``rng``."""
 
     first: int
     most: int
@@ -45,7 +45,7 @@ class TrialLimits(NamedTuple):
 
 
 class ReorderedResults(NamedTuple):
-    """Rows in their new order. By place: propensity, points of score that quality brought, and who is unproven."""
+    """Reranked result rows with, by place, propensity, score points from quality, and whether unproven."""
 
     rows: Ints
     propensities: Floats
@@ -54,7 +54,7 @@ class ReorderedResults(NamedTuple):
 
 
 def is_learned_policy(policy: str) -> bool:
-    """Whether that ranked by what was learned, in whatever version.
+    """Check whether a ranking policy uses learned quality, in any version.
 
     >>> is_learned_policy(POLICY), is_learned_policy("prospect/1"), is_learned_policy("linear/3")
     (True, True, False)
@@ -65,7 +65,7 @@ def is_learned_policy(policy: str) -> bool:
 def reorder(
     rows: Ints, scores: Floats, believed: PageBeliefs, reputation: Reputation, chances: TrialLimits
 ) -> ReorderedResults:
-    """Another order of rows; scores and what is believed are by row of the search, so rows may be some of them."""
+    """Rerank rows by learned quality; scores and beliefs are by row of the search, so rows may be a subset."""
     score, mean = scores[rows], believed.mean[rows]
     points = np.minimum(np.maximum(POINTS * np.log(mean / believed.general), -MAX_POINTS), MAX_POINTS)
     worth = (score - score.max(initial=0.0) + points) / POINTS
@@ -83,7 +83,7 @@ def reorder(
 
 
 def _estimate_teaching(rows: Ints, believed: PageBeliefs, reputation: Reputation) -> tuple[Floats, Floats]:
-    """What a view of each teaches, and how many it has use for; nothing of whom enough is known."""
+    """Estimate what a view of each result teaches, and how many views it can use; 0 for well-known pages."""
     likes, looks = believed.here_likes[rows], believed.here_looks[rows]
     young = np.flatnonzero((looks <= MAX_AWARE) & (likes <= MAX_LIKES))
     likes, looks = likes[young], looks[young]

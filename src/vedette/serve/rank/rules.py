@@ -1,6 +1,6 @@
-"""What the operator decides for single queries: synonyms, results that stand first, results that are not shown.
+"""Search rules of the operator for single queries: synonyms, pinned results and hidden results.
 
-A rule is kept by the words of its query in the form in which they are indexed, one space between.
+A rule is keyed by the words of its query in indexed form, separated by one space.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 def rule_key(words: Sequence[str]) -> str:
-    """By what the rules of a query are found.
+    """Return the key by which the search rules of a query are looked up.
 
     >>> rule_key(["consumer", "lag"])
     'consumer lag'
@@ -23,9 +23,9 @@ def rule_key(words: Sequence[str]) -> str:
 
 
 class SearchRules(NamedTuple):
-    """Rules by the words they are for. Synonyms are in indexed form too; pinned and hidden are URLs.
+    """The operator's search rules by query words. Synonyms are in indexed form; pinned and hidden are URLs.
 
-    ``favoured`` holds for all queries: hosts, by their numbers, that stand higher (1.0) or lower (-1.0).
+    ``favoured`` applies to all queries: hosts, by their numbers, that rank higher (1.0) or lower (-1.0).
     """
 
     synonyms: Mapping[str, tuple[str, ...]] = _NONE
@@ -34,16 +34,16 @@ class SearchRules(NamedTuple):
     favoured: Mapping[int, float] = MappingProxyType({})
 
     def get_pinned(self, words: Sequence[str]) -> tuple[str, ...]:
-        """The URLs that stand first for a query, in order; what is hidden is not."""
+        """Return the URLs pinned to the top for a query, in order, without hidden ones."""
         hidden = self.get_hidden(words)
         return tuple(url for url in self.pinned.get(rule_key(words), ()) if url not in hidden)
 
     def get_hidden(self, words: Sequence[str]) -> frozenset[str]:
-        """The URLs that are not shown for a query."""
+        """Return the URLs that a search rule hides for a query."""
         return frozenset(self.hidden.get(rule_key(words), ()))
 
     def get_synonyms(self, words: Sequence[str]) -> tuple[str, ...]:
-        """What else a word, or words next to each other, may be called."""
+        """Return the synonyms of a word or phrase in the search rules."""
         return self.synonyms.get(rule_key(words), ())
 
 
@@ -53,7 +53,7 @@ NO_RULES = SearchRules()
 def parse_rules(
     synonyms: Iterable[tuple[str, str]], pinned: Iterable[tuple[str, str]], hidden: Iterable[tuple[str, str]]
 ) -> SearchRules:
-    """Rules as the operator writes them: pairs of a query, and another word for it or a URL. Synonyms go both ways.
+    """Parse the operator's search rules: pairs of a query and a synonym or URL. Synonyms go both ways.
 
     >>> parse_rules([("K8s", "Kubernetes")], [], []).get_synonyms(["kubernetes"])
     ('k8s',)
@@ -68,7 +68,7 @@ def _key_by_query(rules: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _group_values(pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
-    """All values of a key, each once, in order."""
+    """Group search rule values by key, each once, in order."""
     found: dict[str, dict[str, None]] = {}
     for key, value in pairs:
         if key and value:

@@ -1,4 +1,4 @@
-"""Scores as weighted sums, so that every point of a score can be told."""
+"""Linear ranking scores: weighted sums of features, so that every point of a score can be explained."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -51,14 +51,14 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 
 
 class LinearScores(NamedTuple):
-    """The score of each page, and what each feature added to it: a row per page, a column per feature."""
+    """The linear score of each page, and each feature's contribution: a row per page, a column per feature."""
 
     scores: Floats
     contributions: Floats
 
 
 def score_features(features: Floats, keys: Sequence[str], weights: Mapping[str, float]) -> LinearScores:
-    """Weights times features; a feature without a weight adds nothing.
+    """Compute linear ranking scores: weights times features; a feature without a weight adds nothing.
 
     >>> score_features(np.array([[1.0, 0.5]]), ("title", "spam"), {"title": 2.0, "spam": -1.0}).scores.tolist()
     [1.5]

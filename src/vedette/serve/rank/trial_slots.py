@@ -1,13 +1,13 @@
-"""Seats for trials: who is shown although nobody knows it well, where, and by which chance.
+"""Trial slots in search results: which little-known results are tried, where, and with which probability.
 
-All stand by what they are worth by themselves; a seat only ever raises. Candidates are those who would be worth more
-if what a view of them teaches counted, best first, with lots among equals. Each seat goes to one of them: the place
-that this worth would have, none before ``first``, none where it would get more views than teach anything, and none
-behind the first page. Who gets no seat stays where it stood. So a trial costs the others one place at most for each
-seat, and nobody loses by being a candidate.
+All rows are ranked by their own worth; a slot only ever raises a row. Candidates are the rows that would be worth more
+if what a view of them teaches counted, best first, with random order among equals. Each slot goes to one of them: the
+place that this worth would have, none before ``first``, none where it would get more views than teach anything, and
+none behind the first page. A row without a slot stays in place. So a trial costs the others at most one place for each
+slot, and no row loses by being a candidate.
 
-The chances are exact. Seats have fixed places whoever wins them, so where a row that won none stands follows from how
-many of the winners had stood before it, which is a sum of hypergeometric numbers.
+The probabilities are exact. Slots have fixed places regardless of who wins them, so the place of a row that won none
+follows from how many of the winners were ranked before it, which is a sum of hypergeometric numbers.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from vedette.serve.rank.explore.slot_allocation import CROWD_VIEW_SHARE, FIRST_P
 
 
 class TrialList(NamedTuple):
-    """Rows in order, how probable it was for each to stand where it stands, and which of them are tried."""
+    """Result rows in order, the probability of each being at its place, and which of them are trials."""
 
     rows: Ints
     propensities: Floats
@@ -30,7 +30,7 @@ class TrialList(NamedTuple):
 
 
 class _Lottery(NamedTuple):
-    """Places (from 0) that are given away by lot, and among whom: places in the order without trials."""
+    """Trial slots (places from 0) drawn at random, and the candidates: places in the order without trials."""
 
     slots: list[int]
     entrants: Ints
@@ -39,9 +39,10 @@ class _Lottery(NamedTuple):
 def draw_trial_list(
     own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots, rng: np.random.Generator
 ) -> TrialList:
-    """By ``own`` worth, largest first and equals as they came, with seats for those whose ``tried`` worth is larger.
+    """Rank rows by ``own`` worth, and draw trial slots for rows whose ``tried`` worth is larger.
 
-    ``wanted`` are the views that each has use for. Equal ``tried`` worths are decided by lot.
+    ``wanted`` are the views that are useful for each row. Equal ``tried`` worths are drawn at random; equal ``own``
+    worths keep their order.
 
     >>> own, tried = np.array([5.0, 4.0, 3.0, 2.0]), np.array([5.0, 4.0, 3.0, 4.5])
     >>> draw_trial_list(own, tried, np.ones(4), TrialSlots(first=2), np.random.default_rng(1)).rows.tolist()
@@ -55,7 +56,7 @@ def draw_trial_list(
 
 
 def _build_lotteries(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots) -> list[_Lottery]:
-    """The seats, by those who may have them; everything is in the order of ``own``."""
+    """Build the lotteries for trial slots by their candidates; all arrays are in the order of ``own``."""
     length = min(FIRST_PAGE, len(own))
     lots: list[_Lottery] = []
     taken, left = seats.first - 2, seats.most  # the last place that was given away
@@ -81,7 +82,7 @@ def _build_lotteries(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlo
 
 
 def _group_equals(candidates: Ints, tried: Floats) -> Iterator[Ints]:
-    """Those who would be worth the same, best first."""
+    """Yield groups of trial candidates with equal worth, best first."""
     by_worth = candidates[best_first(tried[candidates])]
     worth = tried[by_worth]
     begin = 0
@@ -91,7 +92,7 @@ def _group_equals(candidates: Ints, tried: Floats) -> Iterator[Ints]:
 
 
 def _find_open_slots(start: int, use: float, views: list[float], most: int) -> list[int]:
-    """Places from here on that give no more views than there is use for."""
+    """Find the places from ``start`` on whose views do not exceed what a trial can use."""
     found: list[int] = []
     for place in range(start, len(views)):
         if len(found) == most:
@@ -103,7 +104,7 @@ def _find_open_slots(start: int, use: float, views: list[float], most: int) -> l
 
 
 def _limit_to_raised(found: list[int], among: Ints) -> _Lottery:
-    """As many of these seats as have somebody whom each of them raises."""
+    """Limit trial slots to those that raise at least one candidate each."""
     for count in range(len(found), 0, -1):
         raised = among[among > found[count - 1]]
         if len(raised) >= count:
@@ -127,9 +128,9 @@ def _assign_slots(order: Ints, lots: list[_Lottery], rng: np.random.Generator) -
 
 
 def _stay_chances(length: int, lots: list[_Lottery], winners: list[int]) -> Floats:
-    """For each row that won nothing: how probable that was, and that as many winners had stood before it.
+    """Compute, for each row without a trial slot, the probability that it lost and kept its place.
 
-    Before the first who could win nobody moves, and behind the last one everybody does, whoever wins.
+    Before the first candidate no row moves, and behind the last one every row moves, regardless of who wins.
     """
     able = np.concatenate([lot.entrants for lot in lots])
     begin, end = int(able.min()), int(able.max()) + 1
@@ -154,7 +155,7 @@ def _stay_chances_within(length: int, lots: list[_Lottery], winners: list[int]) 
 
 
 def _convolve(parts: list[Floats], others: list[Floats]) -> list[Floats]:
-    """The law of the sum of two numbers that have nothing to do with each other."""
+    """Convolve the distributions of two independent counts."""
     if len(parts) == 1:
         return others
     found = [np.zeros(len(parts[0])) for _ in range(len(parts) + len(others) - 1)]
@@ -165,7 +166,7 @@ def _convolve(parts: list[Floats], others: list[Floats]) -> list[Floats]:
 
 
 def _hypergeometric(before: Floats, others: Floats, draws: int) -> list[Floats]:
-    """How probably 0, 1 … of so many draws without putting back hit one of those before.
+    """Compute the hypergeometric probability of 0, 1 … hits among ``before`` in ``draws`` draws.
 
     >>> [part.tolist() for part in _hypergeometric(np.array([1.0]), np.array([4.0]), 2)]
     [[0.5], [0.5], [0.0]]
@@ -176,7 +177,7 @@ def _hypergeometric(before: Floats, others: Floats, draws: int) -> list[Floats]:
 
 
 def _falling_factorials(count: Floats, most: int) -> list[Floats]:
-    """1, n, n (n - 1) …: in how many ways so many can be drawn one after the other."""
+    """Compute the falling factorials 1, n, n (n - 1) … for trial slot draws."""
     found = [np.ones(len(count))]
     for drawn in range(most):
         found.append(found[-1] * np.maximum(count - drawn, 0.0))

@@ -1,4 +1,4 @@
-"""The ad service that console, API and command line call: campaigns and ads with their figures, and commands."""
+"""The port of the ad service for console, API and command line: campaigns and ads with figures, and commands."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -20,7 +20,7 @@ _Z_95 = 1.959964
 
 
 class AdStats(NamedTuple):
-    """What became of ads: showings, charged clicks, what they cost, and what else they lost to what."""
+    """The figures of ads: impressions, charged clicks and their cost, and auctions lost by reason."""
 
     shown: int = 0
     clicked: int = 0
@@ -30,7 +30,7 @@ class AdStats(NamedTuple):
     lost_reserve: int = 0
 
     def add_tally(self, tally: AdTally) -> "AdStats":
-        """With a day of one ad and phrase more."""
+        """Return these ad figures plus one day's tally of an ad and a phrase."""
         return AdStats(
             self.shown + tally.shown,
             self.clicked + tally.clicked,
@@ -42,22 +42,24 @@ class AdStats(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """Clicks by showings; None before anything was shown."""
+        """Return the click-through rate of the ads; None before anything was shown."""
         return self.clicked / self.shown if self.shown else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the rate lies, with 95 % confidence."""
+        """Return the 95% confidence interval of the ads' click-through rate."""
         return compute_wilson_interval(self.clicked, self.shown)
 
     @property
     def average(self) -> Decimal | None:
-        """What a click cost on average."""
+        """Return the average cost per click of the ads."""
         return (self.charged / self.clicked).quantize(Decimal("0.01")) if self.clicked else None
 
 
 def compute_wilson_interval(of: int, whole: int) -> tuple[float, float]:
-    """Wilson's interval of a share, 95 %: it is right for few and for shares near 0, where a plain one is not.
+    """Compute the 95% Wilson interval of a click-through rate.
+
+    It holds for few impressions and for rates near 0, where the normal approximation does not.
 
     >>> [round(each, 3) for each in compute_wilson_interval(1, 10)]
     [0.018, 0.404]
@@ -71,10 +73,10 @@ def compute_wilson_interval(of: int, whole: int) -> tuple[float, float]:
 
 
 class CampaignLine(NamedTuple):
-    """A campaign with the figures of the last days. ``today`` is where its budget stands.
+    """A campaign in the ad reports with its figures of the last days; ``today`` is the balance of its budget.
 
-    ``pace`` is what was charged today by what a usual day's traffic until now would have spent of the budget: 1 is
-    even; None where no past day says what is usual.
+    ``pace`` is what was charged today, divided by what a usual day's traffic until now would have spent of the budget:
+    1 is even; None if no past day says what is usual.
     """
 
     campaign: CampaignRow
@@ -85,7 +87,7 @@ class CampaignLine(NamedTuple):
 
 
 class AdLine(NamedTuple):
-    """An ad with whose it is, whether it is shown now or why not, and the figures of the last days."""
+    """An ad in the ad reports: its advertiser, whether it is shown now or why not, and its figures of the last days."""
 
     ad: AdRow
     advertiser: str
@@ -94,7 +96,7 @@ class AdLine(NamedTuple):
 
 
 class DayLine(NamedTuple):
-    """What an ad did on one day for one phrase, for reports."""
+    """The figures of an ad for one phrase on one day, a row of the daily ad report."""
 
     tally: AdTally
     advertiser: str
@@ -102,10 +104,10 @@ class DayLine(NamedTuple):
 
 
 class TodayReport(NamedTuple):
-    """A day until now: when it began and what time it is (wall time), charges in order, and the plan for it.
+    """The ad report on today's budgets: start of day, time now (wall time), charges in order, and the spending plan.
 
-    ``charges`` are moments, payers and amounts. ``plan`` has moments with the share of a usual day's searches that has
-    come by then; empty before a whole day was seen.
+    ``charges`` are times, payers and amounts. ``plan`` has times with the share of a usual day's searches that has come
+    by then; empty before a whole day was seen.
     """
 
     day: date
@@ -116,37 +118,42 @@ class TodayReport(NamedTuple):
 
 
 class AdService(Protocol):
-    """The market. Reading takes a moment, and orders wait for the keeper: call all of it in a thread.
+    """The ad service for the console's ads pages, the API and ``vedette sponsor``; the runtime implements it.
 
-    ``advertiser`` limits what is read to one; empty is all.
+    Reads take a moment, and commands wait for the coordinator: call all of it in a thread.
+
+    ``advertiser`` limits what is read to one advertiser; empty means all.
     """
 
     def list_advertisers(self) -> list[AdvertiserRow]:
-        """All of them."""
+        """Return all advertisers."""
 
     def list_campaigns(self, advertiser: str = "") -> list[CampaignLine]:
-        """By name."""
+        """Return the campaigns with their ad figures, by name."""
 
     def list_ads(self, advertiser: str = "") -> list[AdLine]:
-        """By number."""
+        """Return the ads with their figures, by number."""
 
     def load_daily_report(self, advertiser: str = "") -> list[DayLine]:
-        """Day by day."""
+        """Return the daily ad report: figures by day, ad and phrase."""
 
     def load_today_report(self) -> TodayReport:
-        """What today's budgets were spent on until now."""
+        """Return the report of what today's ad budgets were spent on until now."""
 
     def list_impressions(self, most: int) -> list[AdImpression]:
-        """What was shown, the last first, each with score, propensity, price and reason."""
+        """Return the latest ad impressions, newest first, each with score, propensity, price and reason."""
 
     def list_uncharged_clicks(self) -> list[RefusedClicks]:
-        """Clicks that cost nothing, with reasons."""
+        """Return counts of the ad clicks that were not charged, by reason."""
 
     def find_advertiser(self, name: str) -> str:
-        """Whose reports the key of this name opens; empty for nobody's."""
+        """Return the advertiser whose ad reports the key of this name opens; empty if there is none."""
 
     def check_landing_url(self, url: str) -> str:
-        """Why no ad may lead to a URL; empty where it may. Waits for name servers."""
+        """Return why no ad may link to a URL, or an empty text if it may. Waits for name servers."""
 
     def run_command(self, order: AdCommand, by: str) -> CommandResult:
-        """Have an order carried out. A ``VedetteError`` says in words why it cannot be; nothing has changed then."""
+        """Execute a command on ads.
+
+        A ``VedetteError`` says why it cannot be done; nothing has changed then.
+        """

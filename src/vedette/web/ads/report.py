@@ -1,4 +1,4 @@
-"""Ad reports: the same figures as a table, as CSV, and as JSON for programs."""
+"""Ad reports: the same campaign and ad figures as a table, as CSV, and as JSON for programs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -29,13 +29,13 @@ REPORT_TABLE: Final = Table[DayLine](
 
 
 def report_csv_response(lines: Sequence[DayLine]) -> Response:
-    """All of it, to be saved."""
+    """Return the daily ad report as a CSV download."""
     rows = [[column.get_cell(line) for column in REPORT_TABLE.columns] for line in lines]
     return csv_response("sponsored", [column.title for column in REPORT_TABLE.columns], rows)
 
 
 def campaign_to_json(line: CampaignLine) -> dict[str, object]:
-    """Money is text, so that it stays exact."""
+    """Return a campaign of the ad report as JSON; money is text, so that it stays exact."""
     row = line.campaign
     return {
         "name": row.name,
@@ -53,7 +53,7 @@ def campaign_to_json(line: CampaignLine) -> dict[str, object]:
 
 
 def ad_to_json(line: AdLine) -> dict[str, object]:
-    """An ad, as it was written."""
+    """Return an ad of the ad report as JSON, as it was submitted."""
     ad = line.ad
     return {
         "ad": ad.id,

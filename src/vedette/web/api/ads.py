@@ -1,4 +1,4 @@
-"""``/api/v1/sponsored``: ads for programs. An advertiser's key reads and changes what is theirs, and nothing else."""
+"""``/api/v1/sponsored``: the ads API. An advertiser's key reads and changes only their own campaigns and ads."""
 
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ _NO_STORE = {"cache-control": "no-store"}
 
 
 class AdsReport(Answer):
-    """What an advertiser's campaigns and ads came to."""
+    """The campaigns and ads of an advertiser, with their figures."""
 
     advertiser: str | None
     campaigns: list[dict[str, Any]]
@@ -40,7 +40,7 @@ class AdsReport(Answer):
 
 
 class AdCommandDone(Answer):
-    """A command that was carried out, and its number in the log."""
+    """A command on ads that was executed, and its number in the log."""
 
     done: str
     action: int
@@ -62,7 +62,7 @@ _EXAMPLE = {
 
 
 def describe_ad_paths() -> JsonSchema:
-    """Describe the paths for the API's description."""
+    """Describe the paths of the ads API for the OpenAPI description."""
     errors = schema.describe_errors("400", "401", "403", "429", "500")
     report = schema.describe_operation(
         "sponsored",
@@ -95,7 +95,7 @@ def describe_ad_paths() -> JsonSchema:
 
 
 def ad_api_routes(desk: AdService) -> list[Route]:
-    """What there is, day by day, and orders. A key with the scope admin has everybody's."""
+    """Return the routes of the ads API: report, daily report, commands. The admin scope sees all advertisers."""
 
     async def show_report(request: Request) -> Response:
         parse_parameters(request.scope["query_string"], ("key",))
@@ -124,7 +124,7 @@ def ad_api_routes(desk: AdService) -> list[Route]:
 
 
 def _identify_advertiser(desk: AdService, request: Request) -> str:
-    """Return the advertiser whose key was shown; empty for an operator's key."""
+    """Return the advertiser whose key a request to the ads API shows; empty for an operator's key."""
     reader: Identity = request.state.reader
     if reader.auth_method != "key":
         raise ApiError(401, "no_key", _NO_KEY, None, {"www-authenticate": "Bearer"})
@@ -155,6 +155,6 @@ def _load_holdings(desk: AdService, advertiser: str) -> Holdings:
 
 
 def _find_new_ad(desk: AdService, advertiser: str, submitted: AdRow) -> int | None:
-    """The number that a new ad was given."""
+    """Find the number that a new ad submitted through the API was given."""
     alike = (line.ad.id for line in desk.list_ads(advertiser) if line.ad[1:8] == submitted[1:8])
     return max(alike, default=None)

@@ -1,4 +1,4 @@
-"""``GET /api/v1/budget``: where the fetch budget went, in the numbers of the console's page, for keys of operators."""
+"""``GET /api/v1/budget``: the API of the console's budget page, on where the fetch budget went; for operators' keys."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ _NO_CRAWLER = "The budget is known only where the crawler runs: start it with ve
 
 
 class Spending(Answer, kw_only=True):
-    """What fetches cost and what came of them."""
+    """What fetches cost and what they brought."""
 
     fetches: Count
     failed: Count
@@ -34,13 +34,13 @@ class Spending(Answer, kw_only=True):
 
 
 class KindSpending(Spending, kw_only=True):
-    """The same by what fetches were for."""
+    """Spending by the purpose of fetches."""
 
     kind: str
 
 
 class SiteSpending(Spending, kw_only=True):
-    """The same by site."""
+    """Spending by site."""
 
     site: str | None
     part: float | None
@@ -55,7 +55,7 @@ class HeldUrl(Answer):
 
 
 class HeldUrls(Answer):
-    """How many of them there are, and the best."""
+    """The number of URLs worth less than the price of a fetch, and the best of them."""
 
     urls: Count
     best: list[HeldUrl]
@@ -73,7 +73,7 @@ class Budget(Answer):
 
 
 def budget_routes(watch: Monitoring | None) -> list[Route]:
-    """The one address. The gate has seen to it that whoever comes here may."""
+    """Return the route of the budget API. The gate has already checked for an operator's key."""
 
     async def show_budget(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], ("days", "key"))
@@ -104,7 +104,7 @@ def _line_to_dict(line: SpendingLine) -> dict[str, Any]:
 
 
 def describe_budget_path() -> JsonSchema:
-    """Describe the path for the API's description."""
+    """Describe the path of the budget API for the OpenAPI description."""
     line = SpendingLine("refresh", 120.0, 0.4, 2.0, 5_400_000.0, 31.5, 48.0, 9.0, 40.0, 0.0125)
     site = line._replace(name="https://docs.example.org/")
     example = BudgetReport(2.0, "2/s", 410.0, 1_769_817_600.0, (line,), (site,))

@@ -1,4 +1,4 @@
-"""``/api/v1/orders`` and ``/api/v1/actions``: commands of an operator, and the log of them, for keys of operators."""
+"""``/api/v1/orders`` and ``/api/v1/actions``: the API for an operator's commands and their log, for operators' keys."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -27,14 +27,14 @@ _NO_CRAWLER = "Orders are taken only where the crawler runs: start it with vedet
 
 
 class Done(Answer):
-    """A command that was carried out, and its number in the log."""
+    """A command that was executed, and its number in the log of actions."""
 
     done: str
     action: Count
 
 
 class Action(Answer):
-    """An action in the log."""
+    """An action in the log of an operator's commands."""
 
     action: Annotated[int, Meta(ge=1)]
     at: Time
@@ -57,7 +57,7 @@ _LOG_EXAMPLE = Actions([
 
 
 def describe_command_paths() -> JsonSchema:
-    """Describe the paths for the API's description."""
+    """Describe the paths of the operator's commands and actions API for the OpenAPI description."""
     errors = schema.describe_errors("400", "401", "403", "409", "413", "415", "421", "429", "500", "503")
     order = schema.describe_operation(
         "order",
@@ -81,9 +81,9 @@ def describe_command_paths() -> JsonSchema:
 
 
 def command_routes(operator: AdminService | None, refusal: Callable[[str], str]) -> list[Route]:
-    """Orders, and the log of what was done. The gate has seen to it that whoever comes here may.
+    """Return the API routes for an operator's commands and the log of actions. The gate has checked the key.
 
-    ``refusal`` says why nothing may be sent to a webhook; it is empty where it may.
+    ``refusal`` returns why nothing may be sent to a webhook URL, or an empty text if it may.
     """
 
     async def run_command(request: Request) -> Response:

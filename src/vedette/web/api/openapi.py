@@ -1,7 +1,7 @@
-"""The description of the API (OpenAPI 3.1) as data, put together from the parts that stand beside the handlers.
+"""The OpenAPI 3.1 description of the API as data, assembled from the parts beside the handlers.
 
 Schemas of bodies are derived from msgspec structs, the same that handlers build and parse. Paths are written by hand
-(see ``schema``). ``tests/web/api/test_openapi.py`` asks the server whatever this allows, and compares every answer.
+(see ``schema``). ``tests/web/api/test_openapi.py`` sends the server whatever this allows, and compares every response.
 """
 
 from typing import Annotated, Literal
@@ -38,7 +38,7 @@ class Health(Answer):
 
 
 def build_openapi(name: str, address: str, version: str, *, with_ads: bool = False) -> JsonSchema:
-    """Return the description, as the server of this name and address shows it."""
+    """Build the OpenAPI description of the API, for a server of this name and address."""
     answers = (*SEARCH_SCHEMAS, Event, NewAnswer, Done, Actions, Budget, AdsReport, AdCommandDone, Health, Error)
     return {
         "openapi": "3.1.0",

@@ -1,4 +1,4 @@
-"""Parsing of what is sent to the API, strictly: every refusal names the parameter and says what is right.
+"""Strict parsing of API parameters and bodies: every error names the parameter and says what is right.
 
 Query strings are parsed by hand, since msgspec reads numbers in them differently from what the API has always taken:
 ``msgspec.convert("5.0", int, strict=False)`` is 5, "07" is refused, and so is "", which a form sends for what is not
@@ -31,7 +31,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class ParameterError(Exception):
-    """A parameter that cannot be what was meant; the words say what to write."""
+    """An invalid API parameter; its message says what to write."""
 
     def __init__(self, parameter: str, words: str) -> None:
         super().__init__(words)
@@ -40,7 +40,7 @@ class ParameterError(Exception):
 
 
 def parse_parameters(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
-    """The parameters of a query string, each at most once. Bytes that are no UTF-8 become U+FFFD.
+    """Parse the query string of an API request, each parameter at most once; invalid UTF-8 becomes U+FFFD.
 
     >>> parse_parameters(b"q=caf%C3%A9&n=5", ("q", "n"))
     {'q': 'café', 'n': '5'}
@@ -60,7 +60,7 @@ def parse_parameters(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
 
 
 def parse_int(values: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
-    """A whole number between two others."""
+    """Parse an API parameter that is a whole number within bounds."""
     if name not in values:
         return default
     text = values[name]
@@ -70,7 +70,7 @@ def parse_int(values: Mapping[str, str], name: str, default: int, least: int, mo
 
 
 def parse_pattern(values: Mapping[str, str], name: str, shape: str, words: str) -> str:
-    """A text of some shape; empty and missing are the same."""
+    """Parse an API parameter that is a text matching a pattern; empty and missing are the same."""
     text = values.get(name, "")
     if text and not re.fullmatch(shape, text):
         raise ParameterError(name, words)
@@ -78,7 +78,7 @@ def parse_pattern(values: Mapping[str, str], name: str, shape: str, words: str) 
 
 
 def parse_day_s(values: Mapping[str, str], name: str) -> float | None:
-    """The second at which a day begins, in UTC; None where none is given.
+    """Parse an API parameter that is a day into the second at which it begins in UTC; None if it is missing.
 
     >>> parse_day_s({"after": "1970-01-02"}, "after")
     86400.0
@@ -98,13 +98,13 @@ def _describe_bad_day(name: str) -> str:
 
 
 def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
-    """The complaint about a parameter that there is not; it names the nearest one that there is."""
+    """Build the error for an unknown API parameter; it names the nearest known one."""
     advice = did_you_mean(name, known, f"known are {', '.join(known)}.")
     return ParameterError(name[:100], f"There is no such parameter; {advice}")
 
 
 def parse_struct(kind: type[S], fields: Mapping[str, object], tag: str = "") -> S:
-    """Return a JSON object as a struct; refuse what does not fit it, with the field's name and what is right.
+    """Parse a JSON object sent to the API into a struct; errors name the field and say what is right.
 
     Each field is converted on its own, so that its name is known without reading it from an error of msgspec. ``tag``
     is a field that the caller has read already.
@@ -124,12 +124,12 @@ def parse_struct(kind: type[S], fields: Mapping[str, object], tag: str = "") -> 
 
 
 def _to_whole(value: object) -> object:
-    """JSON may write a whole number as 7.0."""
+    """Convert a JSON number such as 7.0 to the whole number that an API field expects."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _describe_field(name: str, kind: object) -> str:
-    """Say what is right for a field, from its type."""
+    """Describe what is valid for a field of an API body, from its type."""
     schema = msgspec.json.schema(kind)
     if "maxLength" in schema:
         return f"{name} is a text of {schema.get('minLength', 0)} to {schema['maxLength']} characters."

@@ -12,7 +12,7 @@ from vedette.web.rendering import Branding, render_page
 
 
 def api_docs_route(description: dict[str, Any], look: Branding) -> Route:
-    """The page at ``/api/docs``."""
+    """Return the route of the API documentation page at ``/api/docs``."""
     paths = description["paths"].items()
     operations = [
         _describe_operation(path, method, told) for path, methods in paths for method, told in methods.items()
@@ -42,13 +42,13 @@ def _describe_operation(path: str, method: str, told: dict[str, Any]) -> dict[st
 
 
 def _find_example(told: dict[str, Any]) -> object:
-    """What is sent, where something is, else what is answered; None where that is no JSON."""
+    """Return an example for the API documentation: the body sent, else the answer; None if it is not JSON."""
     told = told.get("requestBody") or told["responses"]["200"]
     return told["content"].get("application/json", {}).get("example")
 
 
 def _describe_values(schema: dict[str, Any]) -> str:
-    """What a parameter may be, in words."""
+    """Describe in words which values an API parameter may have, for the API documentation page."""
     if schema.get("type") == "integer":
         otherwise = f"; {schema['default']} where it is not given" if "default" in schema else ""
         return f"{schema['minimum']} to {schema['maximum']}{otherwise}"

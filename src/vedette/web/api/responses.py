@@ -1,4 +1,4 @@
-"""JSON responses and errors of the API: compact UTF-8, whatever the text in it."""
+"""JSON responses and errors of the API: compact UTF-8 for any text."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 
 
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    r"""Return a value as JSON. Structs become objects; half a surrogate pair, which no encoding has, a question mark.
+    r"""Return an API response in JSON. Structs become objects; half a surrogate pair becomes a question mark.
 
     ``msgspec.json.encode`` refuses the latter, and titles of pages may hold it.
 
@@ -36,17 +36,17 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
 def error_response(
     status: int, code: str, words: str, parameter: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A refusal: a code for programs, words for people, and which parameter is meant, if any."""
+    """Return an API error response: a code for programs, a message for people, and the parameter if any."""
     return json_response(Error(ErrorDetail(code, words, parameter)), status, headers)
 
 
 class ApiError(Exception):
-    """A refusal that ends a request: the arguments of ``error_response``."""
+    """An API error that ends a request: the arguments of ``error_response``."""
 
 
 @contextmanager
 def refuse_failures() -> Iterator[None]:
-    """Turn the failure of a command into a refusal: it cannot be done as things are, or nobody is there to do it."""
+    """Turn the failure of a command into an API error: it is not possible now, or no process can execute it."""
     try:
         yield
     except UsageError as error:
@@ -56,7 +56,7 @@ def refuse_failures() -> Iterator[None]:
 
 
 def format_iso_time(seconds: float) -> str:
-    """A time as ISO 8601 writes it, in UTC; what lies outside its four-digit years is moved to their edge.
+    """Format a time for the API in ISO 8601, in UTC; times beyond four-digit years are clamped.
 
     >>> format_iso_time(0.0), format_iso_time(1e300)
     ('1970-01-01T00:00:00Z', '9999-12-30T00:00:00Z')
@@ -66,7 +66,7 @@ def format_iso_time(seconds: float) -> str:
 
 
 def to_finite(value: float) -> float:
-    """A number that JSON can write; what is none counts as 0, but for infinity, which stays large.
+    """Return a number that an API response can write in JSON: NaN becomes 0, infinity a large number.
 
     >>> to_finite(0.25), to_finite(float("nan")), to_finite(float("inf")) > 1e300
     (0.25, 0.0, True)

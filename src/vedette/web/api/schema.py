@@ -1,4 +1,4 @@
-"""Building blocks of the API's description (OpenAPI 3.1): answers, refusals, parameters.
+"""Building blocks of the API's OpenAPI 3.1 description: responses, errors, parameters, components.
 
 Schemas of JSON bodies come from msgspec structs. Paths, statuses and parameters are written by hand beside their
 handlers, since msgspec describes values and not HTTP, and words about them are a promise and not a by-product.
@@ -49,7 +49,7 @@ class ErrorDetail(Answer):
 
 
 class Error(Answer):
-    """A refusal."""
+    """An error response."""
 
     error: ErrorDetail
 
@@ -60,18 +60,18 @@ _ERROR_EXAMPLE = Error(ErrorDetail("wrong_parameter", "n is a whole number from 
 def describe_operation(
     name: str, summary: str, responses: JsonSchema, *parameters: JsonSchema, **more: object
 ) -> JsonSchema:
-    """Describe what a method of an address does."""
+    """Describe an operation of an OpenAPI path: its name, summary, responses and parameters."""
     given = {"parameters": list(parameters)} if parameters else {}
     return {"operationId": name, "summary": summary, **more, **given, "responses": responses}
 
 
 def describe_answer(description: str, example: Answer) -> JsonSchema:
-    """Describe an answer in JSON by an example of it, whose type is its schema."""
+    """Describe a JSON response for OpenAPI by an example, whose type is its schema."""
     return {"description": description, "content": _describe_json(type(example).__name__, example)}
 
 
 def describe_body(schema: str, example: object) -> JsonSchema:
-    """Describe what is sent as JSON, by the name of its schema and an example of it."""
+    """Describe a JSON request body for OpenAPI, by the name of its schema and an example."""
     return {"requestBody": {"required": True, "content": _describe_json(schema, example)}}
 
 
@@ -81,35 +81,35 @@ def _describe_json(schema: str, example: object) -> JsonSchema:
 
 
 def describe_text(description: str, media_type: str = "text/plain") -> JsonSchema:
-    """Describe an answer that is no JSON."""
+    """Describe a response that is not JSON for OpenAPI."""
     return {"description": description, "content": {media_type: {"schema": STRING}}}
 
 
 def describe_errors(*statuses: str) -> JsonSchema:
-    """Describe refusals."""
+    """Describe the error responses of these statuses for OpenAPI."""
     return {status: describe_answer(STATUS_TEXTS[status], _ERROR_EXAMPLE) for status in statuses}
 
 
 def query_parameter(
     name: str, description: str, schema: JsonSchema, example: str | None = None, *, required: bool = False
 ) -> JsonSchema:
-    """Describe a parameter of the query string."""
+    """Describe a parameter of the query string for OpenAPI."""
     shown = {} if example is None else {"example": example}
     needed = {"required": True} if required else {}
     return {"name": name, "in": "query", "description": description, **needed, "schema": schema, **shown}
 
 
 def integer_schema(least: int, most: int, default: int | None = None) -> JsonSchema:
-    """Return the schema of a whole number."""
+    """Return the OpenAPI schema of a whole number within bounds."""
     usual = {} if default is None else {"default": default}
     return {"type": "integer", "minimum": least, "maximum": most, **usual}
 
 
 def pattern_schema(pattern: str) -> JsonSchema:
-    """Return the schema of a text that a pattern matches whole, or that is empty."""
+    """Return the OpenAPI schema of a text that is empty or matches a pattern as a whole."""
     return {"type": "string", "pattern": f"^(?:{pattern})?$"}
 
 
 def build_components(*kinds: type[Struct]) -> JsonSchema:
-    """Return the schemas of structs, and of those that they hold, by name."""
+    """Build the OpenAPI component schemas of structs, and of the structs that they contain, by name."""
     return msgspec.json.schema_components(kinds, ref_template=_REFERENCE)[1]

@@ -1,4 +1,4 @@
-"""``/api/v1/search``, ``suggest`` and ``sites``: searching for programs, with its part of the API's description."""
+"""``/api/v1/search``, ``suggest`` and ``sites``: the search API, with its part of the OpenAPI description."""
 
 from time import perf_counter
 from typing import Annotated
@@ -34,7 +34,7 @@ _SUGGEST_PARAMETERS = ("q", "n", "site", "key")
 
 
 class ReasonJson(Answer):
-    """What a feature did to a score."""
+    """What a feature contributed to a score."""
 
     feature: str
     value: float
@@ -67,7 +67,7 @@ class Result(Answer):
 
 
 class SearchAnswer(Answer):
-    """What was found."""
+    """The results of a search."""
 
     query: Annotated[str, Meta(description="What was looked for.")]
     total: Annotated[Count, Meta(description="How many pages match.")]
@@ -80,21 +80,21 @@ class SearchAnswer(Answer):
 
 
 class SuggestAnswer(Answer):
-    """How a query may go on."""
+    """Completions of a query."""
 
     query: str
     suggestions: tuple[str, ...]
 
 
 class SiteCount(Answer):
-    """A host and how many pages it has here."""
+    """A host and its number of pages in the index."""
 
     site: str
     pages: Count
 
 
 class SitesAnswer(Answer):
-    """Which hosts can be searched."""
+    """The hosts that can be searched."""
 
     sites: list[SiteCount]
     newest_at: Annotated[Time | None, Meta(description="When the latest page was fetched.")]
@@ -128,7 +128,7 @@ _DAY: JsonSchema = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""
 
 
 def describe_search_paths() -> JsonSchema:
-    """Describe the paths for the API's description."""
+    """Describe the paths of the search API for the OpenAPI description."""
     site = schema.pattern_schema(PARAMETER_PATTERNS["site"])
     kind, language = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang"))
     words = f"What to look for, any text; {MAX_QUERY_LENGTH} characters of it count."
@@ -165,7 +165,7 @@ def _describe_found(example: Answer) -> JsonSchema:
 
 
 def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
-    """The routes under ``/api/v1``. The reader and what they may see is in the request's state."""
+    """Return the search API's routes under ``/api/v1``. ``request.state`` has the user and what they may see."""
 
     async def run_search(request: Request) -> Response:
         started_s = perf_counter()
@@ -230,7 +230,7 @@ def _parse_query(values: dict[str, str]) -> str:
 
 
 def slate_to_json(slate: Slate, asked: str, took_s: float, token: str = "") -> dict[str, object]:
-    """Return what the API says of a search; with ``token`` views and clicks of it may be told."""
+    """Return search results as the API's JSON; with ``token``, views and clicks on them can be reported."""
     cut = (f"The query was cut: only its first {MAX_QUERY_LENGTH} characters are searched.",)
     answer = SearchAnswer(
         query=asked[:MAX_QUERY_LENGTH],

@@ -1,1 +1,1 @@
-"""Authentication and access: keys, tokens, sign-in, rate limits."""
+"""Authentication and access control: keys, tokens, sign-in, rate limits."""

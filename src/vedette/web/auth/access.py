@@ -1,11 +1,11 @@
-"""Access control: who is asking, and which private sites they may see.
+"""Access control: who sends a request, and which private sites they may see.
 
-A reader is known by a key, by the name that a trusted proxy gives, or not at all. A key is shown in the header
+A user is identified by a key, by the name that a trusted proxy sends, or not at all. A key is sent in the header
 ``Authorization: Bearer vk_…``, by programs also as ``?key=`` of the API, by people in the cookie that the sign-in page
 sets. The proxy's header is read only with ``access = "proxy"``, and then only trusted proxies are answered; otherwise
 anybody could send it.
 
-Pages that were fetched with a site's secrets are private. They are shown to readers with a name that the site names.
+Pages that were fetched with a site's secrets are private. They are shown to users whose name the site lists.
 """
 
 import ipaddress
@@ -37,7 +37,10 @@ _USER_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 
 
 class Identity(NamedTuple):
-    """Who asks; without a name it is anybody. ``sites``, where there are any, are all that this reader may search."""
+    """The identity of a request's sender: name, key scopes, rate; anonymous without a name.
+
+    ``sites``, where there are any, are all that this user may search.
+    """
 
     name: str = ""
     scopes: tuple[str, ...] = ("search",)
@@ -47,7 +50,7 @@ class Identity(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why somebody is not answered: a status, a short code for programs, and words for people."""
+    """A request refused by access control: a status, a short code for programs, and a message for people."""
 
     status: int
     code: str
@@ -55,7 +58,7 @@ class Refusal(NamedTuple):
 
 
 def allowed_sites(reader: Identity, sites: Iterable[Site]) -> tuple[str, ...]:
-    """The starts of the private sites whose pages a reader may see.
+    """Return the private sites, by their start, whose pages an authenticated user may see.
 
     >>> wiki = Site("https://wiki.example.org/", secrets="env:WIKI", readers=("ann",))
     >>> allowed_sites(Identity("ann", ("search", "private"), auth_method="proxy"), [wiki])
@@ -70,19 +73,22 @@ def allowed_sites(reader: Identity, sites: Iterable[Site]) -> tuple[str, ...]:
 
 
 def get_path(request: Request) -> str:
-    """The path that routes go by. ``request.url`` also goes by the header Host, which anybody may write."""
+    """Return the path by which a request is routed.
+
+    ``request.url`` also depends on the header Host, which anybody may write.
+    """
     path: str = request.scope["path"]
     return path
 
 
 def is_api_path(path: str) -> bool:
-    """Whether answers under a path are for programs: a refusal is JSON there, and a key may be a parameter."""
+    """Check whether a path is the API's: errors are JSON there, and a key may be a parameter."""
     programs = {"/healthz", "/metrics", "/mcp", "/new.atom", "/indexnow"}
     return path == "/api" or path.startswith(("/api/", "/push/")) or path in programs
 
 
 class AccessControl:
-    """The rule of who is let in, as configured."""
+    """Access control as configured: identifies users by key or proxy header, and decides who is let in."""
 
     def __init__(self, serve: Serve, keys: Callable[[], Sequence[Key]]) -> None:
         self.serve = serve
@@ -91,7 +97,7 @@ class AccessControl:
         self._salt = secrets.token_bytes(32)  # marks of addresses mean nothing to another process
 
     def authorize(self, request: Request) -> Identity | Refusal:
-        """Who asks, or why they are not answered."""
+        """Return the identity of a request's sender, or the refusal if they are not let in."""
         path = get_path(request)
         found = self._identify(request)
         if path in ADMIN_PATHS:
@@ -105,13 +111,13 @@ class AccessControl:
         return found if isinstance(found, Refusal) else _require_search(found, path)
 
     def get_rate_limit_key(self, request: Request, reader: Identity | Refusal) -> str:
-        """By what a reader's requests are counted together."""
+        """Return the key by which a user's requests are counted for rate limits."""
         if isinstance(reader, Identity) and reader.auth_method:
             return f"{reader.auth_method}:{reader.name}"
         return hash_address(self.get_client_address(request), self._salt)
 
     def get_client_address(self, request: Request) -> str:
-        """The peer, or for whom a trusted proxy asks: the last of its list that is no trusted proxy itself."""
+        """Return a request's client address, behind trusted proxies that of their list's last untrusted hop."""
         peer = _get_peer_address(request)
         if not self._is_trusted(peer):
             return peer
@@ -119,7 +125,7 @@ class AccessControl:
         return next((each for each in map(str.strip, reversed(told)) if each and not self._is_trusted(each)), peer)
 
     def is_https(self, request: Request) -> bool:
-        """Whether the reader's browser speaks https, perhaps to a proxy that speaks http to us."""
+        """Check whether the user's browser uses https, perhaps to a proxy that speaks http to us."""
         if request.scope["scheme"] == "https" or self.serve.address.startswith("https://"):
             return True
         return (
@@ -128,12 +134,12 @@ class AccessControl:
         )
 
     def find_key_holder(self, presented: str) -> Identity | None:
-        """The reader whose key this is."""
+        """Return the identity of the user who holds this key; None for an unknown key."""
         key = find_key(self._keys(), presented)
         return Identity(key.name, key.scopes, key.rate, key.sites, "key") if key else None
 
     def _is_trusted_peer(self, request: Request) -> bool:
-        """Whether the request came by a way on which this server listens at all."""
+        """Check whether the peer may send requests at all; with proxy access only trusted proxies may."""
         return self.serve.access != "proxy" or self._is_trusted(_get_peer_address(request))
 
     def _identify(self, request: Request) -> Identity | Refusal:
@@ -166,7 +172,7 @@ class AccessControl:
         return self._get_bearer_key(request) or in_address
 
     def _get_bearer_key(self, request: Request) -> str:
-        """The key in the header; what else a proxy's readers may send there is none of ours."""
+        """Return the key in the Authorization header; with proxy access, other credentials there are ignored."""
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         shown = shown.strip()
         is_ours = self.serve.access != "proxy" or shown.startswith(KEY_PREFIX)
@@ -177,7 +183,7 @@ class AccessControl:
 
 
 def is_same_origin(request: Request, access: AccessControl) -> bool:
-    """Whether the browser says that a page of this server posted this. Who says nothing is not believed.
+    """Check whether the browser says that a page of this server sent a post; without such a header it fails.
 
     A form on somebody else's page can be sent with a visitor's cookies (CSRF), so no other post counts.
     """
@@ -189,7 +195,7 @@ def is_same_origin(request: Request, access: AccessControl) -> bool:
 
 
 def _parse_authority(origin: str) -> str:
-    """Return host and port of an origin; empty where it is none.
+    """Return the host and port of an Origin header, or an empty text if it is invalid.
 
     >>> _parse_authority("https://example.org:8443"), _parse_authority("null"), _parse_authority("http://[::1")
     ('example.org:8443', '', '')
@@ -201,12 +207,12 @@ def _parse_authority(origin: str) -> str:
 
 
 def _has_own_auth(path: str) -> bool:
-    """What needs no reader's key because it asks for something else: a signature, a site's key, or a sign-in."""
+    """Check whether a path has its own authentication instead of a key: a signature, a site's key, a sign-in."""
     return path in {EVENTS_PATH, CONSOLE_PATH, "/indexnow"} or path.startswith((f"{CONSOLE_PATH}/", "/push/"))
 
 
 def _require_admin(found: Identity | Refusal, is_shown: bool) -> Identity | Refusal:  # noqa: FBT001 - one of two ways
-    """Who may order: the holder of such a key, who shows it himself; no cookie does, which a browser sends unasked."""
+    """Require a key with the admin scope, shown in the request itself: browsers send cookies unasked."""
     if isinstance(found, Refusal):
         return found
     if not is_shown or found.auth_method != "key":

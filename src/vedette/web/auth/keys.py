@@ -1,8 +1,7 @@
-"""Keys: a secret text that its holder shows, of which only a hash is kept.
+"""API keys and their site limits: a secret that its holder presents; only its hash is stored.
 
-A secret is 32 random bytes. Slow hashes with salt are for what people think up, since that can be guessed; nobody
-guesses 256 random bits, so one SHA-256 is enough, and it costs a search nothing. Whoever reads the data folder learns
-the hashes, and with them no secret.
+A secret is 32 random bytes. Slow salted hashes are for passwords, which can be guessed; 256 random bits cannot, so one
+SHA-256 is enough, and it costs a search nothing. Reading the data folder reveals the hashes, but no secret.
 """
 
 import re
@@ -23,7 +22,7 @@ _PORT = re.compile(r":[0-9]{1,5}\Z")
 
 
 def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
-    """The site that the parameter ``site`` names; under limits it is one of these, or a part of one.
+    """Resolve the parameter ``site`` under a key's site limits: it must be one of these, or a part of one.
 
     >>> resolve_site({"site": "https://docs.example.org/api/"}, ("example.org",))
     'docs.example.org/api/'
@@ -42,13 +41,13 @@ def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
 
 
 def filter_results(slate: Slate, limits: tuple[str, ...]) -> Slate:
-    """Without results outside the limits."""
+    """Remove search results outside a key's site limits."""
     kept = [each for each in slate.results if is_covered(limits, each.url)]
     return slate._replace(results=tuple(kept))
 
 
 def is_covered(limits: tuple[str, ...], url: str) -> bool:
-    """Whether a page may be shown under limits; without any, all may.
+    """Check whether a page may be shown under a key's site limits; without limits, all may.
 
     >>> is_covered(("docs.example.org/api",), "https://docs.example.org/api/v1"), is_covered(("example.org",), "https://org/")
     (True, False)
@@ -58,12 +57,12 @@ def is_covered(limits: tuple[str, ...], url: str) -> bool:
 
 
 def filter_sites(sites: Iterable[FacetCount], limits: tuple[str, ...]) -> list[FacetCount]:
-    """The hosts of which some pages may be shown."""
+    """Return the hosts with pages that a key's site limits let through."""
     return [each for each in sites if not limits or any(_overlaps(each.value, limit) for limit in limits)]
 
 
 def _is_within(site: str, limit: str) -> bool:
-    """Whether all of a site belongs to a limit."""
+    """Check whether all of a site lies within one of a key's site limits."""
     host, _, path = site.partition("/")
     limit_host, _, limit_path = limit.partition("/")
     if not _PORT.search(limit_host):  # a limit without a port is for all of them
@@ -88,11 +87,11 @@ _SITE = re.compile(r"(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Who may do what with a secret. The rate is the server's own where it is None.
+    """A stored key: name, hash of its secret, scopes, site limits and rate (None: the server's default).
 
-    ``scopes``: *search*; *private*, to see the private sites whose ``readers`` name this key; *admin*, to order
-    what an operator may.
-    ``sites`` limits it to some hosts or paths of hosts ("docs.example.org/api/"); without any it is for all.
+    ``scopes``: *search*; *private*, to see the private sites whose ``readers`` name this key; *admin*, to send an
+    operator's commands. ``sites`` limits the key to some hosts or paths of hosts ("docs.example.org/api/"); without any
+    it is for all.
     """
 
     name: str
@@ -112,7 +111,7 @@ def create_key(
     random_bytes: bytes,
     created_s: float = 0.0,
 ) -> tuple[str, Key]:
-    """A secret to hand to its holder once, and the key to keep.
+    """Create a key: return the secret to hand to its holder once, and the key to store.
 
     >>> secret, key = create_key("wiki", ["search"], None, [], bytes(32))
     >>> secret[:8], key.name
@@ -133,7 +132,7 @@ def create_key(
 
 
 def find_key(keys: Sequence[Key], presented: str) -> Key | None:
-    """The key whose secret this is, unless it was revoked. How long it takes tells nothing of the keys.
+    """Find the key with this secret, unless it is revoked, in constant time.
 
     >>> secret, key = create_key("wiki", ["search"], None, [], bytes(32))
     >>> find_key([key], secret) is key, find_key([key], "vk_guessed")

@@ -1,7 +1,7 @@
 """Rate limits: a token bucket for each user, from which every request takes one token.
 
-A bucket holds as many tokens as the rate names, and fills up in the rate's time: so a reader may ask them all at once,
-and then as steadily as they come back. The memory is bounded: of too many readers the one that asked longest ago is
+A bucket holds as many tokens as the rate names, and refills in the rate's time: so a user may spend them all at once,
+and then as steadily as they come back. The memory is bounded: of too many users the one that was idle longest is
 forgotten, which at worst fills one bucket too early.
 """
 
@@ -18,7 +18,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class RateLimiter:
-    """The buckets of all readers. The clock is the process's own: only differences count."""
+    """The rate limiter: the token buckets of all users, by the process's own clock."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MAX_CLIENTS) -> None:
         self._clock = clock
@@ -29,7 +29,7 @@ class RateLimiter:
         return len(self._buckets)
 
     def take_token(self, reader: str, rate: Rate) -> float:
-        """Takes a token and says 0, or says after how many seconds there is one.
+        """Take a token from a user's rate limit bucket; return 0, or the seconds until there is one.
 
         >>> limits = RateLimiter(clock=lambda: 0.0)
         >>> [limits.take_token("wiki", Rate(2, 60.0)) for _ in range(3)]
@@ -55,7 +55,7 @@ class RateLimiter:
 
 
 def hash_address(address: str, salt: bytes) -> str:
-    """Stands for a reader of whom only the address is known, without keeping the address.
+    """Return a salted hash of a client address, to count its rate limit without storing the address.
 
     >>> hash_address("2001:db8::1", b"salt") == hash_address("2001:db8::2", b"salt")
     True
@@ -64,7 +64,7 @@ def hash_address(address: str, salt: bytes) -> str:
 
 
 def to_network(address: str) -> str:
-    """What counts as one address: an IPv6 reader has a whole /64 to choose from.
+    """Return the network that counts as one client address for limits: an IPv6 user has a whole /64.
 
     >>> to_network("2001:db8::1"), to_network("192.0.2.1")
     ('2001:db8::/64', '192.0.2.1')
@@ -79,7 +79,7 @@ def to_network(address: str) -> str:
 
 
 def is_in_networks(address: str, networks: Iterable[Network]) -> bool:
-    """Whether an address lies in one of some networks, however it is written; what is no address does not.
+    """Check whether an IP address, in any notation, is in one of some networks; False for invalid ones.
 
     >>> is_in_networks("::ffff:10.1.2.3", [ipaddress.ip_network("10.0.0.0/8")]), is_in_networks("", [])
     (True, False)

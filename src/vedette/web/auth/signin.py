@@ -1,8 +1,8 @@
 """The sign-in page for people with a key (``/signin``).
 
-The cookie holds the key itself. So there is no session to keep or lose, and a revoked key is out at once. A form on
-somebody else's page could sign a visitor in with a key of its own, to watch what they look for; so a post counts only
-if the browser says that it comes from our own page.
+The cookie holds the key itself. So there is no session to store or lose, and a revoked key is out at once. A form on
+another site's page could sign a visitor in with a key of its own, to see what they search for; so a post counts only if
+the browser says that it comes from our own page.
 """
 
 import re
@@ -21,7 +21,7 @@ _LOCAL_URL = re.compile(r"/(?![/\\])[!-~]{0,2000}")
 
 
 def signin_route(access: AccessControl, look: Branding) -> Route:
-    """The page with the field for a key, and what takes it."""
+    """Return the route of the sign-in page, with its field for a key."""
 
     async def sign_in(request: Request) -> Response:
         if request.method != "POST":
@@ -67,5 +67,5 @@ def _render_sign_in(request: Request, look: Branding, place: str, status: int = 
 
 
 def _safe_redirect(place: str) -> str:
-    """Where the reader wanted to go, if that is here."""
+    """Return the place to redirect to after sign-in, if it is on this server."""
     return place if _LOCAL_URL.fullmatch(place) else "/"

@@ -1,4 +1,4 @@
-"""Tokens and signatures: of slates and ads (signed), of hubs (``X-Hub-Signature``), and the operator's own (hashed).
+"""Tokens and signatures: signed tokens of slates and ads, hub signatures, and the operator's hashed token.
 
 Written by hand, since ``TimestampSigner`` of itsdangerous 2.2 makes 57 characters of the same id where these are 48,
 and counts whole seconds where events need milliseconds: ``len(TimestampSigner("k").sign(b64_of_16_bytes))``.
@@ -22,14 +22,14 @@ _CONTEXT = b"vedette slate 1\0"  # what else is signed with the same secret is n
 
 
 class TokenClaims(NamedTuple):
-    """What a token says: the slate's id, 32 hexadecimal digits, and when it was made (wall time)."""
+    """The claims of a signed token: the slate's id of 32 hexadecimal digits, and when it was issued (wall time)."""
 
     id: str
     at_s: float
 
 
 def sign_token(issued: TokenClaims, secret: bytes) -> str:
-    """The token, written so that it can stand anywhere.
+    """Sign a token's claims; return the token in URL-safe characters.
 
     >>> len(sign_token(TokenClaims("00" * 16, 1_770_000_000.0), b"secret"))
     48
@@ -40,7 +40,7 @@ def sign_token(issued: TokenClaims, secret: bytes) -> str:
 
 
 def verify_token(token: str, secret: bytes) -> TokenClaims | None:
-    """What a token says; None where it is not one of ours.
+    """Verify a signed token and return its claims; None if the signature is not ours.
 
     >>> verify_token(sign_token(TokenClaims("ab" * 16, 5.25), b"secret"), b"secret")
     TokenClaims(id='abababababababababababababababab', at_s=5.25)
@@ -64,7 +64,7 @@ SIGNATURE_METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
 
 
 def is_valid_signature(body: bytes, header: str, secret: str) -> bool:
-    """Whether ``X-Hub-Signature`` is right: the name of a method, and in hexadecimal what it makes of body and secret.
+    """Check the ``X-Hub-Signature`` of a WebSub delivery: ``method=hexdigest``, the HMAC of body and secret.
 
     >>> is_valid_signature(b"news", "sha256=" + hmac.digest(b"secret", b"news", "sha256").hex(), "secret")
     True
@@ -83,7 +83,7 @@ MAX_TOKEN_LENGTH = 200
 
 
 def create_operator_token(random_bytes: bytes) -> str:
-    """A token to be shown once.
+    """Create an operator's token, to be shown once.
 
     >>> create_operator_token(bytes(32))[:8]
     'vt_AAAAA'
@@ -94,12 +94,12 @@ def create_operator_token(random_bytes: bytes) -> str:
 
 
 def hash_secret(secret: str) -> str:
-    """By what a token or the secret of a session is kept; nobody guesses 256 random bits, so one hash is enough."""
+    """Hash an operator's token or a session's secret for storage; 256 random bits need only one hash."""
     return sha256(secret[:MAX_TOKEN_LENGTH].encode("utf-8", "replace")).hexdigest()
 
 
 def matches_digest(token: str, digest: str) -> bool:
-    """Whether this is the token of a digest. How long it takes tells nothing.
+    """Check in constant time whether an operator's token or session secret matches a stored digest.
 
     >>> matches_digest("vt_x", hash_secret("vt_x")), matches_digest("", "")
     (True, False)

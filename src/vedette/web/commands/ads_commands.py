@@ -1,4 +1,4 @@
-"""Commands on ads as values: the same for console, API and command line, and for undoing one."""
+"""Commands on ads as values: the same for console, API and command line, and for undoing a command."""
 
 from dataclasses import dataclass
 
@@ -7,35 +7,35 @@ from vedette.adapters.ads.campaign_store import AdRow, AdStatus, AdvertiserRow, 
 
 @dataclass(frozen=True, slots=True)
 class SaveAdvertiser:
-    """Let somebody have campaigns, or give an advertiser another key."""
+    """A command that adds an advertiser, or gives one another key."""
 
     advertiser: AdvertiserRow
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveAdvertiser:
-    """Remove an advertiser who has no campaign."""
+    """A command that removes an advertiser who has no campaign."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SaveCampaign:
-    """Create a campaign, or change its budget or days."""
+    """A command that creates a campaign, or changes its budget or days."""
 
     campaign: CampaignRow
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveCampaign:
-    """Remove a campaign, all of whose ads are revoked."""
+    """A command that removes a campaign, all of whose ads are revoked."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class PauseCampaign:
-    """Show none of its ads until it is resumed; or resume it."""
+    """A command that pauses a campaign, so that none of its ads are shown, or resumes it."""
 
     name: str
     paused: bool
@@ -43,14 +43,14 @@ class PauseCampaign:
 
 @dataclass(frozen=True, slots=True)
 class SaveAd:
-    """Submit an ad, new (number 0) or edited; either way it waits to be approved."""
+    """A command that submits an ad, new (number 0) or edited; either way it waits for approval."""
 
     ad: AdRow
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewAd:
-    """Approve or revoke an ad, or let it wait again."""
+    """A command that approves or revokes an ad, or makes it wait for review again."""
 
     ad_id: int
     standing: AdStatus

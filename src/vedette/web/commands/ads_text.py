@@ -1,4 +1,4 @@
-"""Advertisers, campaigns and ads as people type them: each part is parsed, or refused with what is right."""
+"""Parsing of advertisers, campaigns and ads as people type them; errors say what is right."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _PRIVATE_SUFFIXES = ("localhost", "local", "internal", "intranet", "lan", "home.
 
 
 def parse_advertiser(name: str, key: str = "") -> AdvertiserRow:
-    """The advertiser that was meant.
+    """Parse an advertiser's name and key, as typed for a command on ads.
 
     >>> parse_advertiser(" Ann ").name
     'ann'
@@ -33,7 +33,7 @@ def parse_advertiser(name: str, key: str = "") -> AdvertiserRow:
 
 
 def parse_campaign(name: str, advertiser: str, budget: str, starts: str = "", ends: str = "") -> CampaignRow:
-    """The campaign that was meant.
+    """Parse a campaign's name, advertiser, budget and days, as typed for a command on ads.
 
     >>> parse_campaign("spring", "ann", "5", "2026-03-01").budget
     '5.00'
@@ -54,7 +54,7 @@ def parse_ad(
     negatives: Sequence[str] = (),
     number: int = 0,
 ) -> AdRow:
-    """The ad that was meant; it waits to be approved."""
+    """Parse an ad's title, text, URL, bid and targets, as typed for a command; it waits for approval."""
     if not targets:
         raise UsageError("say what the ad is shown for: name a phrase")
     if max(len(targets), len(negatives)) > MAX_PHRASES:
@@ -72,7 +72,7 @@ def parse_ad(
 
 
 def parse_amount(text: str, what: str) -> str:
-    """An amount of money, with its cents.
+    """Parse an amount of money that was typed for a bid or budget; return it with its cents.
 
     >>> parse_amount("0.4", "a bid")
     '0.40'
@@ -88,7 +88,7 @@ def parse_amount(text: str, what: str) -> str:
 
 
 def check_landing_url(url: str) -> str:
-    """Why nobody is sent to a URL, as far as the URL itself says; empty where nothing speaks against it.
+    """Check from the URL alone why no ad may link to it; return the reason, or an empty text if it may.
 
     >>> check_landing_url("https://shop.example.org/")
     ''
@@ -106,7 +106,7 @@ def check_landing_url(url: str) -> str:
 
 
 def parse_landing_url(text: str) -> str:
-    """Where an ad leads, as far as the URL itself says."""
+    """Parse the typed landing URL of an ad, and refuse private addresses as far as the URL shows them."""
     text = text.strip()
     if not text or len(text) > MAX_URL:
         raise UsageError(f"the URL of an ad has 1 to {MAX_URL} characters")
@@ -121,7 +121,7 @@ def parse_landing_url(text: str) -> str:
 
 
 def parse_name(text: str) -> str:
-    """The name of an advertiser or a campaign."""
+    """Parse the typed name of an advertiser or a campaign."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -131,7 +131,7 @@ def parse_name(text: str) -> str:
 
 
 def parse_day(text: str) -> str:
-    """A day; empty for none."""
+    """Parse the typed first or last day of a campaign; empty for none."""
     text = text.strip()
     try:
         return date.fromisoformat(text).isoformat() if text else ""
@@ -140,17 +140,20 @@ def parse_day(text: str) -> str:
 
 
 def parse_title(text: str) -> str:
-    """The title of an ad."""
+    """Parse the typed title of an ad."""
     return _parse_line(text, "the title", MAX_TITLE)
 
 
 def parse_text(text: str) -> str:
-    """The text of an ad."""
+    """Parse the typed text of an ad."""
     return _parse_line(text, "the text", MAX_TEXT)
 
 
 def _parse_line(text: str, what: str, longest: int) -> str:
-    """One line of plain text. Whatever it holds is escaped where it is shown; what cannot be seen is refused here."""
+    """Parse one typed line of an ad's plain text; invisible characters are refused.
+
+    It is escaped where it is shown.
+    """
     line = " ".join(text.split())
     if not 1 <= len(line) <= longest:
         raise UsageError(f"{what} of an ad has 1 to {longest} characters")
@@ -162,7 +165,7 @@ def _parse_line(text: str, what: str, longest: int) -> str:
 
 
 def parse_phrase(text: str) -> str:
-    """A phrase, in words that queries are compared by."""
+    """Parse a typed target phrase of an ad into the folded words that queries are compared by."""
     folded = " ".join(split_words(text[: 2 * MAX_PHRASE]))
     if not folded or len(text) > MAX_PHRASE:
         raise UsageError(f"a phrase has at least one word, and {MAX_PHRASE} characters at most")

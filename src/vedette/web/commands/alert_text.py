@@ -1,4 +1,4 @@
-"""Alerts as people type them, in a form or on a command line: each part is parsed, or refused with what is right."""
+"""Parsing of alerts on new pages as people type them, in a form or on a command line; errors say what is right."""
 
 import re
 import secrets
@@ -17,7 +17,7 @@ _EVERYWHERE = "*"
 
 
 def parse_alert(name: str, place: str = "", query: str = "", webhook: str = "", reader: str = "") -> AlertRow:
-    """The watch that was meant, with a mark of its own.
+    """Parse an alert's name, place, query, webhook and reader, as typed; give it an id of its own.
 
     >>> parse_alert("harbour", "https://News.example.org/Local/", "harbour")[2:4]
     ('news.example.org/local', 'harbour')
@@ -38,7 +38,7 @@ def parse_alert(name: str, place: str = "", query: str = "", webhook: str = "", 
 
 
 def parse_name(text: str) -> str:
-    """A name that fits into an address."""
+    """Parse the typed name of an alert, which must fit into a URL."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
         raise UsageError("a watch has a name of letters, digits and -._ , 64 at most, such as harbour-news")
@@ -46,7 +46,7 @@ def parse_name(text: str) -> str:
 
 
 def parse_place(text: str) -> str:
-    """A host or a path on one, as the index knows places; ``*`` stands for everything."""
+    """Parse the typed place of an alert: a host or a path on one, as the index has them; ``*`` is everywhere."""
     text = text.strip()
     if text in {"", _EVERYWHERE}:
         return text
@@ -59,7 +59,7 @@ def parse_place(text: str) -> str:
 
 
 def parse_query_text(text: str) -> str:
-    """A query that asks for something."""
+    """Parse the typed query of an alert; it must contain words to search for."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
         raise UsageError(f"a query has {MAX_CHARACTERS} characters at most")
@@ -69,7 +69,7 @@ def parse_query_text(text: str) -> str:
 
 
 def parse_webhook(text: str) -> str:
-    """The URL of a webhook; secrets in front of its host are refused, since they would be shown."""
+    """Parse the typed webhook URL of an alert; credentials in it are refused, since they would be shown."""
     text = text.strip()
     if not text:
         return ""
@@ -83,7 +83,7 @@ def parse_webhook(text: str) -> str:
 
 
 def parse_reader(text: str) -> str:
-    """The name of a reader, as sites name those who may see their private pages."""
+    """Parse the typed reader of an alert: a name that private sites list among their readers."""
     name = text.strip()
     if not _READER.fullmatch(name):
         raise UsageError("the name of a reader has 200 characters at most, all of them printable")

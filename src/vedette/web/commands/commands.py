@@ -1,6 +1,6 @@
-"""Commands of an operator as values: the same for console, API and command line, and for undoing one.
+"""An operator's commands as values: the same for console, API and command line, and for undoing a command.
 
-A command says all that is needed to carry it out (``runtime.commands``). It is stored as JSON with the action that it
+A command contains all that is needed to execute it (``runtime.commands``). It is stored as JSON with the action that it
 undoes, those on ads too. Secrets are never in a command: a site names the place where they are, and of keys and tokens
 there are only digests.
 """
@@ -32,10 +32,10 @@ _RULE_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule for results.
+    """A rule for search results, which commands add or remove.
 
     For one query: another word for it, or a URL that it always or never shows. For all queries (``query`` is empty): a
-    domain that is blocked, raised or lowered, or a URL that is concealed; with a ``*`` at its end all that begin so.
+    domain that is blocked, raised or lowered, or a URL that is hidden; with a ``*`` at its end all that begin so.
     """
 
     kind: RuleKind
@@ -48,7 +48,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class AddSite:
-    """Add a site that is not there yet. ``asked_s`` is when its host was last asked something, for a preview."""
+    """A command that adds a new site. ``asked_s`` is when its host was last fetched from, for a preview."""
 
     site: Site
     paused: bool = False
@@ -57,7 +57,7 @@ class AddSite:
 
 @dataclass(frozen=True, slots=True)
 class SetSite:
-    """Change settings of a site: fields of ``model.Site`` with their new values, and as they were typed."""
+    """A command that changes settings of a site: ``model.Site`` fields with new values, and as they were typed."""
 
     start: str
     changes: Mapping[str, object]
@@ -66,14 +66,14 @@ class SetSite:
 
 @dataclass(frozen=True, slots=True)
 class SetMachine:
-    """Change settings of the machine, by name and as typed; None stands for what is configured."""
+    """A command that changes settings of the machine, by name and as typed; None means the configured value."""
 
     changes: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class PauseSite:
-    """Ask nothing of a site until it is resumed; or resume it."""
+    """A command that pauses the crawl of a site, or resumes it."""
 
     start: str
     paused: bool
@@ -81,7 +81,7 @@ class PauseSite:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSite:
-    """Crawl a site no longer; its pages stay unless they are to go as well."""
+    """A command that removes a site from the crawl; its pages stay unless they are to be removed as well."""
 
     start: str
     with_pages: bool = False
@@ -89,91 +89,91 @@ class RemoveSite:
 
 @dataclass(frozen=True, slots=True)
 class ImportSites:
-    """Import sites as they were exported: known ones get these settings, the others are added."""
+    """A command that imports exported sites: known ones get these settings, the others are added."""
 
     sites: tuple[tuple[Site, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CreateKey:
-    """Create a key under a name that no valid key has."""
+    """A command that creates a key under a name that no valid key has."""
 
     row: UserKeyRow
 
 
 @dataclass(frozen=True, slots=True)
 class RevokeKey:
-    """Revoke a key: it opens nothing from now on."""
+    """A command that revokes a key, which opens nothing from then on."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreKey:
-    """Let a revoked key open again what it did."""
+    """A command that restores a revoked key."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddRules:
-    """Add rules to those that are there."""
+    """A command that adds rules for search results."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveRules:
-    """Remove rules."""
+    """A command that removes rules for search results."""
 
     rules: tuple[Rule, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dismiss:
-    """Do not offer a host that pages link to as a site again."""
+    """A command that dismisses an unlisted host that pages link to, so that it is no longer suggested as a site."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Let a dismissed host be offered again."""
+    """A command that lets a dismissed host be suggested as a site again."""
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddAlert:
-    """Add an alert on new pages, under a name that no alert has."""
+    """A command that adds an alert on new pages, under a name that no alert has."""
 
     watch: AlertRow
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveAlert:
-    """Remove an alert."""
+    """A command that removes an alert on new pages."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class FetchNow:
-    """Fetch URLs next, as soon as their hosts may be asked."""
+    """A command that fetches URLs next, as soon as their hosts may be asked."""
 
     urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceToken:
-    """Replace the operator's token by one of this digest; the one before opens nothing, and all are signed out."""
+    """A command that replaces the operator's token by one with this digest, and signs everybody out."""
 
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """Open a session of the console at this wall time; of its secret only the digest is kept."""
+    """A command that opens a console session at this wall time; only the digest of its secret is stored."""
 
     digest: str
     wall_s: float
@@ -181,14 +181,14 @@ class OpenSession:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """Close a session."""
+    """A command that closes a session of the console."""
 
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """Take an action back, by its number in the log."""
+    """A command that undoes an action, by its number in the log of actions."""
 
     action: int
 
@@ -218,7 +218,7 @@ Command = (
 
 
 class CommandResult(NamedTuple):
-    """What was done, in one line without a stop, and its number in the log of actions (0: it was not logged)."""
+    """The result of a command: one line without a period, and its number in the log of actions (0: not logged)."""
 
     words: str
     action: int
@@ -252,7 +252,7 @@ _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 
 
 def command_to_json(command: Command | ads.AdCommand) -> dict[str, object]:
-    """Return a command that may undo another, to be stored.
+    """Convert a command to JSON, to be stored in the log of actions as the undo of another.
 
     >>> command_to_json(PauseSite("https://example.org/", paused=True))
     {'order': 'pause_site', 'start': 'https://example.org/', 'paused': True}
@@ -261,7 +261,7 @@ def command_to_json(command: Command | ads.AdCommand) -> dict[str, object]:
 
 
 def command_from_json(stored: object) -> Command | ads.AdCommand:
-    """Return the command that was stored; what makes no sense is damage.
+    """Convert stored JSON back to a command; invalid JSON means a damaged store.
 
     >>> command_from_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
     AddRules(rules=(Rule(kind='block', query='', value='example.org'),))

@@ -1,4 +1,4 @@
-"""Commands as JSON: the fields of each are a msgspec struct, from which come its schema and the parsing of its body.
+"""Commands as JSON: each has a msgspec struct of its fields, which gives its schema and parses its body.
 
 Fields and limits are declared once; ``parse_struct`` refuses what does not fit them and names the field. What a schema
 cannot say (that a site, a rule or a URL can be meant, whose campaign it is) is checked by the function beside the
@@ -68,7 +68,7 @@ Settings = Annotated[
 
 
 class _Body(Struct, forbid_unknown_fields=True):
-    """The fields of a command besides its name. Texts lose the blanks around them."""
+    """The fields of a JSON command besides its name. Texts lose surrounding blanks."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -151,7 +151,10 @@ def _dismiss(body: _Host) -> Command:
 
 
 def _add_alert(body: _Alert) -> Command:
-    """An alert on public pages: to whose webhook private ones go is not for keys to say."""
+    """Build the command that adds an alert on public pages.
+
+    Which webhook gets private pages is not for keys to say.
+    """
     parsers = {"name": parse_name, "place": parse_place, "query": parse_query_text, "webhook": parse_webhook}
     for name, parse in parsers.items():
         with _errors_in(name):
@@ -171,7 +174,10 @@ def _parse_site(body: _Site) -> str:
 
 
 def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """A key must not point the crawler at secrets of this machine, to be sent to a host of its holder's."""
+    """Refuse the setting ``secrets`` in the site settings of a JSON command.
+
+    A key must not make the crawler send this machine's secrets to a host of its holder.
+    """
     if "secrets" in settings:
         raise ParameterError("settings", "Credentials are named in the console or on the command line, not by keys.")
     return settings
@@ -188,7 +194,7 @@ def _parse_rule(body: _Rule) -> Rule:
 
 @contextmanager
 def _errors_in(name: str) -> Iterator[None]:
-    """Raise a ``UsageError`` of the block as an error of this field."""
+    """Raise a ``UsageError`` in the block as a ``ParameterError`` of this JSON command's field."""
     try:
         yield
     except UsageError as error:
@@ -213,7 +219,7 @@ _COMMANDS: Final[Mapping[str, tuple[type[_Body], Callable[[Any], Command]]]] = {
 
 
 def parse_command(body: object) -> Command:
-    """Return the command that an object is; raise ``ParameterError`` for what is none.
+    """Parse a JSON object into an operator's command; raise ``ParameterError`` if it is invalid.
 
     >>> parse_command({"order": "pause_site", "site": "example.org"})
     PauseSite(start='https://example.org/', paused=True)
@@ -236,7 +242,7 @@ def _parse_order(body: Mapping[str, object], names: Iterable[str]) -> str:
 
 
 class Holdings(NamedTuple):
-    """What a key may change: campaigns by name, ads by number. ``advertiser`` is empty for an operator."""
+    """The campaigns (by name) and ads (by number) that a key may change; ``advertiser`` is empty for an operator."""
 
     advertiser: str
     campaigns: Mapping[str, CampaignRow]
@@ -314,7 +320,7 @@ class _Advertiser(_Body):
 
 
 def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
-    """A new campaign, or a change: what is not named of one that there is stays as it is."""
+    """Build the command that saves a new or changed campaign; fields left out of a change keep their values."""
     new = CampaignRow(body.campaign.lower(), held.advertiser, "")
     before = held.campaigns.get(new.name, new)
     whose = _get_given(body.advertiser, before.advertiser)
@@ -392,7 +398,7 @@ ADMIN_COMMANDS: Final = ("approve_ad", "keep_advertiser")
 
 
 def parse_ad_command(body: object, held: Holdings) -> AdCommand:
-    """Return the command that an object is; raise ``ParameterError`` for what is none, or is somebody else's.
+    """Parse a JSON object into a command on ads; raise ``ParameterError`` if it is invalid or not the key's own.
 
     >>> nobody = Holdings("", {}, {})
     >>> parse_ad_command({"order": "keep_advertiser", "advertiser": "ann"}, nobody).advertiser.name
@@ -408,7 +414,7 @@ def parse_ad_command(body: object, held: Holdings) -> AdCommand:
 
 
 def command_schemas() -> JsonSchema:
-    """Return the schemas of an operator's commands and of an advertiser's, for the API's description."""
+    """Return the JSON schemas of operators' and advertisers' commands, for the OpenAPI description."""
     tables = {"Order": _COMMANDS, "AdOrder": _AD_COMMANDS}
     bodies = {
         name: {"oneOf": [_body_schema(order, kind) for order, (kind, _) in table.items()]}

@@ -1,4 +1,4 @@
-"""Rules for results as people type them: words on a command line or in a form, ``[[rule]]`` tables in TOML."""
+"""Parsing of rules for search results as people type them: words in a form, ``[[rule]]`` tables in TOML."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _URL_PREFIX = re.compile(r"https?://[^/?#@\s]+/[^\s*]*\*")
 
 
 def parse_rule(kind: RuleKind, query: str, value: str) -> Rule:
-    """The rule that was meant: words as searching folds them, URLs and hosts as they are known.
+    """Parse a typed rule for search results: words folded as in a search, URLs and hosts normalized.
 
     >>> parse_rule("synonym", "K8s!", "Kubernetes")
     Rule(kind='synonym', query='k8s', value='kubernetes')
@@ -42,7 +42,7 @@ def parse_rule(kind: RuleKind, query: str, value: str) -> Rule:
 
 
 def parse_web_url(text: str) -> str:
-    """The URL that a person typed; a host with a path will do."""
+    """Parse a URL that a person typed for a rule or command; a host with a path is enough."""
     url = resolve(text, None) if "://" in text else read_site(text).start
     if url is None:
         raise UsageError(f'"{text[:100]}" is no http(s) URL: give one such as https://example.org/a')
@@ -50,7 +50,7 @@ def parse_web_url(text: str) -> str:
 
 
 def format_rules(rules: Iterable[Rule]) -> str:
-    r"""TOML for rules.
+    r"""Format rules for search results as ``[[rule]]`` tables in TOML.
 
     >>> print(format_rules([Rule("pin", "time off", "https://example.org/holidays")]))
     [[rule]]
@@ -72,7 +72,7 @@ def format_rules(rules: Iterable[Rule]) -> str:
 
 
 def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
-    """Rules from TOML; a ``UsageError`` names the place and what to write."""
+    """Parse ``[[rule]]`` tables in TOML into rules; a ``UsageError`` names the place and what to write."""
     if len(text) > MAX_BYTES:
         raise UsageError(f"{source}: is larger than {format_size(MAX_BYTES)}: this is no list of rules")
     try:
@@ -114,7 +114,7 @@ def _suggest(word: str, known: Sequence[str]) -> str:
 
 
 def _parse_hidden_url(text: str) -> str:
-    """A URL, or the beginning of some with a star behind it; a star elsewhere is part of the URL."""
+    """Parse the URL of a rule that hides pages; a star at its end hides all URLs that begin so."""
     typed = text.strip()
     if not typed.endswith("*"):
         return parse_web_url(typed)
@@ -125,7 +125,7 @@ def _parse_hidden_url(text: str) -> str:
 
 
 def _parse_domain(text: str) -> str:
-    """A host name: it stands for itself and for all names that end with it."""
+    """Parse the domain of a rule: a host name that covers itself and all names that end with it."""
     host = origin_of(read_site(text.strip().removeprefix("*.")).start).host
     if "." not in host and host != "localhost":
         raise UsageError(f"{text[:100]!r} is no domain: write one such as example.org")
@@ -133,7 +133,7 @@ def _parse_domain(text: str) -> str:
 
 
 def _fold_query(text: str) -> str:
-    """By its words, as a query is compared."""
+    """Fold the query of a rule into words, as queries are compared."""
     folded = " ".join(split_words(text[:MAX_QUERY_LENGTH]))
     if not folded:
         raise UsageError(f"{text[:100]!r} has no word in it: write at least one")
@@ -141,5 +141,8 @@ def _fold_query(text: str) -> str:
 
 
 def _toml_string(text: str) -> str:
-    """JSON's spelling of a text is TOML's too, but for one control character."""
+    """Format a rule's text as a TOML string.
+
+    JSON's spelling of a text is TOML's too, except for one control character.
+    """
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,1 +1,1 @@
-"""The operator's console: what happens, why, and how to change it."""
+"""The operator's web console: pages that show what the engine does and why, and forms that change it."""

@@ -1,4 +1,4 @@
-"""Routes of the console: every page and every post under ``/console``, behind one session guard."""
+"""Routes of the console: every page and every POST handler under ``/console``, behind one session guard."""
 
 import time
 from collections.abc import Callable
@@ -43,7 +43,7 @@ from vedette.web.rendering import Branding
 
 
 class ConsoleServices(NamedTuple):
-    """What the pages of the console ask and change; sessions end by ``wall_clock``."""
+    """The services (ports) that the console's routes need; sessions expire by ``wall_clock``."""
 
     admin: AdminService
     monitoring: Monitoring
@@ -58,7 +58,7 @@ class ConsoleServices(NamedTuple):
 def console_routes(
     parts: ConsoleServices, look: Branding, access: AccessControl, search: SearchService, clock: Callable[[], float]
 ) -> list[BaseRoute]:
-    """Return everything under ``/console``."""
+    """Return the console's routes, mounted under ``/console`` behind the session guard."""
     shell = ConsoleShell(parts.admin, look, access, search.now_s, parts.reports, parts.ads is not None)
     pages = Router(list_routes(shell, parts, search), redirect_slashes=False)
     return [
@@ -68,7 +68,10 @@ def console_routes(
 
 
 def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchService) -> list[BaseRoute]:
-    """Return the pages and the posts that change something. Plain handlers may wait: Starlette runs them in threads."""
+    """List the console's routes: its pages and POST handlers.
+
+    Synchronous handlers may block: Starlette runs them in threads.
+    """
     monitoring, wall_clock = parts.monitoring, parts.wall_clock
     sites, new_site = SitePages(shell, parts.sites), AddSitePages(shell, parts.sites)
     hosts, explain = UnlistedHostsPage(shell, parts.sites), ExplainPage(shell, parts.sites)

@@ -1,1 +1,1 @@
-"""Search as tools for language models, by the Model Context Protocol."""
+"""The MCP server: search as tools for language models, by the Model Context Protocol."""

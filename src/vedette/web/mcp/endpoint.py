@@ -1,7 +1,7 @@
-"""``POST /mcp``: searching for language models, by the Model Context Protocol over streamable HTTP.
+"""``POST /mcp``: the HTTP endpoint of the Model Context Protocol (streamable HTTP), for language models.
 
-A key is always needed, whoever else may search without one: a model asks a lot, and somebody has to answer for it. It
-has to be in the header, since a browser adds cookies to whatever a page asks of it.
+A key is always needed, even if others may search without one: a model sends many requests, and somebody has to answer
+for them. It has to be in the header, since a browser adds cookies to whatever a page requests.
 
 The SDK takes most of a second to import, and most servers never need it. So it is imported at the first request, in a
 thread, while searches go on.
@@ -35,12 +35,12 @@ def mcp_route(
     counted: Callable[[str, str], None],
     recording: SearchRecorder,
 ) -> Route:
-    """The route. ``counted`` is told the tool and the outcome of each call, ``recording`` each search."""
+    """Return the MCP route. ``counted`` gets the tool and outcome of each call, ``recording`` each search."""
     return Route(MCP_PATH, _McpEndpoint(SearchTools(search, recording), serve, look, counted), methods=["POST"])
 
 
 class _McpEndpoint:
-    """Lets callers in whose key the gate found good, and hands them to the SDK."""
+    """The MCP endpoint: lets callers in whose key the gate accepted, and passes them to the SDK."""
 
     def __init__(self, tools: SearchTools, serve: Serve, look: Branding, counted: Callable[[str, str], None]) -> None:
         self._tools = tools
@@ -51,13 +51,13 @@ class _McpEndpoint:
         self._making = Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers a request."""
+        """Answer an MCP request."""
         request = Request(scope)
         answer = self._check_origin(request) or self._check_key(request) or await self._load_app()
         await answer(scope, receive, send)
 
     def _check_origin(self, request: Request) -> Response | None:
-        """The refusal of a page of another origin, which a browser names; programs name none."""
+        """Refuse an MCP request from a page of another origin, which a browser names; programs name none."""
         origin = request.headers.get("origin")
         if origin is None or "*" in self._serve.embed_origins or origin in self._serve.embed_origins:
             return None
@@ -66,7 +66,10 @@ class _McpEndpoint:
         return error_response(403, "foreign_origin", "Pages of other origins are not answered here.")
 
     def _list_own_origins(self, request: Request) -> tuple[str, ...]:
-        """Our own origins. What the header Host says is not asked: a name may be made to lead to this machine."""
+        """Return this server's own origins for the MCP origin check.
+
+        The header Host is not trusted: a name may be made to lead to this machine.
+        """
         if self._look.address:
             return (self._look.address.rstrip("/"),)
         port = (request.scope.get("server") or ("", 80))[1]

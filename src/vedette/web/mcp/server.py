@@ -1,7 +1,7 @@
-"""The MCP server, by the SDK. It is the only user of the SDK; ``mcp.endpoint`` imports it late.
+"""The MCP server, built on the SDK. It is the only user of the SDK; ``mcp.endpoint`` imports it late.
 
-Every request stands for itself (stateless), and is answered by one JSON body. So nothing outlives a request: its tasks
-are ended with it, any number of processes can answer, and an end of the server has nothing to wait for.
+Requests are stateless, and each is answered by one JSON body. So nothing outlives a request: its tasks end with it, any
+number of processes can answer, and a shutdown of the server has nothing to wait for.
 """
 
 import logging
@@ -37,7 +37,7 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_wor
 
 
 def create_mcp_app(tools: SearchTools, title: str, counted: CallCounter) -> ASGIApp:
-    """An application that answers POST requests of the protocol. ``request.state`` says what may be seen."""
+    """Create the ASGI application that answers MCP requests. ``request.state`` says what may be seen."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what hostile clients send is no news
     server = _create_server(tools, title, counted)
 
@@ -87,7 +87,7 @@ def _describe_tool(name: str) -> Tool:
 
 
 async def _call_tool(tools: SearchTools, context: Context, asked: CallToolRequestParams) -> tuple[str, CallToolResult]:
-    """How a call went, and what is answered: trouble is told to the model in words, so that it can do better."""
+    """Call an MCP tool; return the outcome and the answer, with errors in words that a model can act on."""
     assert context.request is not None  # over HTTP there is one
     state = context.request.state
     asker = Caller(state.allowed, state.reader.sites, parse_visitor(context.request))

@@ -1,10 +1,10 @@
-"""The MCP tools: search, read a cached page, list sites. Knows nothing of the protocol around it.
+"""The MCP tools: search, read a cached page, list sites. Independent of the protocol around them.
 
-Arguments come from a program that guesses, so they are read leniently (a number may be written as text) and refused
-in words that say what is right. Answers are told twice, as values and as text, since clients differ in what they show.
+Arguments come from a program that guesses, so they are read leniently (a number may be written as text) and refused in
+words that say what is right. Answers are given twice, as values and as text, since clients differ in what they show.
 
-Schemas are written by hand: arguments are taken more leniently than a msgspec struct would, and each schema stands in
-one piece, where ``msgspec.json.schema`` refers to ``$defs``, which not every client follows.
+Schemas are written by hand: arguments are taken more leniently than a msgspec struct would, and each schema is in one
+piece, where ``msgspec.json.schema`` refers to ``$defs``, which not every client follows.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,7 +49,7 @@ INSTRUCTIONS = (
 
 
 class ToolSpec(NamedTuple):
-    """A tool as it is told: what it takes and what it gives."""
+    """The specification of an MCP tool: its description, arguments and output schema."""
 
     name: str
     title: str
@@ -59,12 +59,12 @@ class ToolSpec(NamedTuple):
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """The names of its arguments."""
+        """Return the names of the MCP tool's arguments."""
         return tuple(self.input_schema["properties"])
 
 
 def _object_schema(properties: Schema, required: Iterable[str] | None = None) -> Schema:
-    """Return the schema of an object, all of whose properties are there unless some are named."""
+    """Return the JSON schema of an object in an MCP tool; all properties are required unless some are named."""
     always = list(properties if required is None else required)
     return {"type": "object", "properties": properties, "required": always, "additionalProperties": False}
 
@@ -179,7 +179,7 @@ NO_COPY = (
 
 
 class Caller(NamedTuple):
-    """Who calls, and what they may see: private sites by their start, and the limits of the key, if any."""
+    """The caller of an MCP tool, and what they may see: private sites by their start, and the key's site limits."""
 
     allowed: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
@@ -187,7 +187,7 @@ class Caller(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """An answer, as values and as text."""
+    """The answer of an MCP tool, as values and as text."""
 
     values: dict[str, object]
     text: str
@@ -195,13 +195,13 @@ class ToolAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchTools:
-    """The tools over one search."""
+    """The MCP tools over a search service."""
 
     search: SearchService
     recording: SearchRecorder
 
     async def call(self, name: str, arguments: Mapping[str, object], asker: Caller) -> ToolAnswer:
-        """What a tool answers; ``ParameterError`` says what to write instead."""
+        """Call an MCP tool by name; ``ParameterError`` says what to write instead."""
         if name not in TOOLS:
             raise ParameterError("", f"There is no such tool; known are {', '.join(TOOLS)}.")
         values = _to_parameters(arguments, TOOLS[name].argument_names)
@@ -247,7 +247,7 @@ class SearchTools:
         return ToolAnswer(told, _format_piece(told))
 
     def _resolve_page(self, values: Mapping[str, str], asker: Caller) -> int | None:
-        """The page that is meant, by its number or its address."""
+        """Resolve the page that an MCP tool's arguments name, by its number or its URL."""
         if ("id" in values) == ("url" in values):
             raise ParameterError("id", "Name the page by id or by url, and not by both.")
         if "id" in values:
@@ -273,7 +273,7 @@ class SearchTools:
 
 
 def _to_parameters(arguments: Mapping[str, object], known: tuple[str, ...]) -> dict[str, str]:
-    """Arguments as parameters are: texts. What is null counts as not given."""
+    """Convert MCP tool arguments to texts, as API parameters are; null counts as missing."""
     values: dict[str, str] = {}
     for name, value in arguments.items():
         if name not in known:
@@ -353,7 +353,7 @@ def _format_piece(told: Mapping[str, object]) -> str:
 
 
 def _extract_text(copy: CachedCopy) -> str:
-    """What a page says, without its markup; of HTML the main text, as the index has it."""
+    """Extract the text of a cached page for an MCP tool, without markup; of HTML the main text."""
     if not is_html(copy.content_type, copy.body):
         return copy.text
     page = parse_page(decode_source(copy))
@@ -361,5 +361,5 @@ def _extract_text(copy: CachedCopy) -> str:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Half a surrogate pair, which no encoding has a place for, becomes a question mark."""
+    """Replace halves of surrogate pairs, which cannot be encoded, in an MCP answer by question marks."""
     return text.encode("utf-8", "replace").decode()

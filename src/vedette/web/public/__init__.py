@@ -1,1 +1,1 @@
-"""The pages that everybody sees, and the recording of what was searched and clicked."""
+"""The public pages, and the recording of searches and clicks on them."""

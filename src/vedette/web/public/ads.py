@@ -1,7 +1,7 @@
-"""Ads on the results page: each with a signed address here, by which a click is charged and redirected.
+"""Ads on the results page: each links to a signed URL here, which charges the click and redirects it.
 
-The address has a signed token of the showing and nothing else: where it leads is looked up, so that nobody can make
-this server lead people elsewhere.
+The URL has a signed token of the impression and nothing else: its target is looked up, so that nobody can make this
+server redirect people elsewhere.
 """
 
 import hmac
@@ -21,7 +21,7 @@ from vedette.web.rendering import Branding, error_page, get_theme
 
 
 class ShownAd(NamedTuple):
-    """An ad on a page. ``impression`` is its id, 32 hexadecimal digits, of ``at_s`` (wall time)."""
+    """An ad shown on a results page. ``impression`` is its id, 32 hexadecimal digits, of ``at_s`` (wall time)."""
 
     impression: str
     at_s: float
@@ -32,27 +32,27 @@ class ShownAd(NamedTuple):
 
 
 class ClickOutcome(NamedTuple):
-    """Where a click leads; empty with words for people where it leads nowhere. ``refusal`` is why it cost nothing."""
+    """The outcome of an ad click: its target, or a message if there is none; ``refusal`` is why it was not charged."""
 
     url: str = ""
     refusal: str = ""
 
 
 class AdServer(Protocol):
-    """Whoever chooses. Neither ever raises: a search goes on without ads."""
+    """The ad server that chooses ads for the results page. It never raises: a search goes on without ads."""
 
     def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:
-        """The ads for a query, for each of which the price of a click is held."""
+        """Choose the ads for a query, and reserve the price of a click on each."""
 
     def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:
-        """Charge a click on a showing, or not; and say where it leads."""
+        """Charge a click on an ad impression, or refuse to; return where the click leads."""
 
     def count_forged_click(self) -> None:
-        """A click came with a token that is not ours."""
+        """Count an ad click with a token that is not ours."""
 
 
 class _NoAdServer:
-    """Where nothing is sponsored."""
+    """The ad server of a server without ads."""
 
     def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:  # noqa: ARG002 - the port's
         return ()
@@ -61,7 +61,7 @@ class _NoAdServer:
         return ClickOutcome(refusal="nothing is sponsored here")
 
     def count_forged_click(self) -> None:
-        """Nothing to count."""
+        """Ignore a forged ad click: without ads nothing is counted."""
 
 
 NO_AD_SERVER: Final = _NoAdServer()
@@ -74,7 +74,7 @@ _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 
 
 class LinkedAd(NamedTuple):
-    """An ad, and the address that its title leads to."""
+    """An ad on the results page, and the URL that its title links to."""
 
     ad: ShownAd
     address: str
@@ -82,26 +82,26 @@ class LinkedAd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdLinks:
-    """Ads with their addresses. ``secret`` signs: the same for all processes of a server, and over its restarts."""
+    """The ads of results pages with their click URLs. ``secret`` signs them, for all processes and over restarts."""
 
     server: AdServer
     secret: bytes
 
     @property
     def _signing_key(self) -> bytes:
-        """A token of a slate is none of an ad."""
+        """Return the signing key of ad click tokens; a slate's token must not be valid for an ad."""
         return hmac.digest(self.secret, _PURPOSE, "sha256")
 
     def choose_ads(self, query: str, visit: Visitor) -> tuple[LinkedAd, ...]:
-        """What a query shows."""
+        """Choose the ads for a query, each with its click URL."""
         return tuple(LinkedAd(ad, self.build_click_url(ad)) for ad in self.server.choose_ads(query, visit))
 
     def build_click_url(self, ad: ShownAd) -> str:
-        """Where a click on it goes first."""
+        """Build the signed click URL of a shown ad."""
         return CLICK_PREFIX + sign_token(TokenClaims(ad.impression, ad.at_s), self._signing_key)
 
     def verify_click(self, token: str) -> str | None:
-        """The showing of a token; None where it is not one of ours."""
+        """Verify the token of an ad click; return its impression, or None if the token is not ours."""
         issued = verify_token(token, self._signing_key)
         return issued.id if issued else None
 
@@ -110,7 +110,7 @@ NO_ADS = AdLinks(NO_AD_SERVER, b"")
 
 
 def ad_click_route(sponsored: AdLinks, look: Branding) -> Route:
-    """The address of clicks."""
+    """Return the route of ad clicks, which charges and redirects them."""
 
     def refuse(request: Request, status: int, why: str) -> Response:
         answer = error_page(status, sentence(why), title=_NO_LANDING, look=look, theme=get_theme(request))

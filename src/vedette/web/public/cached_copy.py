@@ -1,8 +1,8 @@
 """Cached copies of pages: HTML is sanitized and shown in a sandboxed frame in which it can do nothing.
 
-The frame has an origin of its own and no right at all (``sandbox``), and the policy of the copy forbids whatever is not
-text, our own style or a picture that the page holds within itself. So links in it open nothing: to let them, windows
-would have to be allowed, and a stranger's page would be one mistake nearer to the reader.
+The frame has an origin of its own and no permissions (``sandbox``), and the policy of the copy forbids whatever is not
+text, our own style or a picture that the page contains. So links in it open nothing: to let them, windows would have to
+be allowed, and a foreign page would be one mistake nearer to the user.
 """
 
 import re
@@ -85,7 +85,7 @@ _DATA_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=
 
 
 def sanitize_html(html: str, url: str) -> str:
-    """What may be shown of a page that was found at a URL: a fragment that neither runs, sends nor loads anything.
+    """Sanitize the HTML of a cached copy: a fragment that neither runs, sends nor loads anything.
 
     >>> sanitize_html("<p onclick=x()>Hello <a href='/b'>you</a><script>x()</script>", "https://example.org/a")
     '<p>Hello <a href="https://example.org/b" target="_blank" rel="noopener noreferrer nofollow">you</a></p>'
@@ -103,14 +103,14 @@ def sanitize_html(html: str, url: str) -> str:
 
 
 def _filter_attribute(_tag: str, name: str, value: str) -> str | None:
-    """The second wall's own rule: links lead to the web, pictures come with the page."""
+    """Filter an attribute of a cached copy's HTML, as a second wall: links to the web, inline pictures only."""
     if name == "href":
         return value if value.startswith(("http://", "https://")) else None
     return value if name != "src" or _DATA_IMAGE.fullmatch(value) else None
 
 
 class _HtmlRewriter:
-    """Writes a page anew, well formed. ``open`` are the elements that stand open, the outermost first."""
+    """Rewrites the HTML of a cached copy, well formed. ``open`` are the open elements, outermost first."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -118,7 +118,7 @@ class _HtmlRewriter:
         self.links = 0
 
     def rewrite(self, html: str) -> Iterator[str]:
-        """The pieces of the new page."""
+        """Yield the pieces of the cached copy's rewritten HTML."""
         found, rest = tokenize(html)
         for before, tag in islice(found, MAX_TAGS):
             yield _escape_text(before)
@@ -139,7 +139,7 @@ class _HtmlRewriter:
             yield from self._open_tag(name, attributes)
 
     def _rewrite_raw(self, name: str, attributes: str, body: str) -> Iterator[str]:
-        """A link of nothing but words; of scripts, styles, drawings and the like nothing is left."""
+        """Rewrite a raw element of a cached copy: a text-only link stays; scripts, styles and drawings go."""
         if name == "a":
             yield from self._open_tag(name, attributes)
             yield _escape_text(body)
@@ -154,12 +154,12 @@ class _HtmlRewriter:
             yield f"<{name}{self._write_attributes(name, attributes)}>"
 
     def _is_within_link_limit(self, name: str) -> bool:
-        """Whether one more fits: a link is long, since it is written with its whole address."""
+        """Check whether one more link fits the cached copy: each is written with its whole URL."""
         self.links += name == "a"
         return name != "a" or self.links <= MAX_LINKS
 
     def _close_implied(self, name: str) -> Iterator[str]:
-        """Ends what cannot stand around the new element, so that no reader of ours has to guess."""
+        """Close the open elements that cannot contain a new one in the cached copy's HTML."""
         if name in BLOCK_TAGS or name in TABLE_TAGS:
             depth = len(self.open)
             while depth and self.open[depth - 1] in INLINE_TAGS:
@@ -176,7 +176,7 @@ class _HtmlRewriter:
                 return
 
     def _end_tag(self, name: str) -> Iterator[str]:
-        """The end of the innermost element of this name, and of all that stand open in it; nothing where none does."""
+        """End the innermost open element of this name in the cached copy, and all elements open in it."""
         for depth in range(len(self.open) - 1, -1, -1):
             if self.open[depth] == name:
                 yield from self._close_to_depth(depth)
@@ -187,7 +187,7 @@ class _HtmlRewriter:
             yield f"</{self.open.pop()}>"
 
     def _write_void(self, name: str, written: str) -> str:
-        """An element without contents. A picture from elsewhere is told by its words, since it is never loaded."""
+        """Write a void element of the cached copy; a remote picture becomes its alt text, since none is loaded."""
         if name != "img":
             return f"<{name}>"
         given = parse_attributes(written)
@@ -216,7 +216,7 @@ class _HtmlRewriter:
 
 
 def _escape_text(written: str) -> str:
-    """Text between tags: its references are read and written anew, so that a bracket in it is never a tag."""
+    """Escape text of a cached copy: its references are decoded and escaped again, so no bracket becomes a tag."""
     if "&" not in written and "<" not in written and ">" not in written and "\0" not in written:
         return written
     return escape(decode_references(written), quote=False)
@@ -234,19 +234,19 @@ MAX_ID_DIGITS: Final = 18  # of a page's id; more is nobody's
 
 
 def parse_page_id(asked: Request) -> int | None:
-    """The id of a page in an address; None where it is none."""
+    """Parse the page id in the URL of a cached copy; None if it is invalid."""
     written = asked.path_params["id"]
     return int(written) if written.isascii() and written.isdecimal() and len(written) <= MAX_ID_DIGITS else None
 
 
 def find_copy(asked: Request, search: SearchService, allowed: tuple[str, ...]) -> CachedCopy | None:
-    """The copy that an address asks for, where there is one to be shown."""
+    """Find the cached copy that a request names; None if there is none to show."""
     id_ = parse_page_id(asked)
     return None if id_ is None else search.find_copy(id_, allowed)
 
 
 async def copy_response(copy: CachedCopy) -> Response:
-    """The copy as a page of its own. It is made beside the event loop, since a large one takes a while."""
+    """Return the cached copy as a page of its own; built in a thread, since a large one takes a while."""
     text = await run_in_threadpool(_render_copy, copy)
     return Response(text.encode(errors="replace"), headers=COPY_HEADERS, media_type="text/html")
 
@@ -260,7 +260,7 @@ def _render_copy(copy: CachedCopy) -> str:
 
 
 def decode_source(copy: CachedCopy) -> str:
-    """The HTML of a page, by the charset that it was read in; where that is unknown, as a browser would read it."""
+    """Decode the HTML of a cached copy by its stored charset; if that is unknown, as a browser would."""
     body = copy.body[:MAX_CHARACTERS]
     codec = find_codec(copy.charset)
     return decode_page(body, copy.content_type).text if codec is None else body.decode(codec, "replace")

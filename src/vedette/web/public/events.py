@@ -1,7 +1,7 @@
-"""``POST /api/v1/events``: views and clicks on the results of a search.
+"""``POST /api/v1/events``: receives views and clicks on the results of a search.
 
-The signed token of the slate is the right to tell, so no key is needed. Browsers send a beacon as plain text, which
-other origins may do without asking first; programs send JSON as such.
+The signed token of the slate authorizes the event, so no key is needed. Browsers send a beacon as plain text, which
+other origins may do without a preflight; programs send JSON as such.
 """
 
 import json
@@ -31,7 +31,7 @@ CONTENT_TYPES = frozenset({"application/json", "text/plain"})
 
 
 class Event(Answer):
-    """What somebody did with a slate."""
+    """A view or click on the results of a search."""
 
     # The pattern is only described: what has another shape is refused with the code of a wrong signature.
     slate: Annotated[
@@ -45,7 +45,7 @@ class Event(Answer):
 
 
 def describe_events_path() -> JsonSchema:
-    """Describe the path for the API's description."""
+    """Describe the path of view and click events for the OpenAPI description."""
     errors = schema.describe_errors("400", "403", "409", "410", "413", "415", "429", "500", "503")
     operation = schema.describe_operation(
         "tell",
@@ -60,7 +60,7 @@ def describe_events_path() -> JsonSchema:
 
 
 def events_route(recording: SearchRecorder) -> Route:
-    """The route that takes events, one at a time."""
+    """Return the route that accepts view and click events, one at a time."""
 
     async def record_event(request: Request) -> Response:
         if get_media_type(request) not in CONTENT_TYPES:
@@ -79,7 +79,7 @@ def events_route(recording: SearchRecorder) -> Route:
 
 
 def _parse_event(body: bytes) -> Event:
-    """The event in a body; what is none raises with words on what is right."""
+    """Parse the view or click event in a body; an error says what is right."""
     try:
         fields = json.loads(body)
     except (ValueError, RecursionError):

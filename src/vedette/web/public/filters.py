@@ -1,6 +1,6 @@
-"""The query string of a results page: parsing, filters, and links to neighbouring pages.
+"""The query string of a results page: parsing, filters, and links to neighboring pages.
 
-Everything in the address may have been typed by anybody: what makes no sense counts as not said.
+Everything in the URL may have been typed by anybody: invalid values count as missing.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ TIME_FILTERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ResultsQuery:
-    """A results page as its address describes it."""
+    """The query, filters and page number of a results page, as its URL describes it."""
 
     query: str
     page: int = 1
@@ -40,7 +40,7 @@ class ResultsQuery:
     folded: bool = True
 
     def to_search_request(self, now_s: float, allowed: tuple[str, ...]) -> SearchRequest:
-        """What the search is asked for."""
+        """Return the search request of this results page."""
         after_s = now_s - TIME_FILTERS[self.time][1] if self.time else None
         return SearchRequest(
             self.query,
@@ -56,12 +56,12 @@ class ResultsQuery:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether something was chosen beside the query."""
+        """Check whether a filter was chosen besides the query."""
         return bool(self.site or self.time or self.kind or self.language)
 
     @property
     def address(self) -> str:
-        """Where this page is; what is as usual is left out.
+        """Return the URL of this results page; default values are left out.
 
         >>> ResultsQuery("a&b", page=2, kind="pdf").address
         '/search?q=a%26b&page=2&type=pdf'
@@ -78,26 +78,26 @@ class ResultsQuery:
         return "/search?" + urlencode({name: value for name, value in said.items() if value}, errors="replace")
 
     def at(self, page: int) -> str:
-        """The address of another page of the same results."""
+        """Return the URL of another page of the same results."""
         return replace(self, page=page).address
 
     def with_query(self, query: str) -> str:
-        """The address of another query with the same filters."""
+        """Return the results page URL of another query with the same filters."""
         return replace(self, query=query, page=1).address
 
     @property
     def unfiltered(self) -> str:
-        """The address of the same query with nothing chosen beside it."""
+        """Return the results page URL of the same query without filters."""
         return ResultsQuery(self.query).address
 
     @property
     def one_by_one(self) -> str:
-        """The address of the same query with copies folded where they are not, and not where they are."""
+        """Return the results page URL of the same query with the folding of similar pages toggled."""
         return replace(self, page=1, folded=not self.folded).address
 
 
 def parse_results_query(params: QueryParams) -> ResultsQuery:
-    """What an address asks for.
+    """Parse the query string of a results page; invalid values count as missing.
 
     >>> parse_results_query(QueryParams("q=+lag+&page=-3&time=fortnight&type=PDF"))
     ResultsQuery(query='lag', page=1, site='', time='', kind='pdf', language='', folded=True)
@@ -115,7 +115,7 @@ def parse_results_query(params: QueryParams) -> ResultsQuery:
 
 
 def _clean_text(text: str, most: int) -> str:
-    """One line of bounded length that any file and any page can hold."""
+    """Clean a query string value of a results page: one line of bounded length without invalid characters."""
     whole = text[: 4 * most].encode(errors="replace").decode().replace("\0", " ")
     return " ".join(whole.split())[:most]
 
@@ -126,7 +126,7 @@ def _parse_page(text: str) -> int:
 
 
 def list_page_numbers(page: int, total: int, shown: int) -> list[int]:
-    """The numbers of the pages that are offered around this one; none where one page is all.
+    """Return the page numbers to link to around a results page; none if there is only one page.
 
     >>> list_page_numbers(1, 128, 10), list_page_numbers(9, 128, 10)
     ([1, 2, 3, 4], [6, 7, 8, 9, 10, 11, 12])
@@ -142,7 +142,7 @@ def list_page_numbers(page: int, total: int, shown: int) -> list[int]:
 
 
 class FilterOption(NamedTuple):
-    """A value that can be chosen, and what people call it."""
+    """An option of a results page filter: its value and its label."""
 
     value: str
     words: str
@@ -150,7 +150,7 @@ class FilterOption(NamedTuple):
 
 
 class FilterChoice(NamedTuple):
-    """Something to choose: its name in the address, what it is called, and what there is."""
+    """A filter of the results page: its query parameter, its label and its options."""
 
     name: str
     label: str
@@ -158,7 +158,7 @@ class FilterChoice(NamedTuple):
 
 
 def build_choices(view: ResultsQuery, known: IndexOverview) -> tuple[FilterChoice, ...]:
-    """The four filters of a results page. What was chosen is always among the options, known or not."""
+    """Build the four filters of a results page; the chosen value is always among the options."""
     times = tuple(FilterOption(value, words, value == view.time) for value, (words, _) in TIME_FILTERS.items())
     return (
         FilterChoice("time", "Time", (FilterOption("", "Any time", not view.time), *times)),

@@ -1,4 +1,4 @@
-"""New pages as API, webhooks and command line show them, and the service that lists them."""
+"""The port of the service that lists new pages, and new pages as API, webhooks and command line show them."""
 
 from typing import Annotated, Final, Literal, NamedTuple, Protocol
 
@@ -13,9 +13,9 @@ Cursor = Annotated[str, Meta(pattern="^[0-9]{1,15}$")]
 
 
 class ItemBatch(NamedTuple):
-    """Some items, where to go on (``cursor``), and whether there are more at once.
+    """A batch of new pages, the ``cursor`` to continue from, and whether there are more at once.
 
-    ``missed`` says that some after the cursor that was asked for are not kept any more.
+    ``missed`` means that some pages after the requested cursor are no longer stored.
     """
 
     items: tuple[AlertItem, ...] = ()
@@ -25,24 +25,24 @@ class ItemBatch(NamedTuple):
 
 
 class NewPages(Protocol):
-    """The pages that were new. Quick to ask.
+    """The service that lists new pages, for ``/new``, its feed and API; the runtime implements it. Quick to call.
 
-    ``watch`` is the name of a watch; without one all new pages are meant. ``allowed`` are the private sites that the
-    reader may see, as in ``SearchService``.
+    ``watch`` is the name of an alert; without one all new pages are meant. ``allowed`` are the private sites that the
+    user may see, as in ``SearchService``.
     """
 
     def has_alert(self, name: str) -> bool:
-        """Whether there is a watch of this name."""
+        """Check whether there is an alert of this name on new pages."""
 
     def list_after(self, cursor: int, most: int, watch: str, allowed: tuple[str, ...]) -> ItemBatch:
-        """The items after a cursor, the oldest first."""
+        """Return the new pages after a cursor, oldest first."""
 
     def list_latest(self, most: int, watch: str, allowed: tuple[str, ...], before: int | None = None) -> ItemBatch:
-        """The latest items, the newest first; where ``before`` is given, those before it, and so does ``cursor``."""
+        """Return the latest new pages, newest first; with ``before`` those before it, and ``cursor`` likewise."""
 
 
 class _NoNewPages:
-    """Where nothing is kept."""
+    """The service of a server that stores no new pages."""
 
     def has_alert(self, name: str) -> bool:  # noqa: ARG002 - the port's
         return False
@@ -91,7 +91,7 @@ class NewItem(Answer):
 
 
 def describe_item(item: AlertItem) -> NewItem:
-    """Return an item for programs. The delay counts from its birth, else from when it was first seen."""
+    """Convert a new page to the API's item. The delay counts from its birth, else from when it was first seen."""
     return NewItem(
         cursor=str(item.seq),
         url=item.url,
@@ -108,13 +108,13 @@ def describe_item(item: AlertItem) -> NewItem:
 
 
 def item_to_json(item: AlertItem) -> dict[str, object]:
-    """Return an item as a dictionary."""
+    """Return a new page as a JSON dictionary, for API and webhooks."""
     told: dict[str, object] = to_builtins(describe_item(item))
     return told
 
 
 def describe_source(item: AlertItem) -> str:
-    """In words, where a page was found.
+    """Describe in words where a new page was found, such as "a feed".
 
     >>> describe_source(AlertItem(1, 7, "https://example.org/a", "A", "", 0.0, "feed", "", None, 1.0))
     'a feed'

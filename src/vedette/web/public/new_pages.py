@@ -71,7 +71,7 @@ _EXAMPLE = NewItem(
 
 
 def describe_new_paths() -> JsonSchema:
-    """Describe the paths for the API's description."""
+    """Describe the paths of new pages for the OpenAPI description."""
     errors = schema.describe_errors("400", "401", "403", "404", "429", "500")
     watch = schema.query_parameter(
         "watch", "Only what this watch looks for.", schema.pattern_schema(ALERT_NAME_PATTERN), "harbour"
@@ -95,21 +95,21 @@ def describe_new_paths() -> JsonSchema:
 
 
 def new_page_routes(news: NewPages, look: Branding, now_s: Callable[[], float]) -> list[Route]:
-    """The three of them. ``request.state`` says who reads and what they may see."""
+    """Return the routes of new pages: page, feed and API. ``request.state`` says what the user may see."""
     pages = _NewPageHandlers(news, look, now_s)
     return [Route("/new", pages.show_page), Route(ATOM_PATH, pages.show_feed), Route("/api/v1/new", pages.list_json)]
 
 
 @dataclass(frozen=True, slots=True)
 class _NewPageHandlers:
-    """The handlers, with what they all need."""
+    """The request handlers of new pages, with their shared dependencies."""
 
     new_pages: NewPages
     branding: Branding
     now_s: Callable[[], float]
 
     async def list_json(self, request: Request) -> Response:
-        """The items after a cursor; without one the latest, so that whoever begins need not begin with the oldest."""
+        """Return the new pages after a cursor as JSON; without a cursor the latest."""
         values = parse_parameters(request.scope["query_string"], ("since", "watch", "n", "key"))
         most = parse_int(values, "n", 20, 1, MAX_ITEMS)
         watch = parse_pattern(values, "watch", ALERT_NAME_PATTERN, _BAD_ALERT)
@@ -122,7 +122,7 @@ class _NewPageHandlers:
         return json_response(answer, 200, {"cache-control": "no-store"})
 
     async def show_feed(self, request: Request) -> Response:
-        """The latest items as Atom (RFC 4287). A reader that has seen them is told so."""
+        """Return the latest new pages as an Atom feed (RFC 4287), or 304 if the feed reader has them."""
         values = parse_parameters(request.scope["query_string"], ("watch", "key"))
         watch = parse_pattern(values, "watch", ALERT_NAME_PATTERN, _BAD_ALERT)
         if watch and not self.new_pages.has_alert(watch):
@@ -144,7 +144,7 @@ class _NewPageHandlers:
         return _feed_response(request, text.encode("utf-8", "replace"))
 
     async def show_page(self, request: Request) -> Response:
-        """The latest items as a page."""
+        """Return the latest new pages as an HTML page."""
         watch, before = request.query_params.get("watch", ""), request.query_params.get("before", "")
         is_known = not watch or (re.fullmatch(ALERT_NAME_PATTERN, watch) and self.new_pages.has_alert(watch))
         try:
@@ -183,7 +183,7 @@ class _NewPageHandlers:
 
 
 def _filter_covered(batch: ItemBatch, request: Request) -> ItemBatch:
-    """What a key that is for some sites only may be told."""
+    """Remove new pages outside the site limits of the request's key."""
     kept = tuple(item for item in batch.items if is_covered(request.state.reader.sites, item.url))
     return batch._replace(items=kept)
 
@@ -197,7 +197,7 @@ def _parse_cursor(text: str, name: str, words: str) -> int | None:
 
 
 def _build_feed_entry(item: AlertItem) -> dict[str, str]:
-    """What the feed says of an item; all of it can stand in XML."""
+    """Build the Atom feed entry of a new page; all of its text is valid in XML."""
     since = "it was first seen" if item.born_s is None else "its date"
     seen = format_iso_time(item.found_s).replace("T", " ").replace("Z", " UTC")
     what = "Told" if item.born_s is None else "Found"
@@ -216,7 +216,7 @@ def _build_feed_entry(item: AlertItem) -> dict[str, str]:
 
 
 def _make_urn(text: str) -> str:
-    """A name that stays the same wherever the feed is read."""
+    """Make a URN for the Atom feed of new pages that stays the same wherever the feed is read."""
     return uuid.uuid5(uuid.NAMESPACE_URL, text.encode("utf-8", "replace").decode()).urn
 
 

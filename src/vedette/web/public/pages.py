@@ -1,7 +1,7 @@
-"""The public pages: start, results, similar pages, cached copies, and what the crawler is and keeps.
+"""The public pages: start, results, similar pages, cached copies, and those about crawler and privacy.
 
-All are whole without script; script makes them quicker. Handlers ask the port ``SearchService`` and hand plain values
-to templates, which decide how they look.
+All work without script; script makes them quicker. Handlers call the port ``SearchService`` and pass plain values to
+templates, which decide on their appearance.
 """
 
 import time
@@ -37,7 +37,7 @@ def page_routes(
     trials: TrialQuota | None = None,
     sponsored: AdLinks = NO_ADS,
 ) -> list[Route]:
-    """Every page and file that people see. ``request.state.allowed`` says which private sites the reader may see."""
+    """Return the routes of all public pages. ``request.state.allowed`` has the private sites the user may see."""
     pages = _PublicPages(search, look, recording or create_null_recorder(), trials or TrialQuota(), sponsored)
     return [
         Route("/", pages.show_start),
@@ -54,7 +54,7 @@ def page_routes(
 
 @dataclass(frozen=True, slots=True)
 class _PublicPages:
-    """The handlers, with what they all need."""
+    """The request handlers of the public pages, with their shared dependencies."""
 
     search: SearchService
     branding: Branding
@@ -63,7 +63,7 @@ class _PublicPages:
     ads: AdLinks
 
     async def show_start(self, asked: Request) -> Response:
-        """The first page: a field, and how much can be found."""
+        """Show the start page: the search field, and how much is indexed."""
         known = self.search.get_overview(_get_allowed_sites(asked))
         born = known.newest_pages[:MAX_NEW_PAGES] if self.branding.demo else ()
         named = [site.value for site in known.sites[:SITES_SHOWN]]
@@ -76,7 +76,7 @@ class _PublicPages:
         return self._render("start.html", asked, query="", known=known, **told)
 
     async def show_results(self, asked: Request) -> Response:
-        """Results. An empty query is the first page, unless filters alone ask for something."""
+        """Show the results page. An empty query shows the start page, unless filters are set."""
         view = parse_results_query(asked.query_params)
         if not view.query and not view.is_filtered:
             return RedirectResponse("/", 302)
@@ -105,7 +105,7 @@ class _PublicPages:
         )
 
     async def show_similar(self, asked: Request) -> Response:
-        """The pages that are folded under a result."""
+        """Show the similar pages that are folded under a result."""
         id_ = parse_page_id(asked)
         found = () if id_ is None else self.search.find_similar(id_, _get_allowed_sites(asked))
         if not found:
@@ -115,30 +115,30 @@ class _PublicPages:
         return self._render("similar.html", asked, query=view.query, view=view, results=found)
 
     async def show_cached(self, asked: Request) -> Response:
-        """The page around a cached copy: what it is, and of when."""
+        """Show the page around a cached copy: which page it is, and when it was fetched."""
         copy = find_copy(asked, self.search, _get_allowed_sites(asked))
         if copy is None:
             return self._no_copy_page(asked)
         return self._render("cached.html", asked, query="", copy=copy, id=parse_page_id(asked))
 
     async def show_cached_body(self, asked: Request) -> Response:
-        """The copy itself, which the frame shows."""
+        """Return the cached copy itself, for the sandboxed frame."""
         copy = find_copy(asked, self.search, _get_allowed_sites(asked))
         return self._no_copy_page(asked) if copy is None else await copy_response(copy)
 
     async def show_opensearch(self, asked: Request) -> Response:
-        """The description by which a browser offers this search in its address bar."""
+        """Return the OpenSearch description, by which a browser offers this search in its address bar."""
         address = self.branding.address.rstrip("/") or str(asked.base_url).rstrip("/")
         text = render_template("opensearch.xml", look=self.branding, address=address)
         headers = {"x-content-type-options": "nosniff", "cache-control": "public, max-age=3600"}
         return Response(text, headers=headers, media_type="application/opensearchdescription+xml")
 
     async def show_bot(self, asked: Request) -> Response:
-        """What the crawler is, for those who find it in their logs."""
+        """Show the public page about the crawler, for site owners who find it in their logs."""
         return self._render("bot.html", asked, query="", contact_link=_build_contact_link(self.branding.contact))
 
     async def show_privacy(self, asked: Request) -> Response:
-        """What is kept of those who search, and under which mark."""
+        """Show the privacy page: what is stored about people who search, and under which visitor hash."""
         told = {"keep_days": self.recording.keep_days, "mark": self.recording.hash_visitor(parse_visitor(asked))}
         return self._render(
             "privacy.html", asked, query="", contact_link=_build_contact_link(self.branding.contact), **told
@@ -153,7 +153,7 @@ class _PublicPages:
         return render_page(template, asked, self.branding, 200, longest_query=MAX_QUERY, **shared, **told)
 
     def _no_copy_page(self, asked: Request) -> Response:
-        """Why there is none is not told: that a private page exists would be told with it."""
+        """Show that there is no cached copy, without a reason: it would reveal that a private page exists."""
         return self._not_found(asked, "There is no copy to be shown", NO_COPY_MESSAGE)
 
     def _not_found(self, asked: Request, title: str, said: str) -> Response:
@@ -161,23 +161,23 @@ class _PublicPages:
 
 
 def _get_allowed_sites(asked: Request) -> tuple[str, ...]:
-    """The private sites that the reader may see; none where nobody said."""
+    """Return the private sites that the user of a public page may see; none if the gate set none."""
     allowed: tuple[str, ...] = getattr(asked.state, "allowed", ())
     return allowed
 
 
 def _build_contact_link(contact: str) -> str:
-    """Where the operator is reached: a page, or by mail; empty where nobody said."""
+    """Build the link to the operator's contact, a page or an e-mail address; empty if none is set."""
     if not contact or contact.startswith(("http://", "https://")):
         return contact
     return f"mailto:{contact}"
 
 
 def _count_other_sites(known: IndexOverview) -> int:
-    """How many sites there are besides those that are named; -1 where nobody counted them all."""
+    """Count the sites beyond those that the start page names; -1 if they were not all counted."""
     return -1 if len(known.sites) >= MAX_OVERVIEW_SITES else max(0, len(known.sites) - SITES_SHOWN)
 
 
 def _build_search_url(title: str) -> str:
-    """The address of a search for a title."""
+    """Build the URL of a search for a title."""
     return ResultsQuery(title[:MAX_QUERY]).address

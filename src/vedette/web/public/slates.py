@@ -1,8 +1,8 @@
-"""Recording of searches, views and clicks in the event log.
+"""Recording of searches (slates), views and clicks in the event log.
 
-A search that is shown becomes a line in the log, and its page gets a token. Whoever sends the token back tells that
-the slate was seen, or which result was opened. That the log fails must never cost anybody a search: then the page has
-no token, and nothing is told. An event, though, is taken only once the log has it.
+A search that is shown becomes a line in the log, and its page gets a token. Sending the token back reports that the
+slate was seen, or which result was opened. A failing log must never cost anybody a search: then the page has no token,
+and nothing is reported. An event, though, is accepted only once the log has it.
 """
 
 import json
@@ -34,14 +34,14 @@ EVENT_RATE = Rate(60, 60.0)  # of events for one slate; nobody clicks faster
 
 
 class EventLog(Protocol):
-    """Where records go. What ``append`` returns for survives the end of this process."""
+    """The log that search, view and click events are appended to. Appended events survive the process."""
 
     def append(self, record: LoggedEvent) -> None:
-        """Keeps a record, or raises."""
+        """Append a search, view or click event durably, or raise."""
 
 
 class EventOutcome(NamedTuple):
-    """What came of an event: taken (204), or refused with a code for programs and words for people."""
+    """The outcome of a view or click event: taken (204), or refused with a code and a message."""
 
     status: int = 204
     code: str = ""
@@ -58,11 +58,11 @@ NOT_STORED = EventOutcome(503, "not_kept", "This could not be written down. Send
 
 @dataclass(frozen=True, slots=True)
 class SearchRecorder:
-    """What is written down of searches. With ``keep_days`` 0 it is nothing.
+    """Records searches, views and clicks in the event log; nothing if ``keep_days`` is 0.
 
-    ``secret`` signs tokens: the same for all processes of a server, and over its restarts. ``get_salt`` gives the salt
-    of a day, such as "2026-01-31"; days are those of the wall's clock in UTC. ``world_clock`` is the time of which
-    records tell.
+    ``secret`` signs tokens: the same for all processes of a server, and over its restarts. ``get_salt`` returns the
+    salt of a day, such as "2026-01-31"; days are those of the wall clock in UTC. ``world_clock`` gives the time of the
+    recorded events.
     """
 
     log: EventLog
@@ -77,18 +77,18 @@ class SearchRecorder:
     _salts: dict[str, bytes] = field(default_factory=dict, init=False)  # that of today, once it was needed
 
     def with_metrics(self, metrics: Metrics) -> "SearchRecorder":
-        """The same recording, of which each slate and event is counted there."""
+        """Return the same search recorder with its slates and events counted in the metrics."""
         return replace(self, metrics=metrics)
 
     def hash_visitor(self, visit: Visitor) -> str:
-        """The mark under which a visitor's searches of today are kept; empty where nothing is."""
+        """Return the visitor hash under which a visitor's searches of today are stored; empty if none are."""
         try:
             return self._hash_visitor(visit) if self.keep_days else ""
         except (StoreError, OSError):
             return ""
 
     def record_slate(self, slate: Slate, visit: Visitor, via: Via, took_ms: float) -> str:
-        """Count a search, write its slate down, and return the token for its page; empty where nothing was written."""
+        """Count a search and record its slate; return the token for its page, or an empty text if not recorded."""
         if self.metrics:
             self.metrics.observe_search(took_ms / 1000)
         if not self.keep_days:
@@ -103,7 +103,7 @@ class SearchRecorder:
         return sign_token(issued, self.secret)
 
     def record_event(self, token: str, kind: EventKind, page: int, visit: Visitor) -> EventOutcome:
-        """Writes down what somebody did with a slate, or says why not."""
+        """Record a view or click on a slate, or return why it is refused."""
         told = self._check_event(token, kind, page, visit)
         if self.metrics:
             self.metrics.count_event(kind, told.code or "taken")
@@ -151,7 +151,10 @@ class SearchRecorder:
         return ACCEPTED
 
     def _classify_visitor(self, visit: Visitor, via: Via) -> tuple[str, str]:
-        """Mark and doubt of a search. A program with a key speaks for people whom we do not see: they have no mark."""
+        """Return the visitor hash and filter reason of a search to record.
+
+        A program with a key acts for people whom we do not see: they have no visitor hash.
+        """
         if via != "page" and visit.name.startswith("key:"):
             return "", ""
         mark = self._hash_visitor(visit)
@@ -179,21 +182,21 @@ class SearchRecorder:
 
 
 def create_null_recorder() -> SearchRecorder:
-    """One that keeps nothing, for where nobody said otherwise."""
+    """Create a search recorder that records nothing, the default."""
     return SearchRecorder(_NullLog(), b"", lambda _day: b"", time.time, keep_days=0)
 
 
 class _NullLog:
-    """The log of a recording that keeps nothing."""
+    """The event log of a search recorder that records nothing."""
 
     def append(self, record: LoggedEvent) -> None:
-        """Never called, and would lose it."""
+        """Raise an error: a recorder that records nothing never appends."""
         del record
         raise StoreError("nothing is recorded here")
 
 
 def _get_policy_name(slate: Slate) -> str:
-    """What ranked: where quality counted, each result says so."""
+    """Return the name of the ranking policy of a slate: learned if quality is a feature of its results."""
     learned = any(name == QUALITY for result in slate.results for name, _ in result.features)
     return LEARNED_POLICY if learned else POLICY
 
@@ -206,7 +209,7 @@ def _to_shown_result(result: SearchResult, place: int) -> ShownResult:
 
 
 def _round_digits(value: float) -> float:
-    """Four digits of a number: more would say nothing more.
+    """Round a recorded score or feature to four digits: more would say nothing more.
 
     >>> _round_digits(0.123456), _round_digits(float("nan"))
     (0.1235, 0.0)
@@ -215,7 +218,7 @@ def _round_digits(value: float) -> float:
 
 
 def _filters_to_json(wish: SearchRequest) -> str:
-    """What was chosen beside the query, by the names of the API.
+    """Return the filters of a recorded search as JSON, by the names of the API.
 
     >>> _filters_to_json(SearchRequest("lag", kind="pdf", after_s=86_400.0, folded=False))
     '{"type":"pdf","after":86400.0,"similar":0}'

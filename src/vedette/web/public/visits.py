@@ -1,8 +1,8 @@
-"""Visitors: a hash that is good for one day, the bot filter's reason, and the quota of trials.
+"""Visitors: a visitor hash valid for one day, the bot filter's reason, and the quota of trials.
 
-The mark tells searches of one person from those of another without saying who they are. It is made of the address and
-the browser, keyed with a salt that is thrown away at the end of the day: after that nobody, the operator included, can
-find out whose it was. Whoever is known by name gets a mark of the name instead.
+The visitor hash distinguishes the searches of one person from those of another without saying who they are. It is made
+of the address and the browser, keyed with a salt that is thrown away at the end of the day: after that nobody, the
+operator included, can find out whose it was. A user who is known by name gets a hash of the name instead.
 """
 
 from dataclasses import dataclass, field
@@ -27,9 +27,10 @@ FIRST_SLOT, SECOND_SLOT = 1, 2  # the first place that is open to the unproven
 
 @dataclass(frozen=True, slots=True)
 class TrialQuota:
-    """What the operator allows, and what each visitor of today has been shown; those seen first are forgotten first.
+    """The quota of unproven results (trials) that each visitor of today may be shown; oldest visitors are dropped.
 
-    ``max_per_page`` is how many of a page of ten may be unproven. Marks are of one day, so counts begin anew each day.
+    ``max_per_page`` is how many of a page of ten may be unproven. Visitor hashes last one day, so counts restart each
+    day.
     """
 
     max_per_page: int = 0
@@ -37,7 +38,7 @@ class TrialQuota:
     _shown: dict[str, int] = field(default_factory=dict, init=False)
 
     def get_audience(self, mark: str, doubt: str = "") -> Audience:
-        """How results are ordered for a visitor; who has no mark or may be no person teaches nothing, so tries nothing.
+        """Return how results are ranked for a visitor; likely bots and visitors without a hash get no trials.
 
         >>> quota = TrialQuota(max_per_page=2)
         >>> quota.get_audience("0123456789abcdef").unproven, quota.get_audience("").unproven
@@ -51,7 +52,7 @@ class TrialQuota:
         return Audience(group != RELEVANCE_ONLY, most, FIRST_SLOT if self.first_place else SECOND_SLOT, int(mark, 16))
 
     def count_shown(self, mark: str, slate: Slate) -> None:
-        """Count what was shown to be tried."""
+        """Count the unproven results (trials) that a visitor was shown."""
         tried = sum(result.note == UNPROVEN for result in slate.results)
         if mark and tried:
             self._shown[mark] = self._shown.pop(mark, 0) + tried
@@ -63,9 +64,9 @@ HASH_BYTES = 8
 
 
 class Visitor(NamedTuple):
-    """What a request says of its sender. Only the mark that is made of it, and the doubt, are ever kept.
+    """What a request says about its visitor. Only the visitor hash and the filter reason are ever stored.
 
-    ``name`` is how a known reader is known, else empty; ``filter_reason`` is why this may be no person.
+    ``name`` identifies a known user, else it is empty; ``filter_reason`` is why this may be a bot.
     """
 
     address: str = ""
@@ -75,7 +76,7 @@ class Visitor(NamedTuple):
 
 
 def parse_visitor(request: Request) -> Visitor:
-    """The sender of a request that came through the gate."""
+    """Parse the visitor of a request that came through the gate."""
     reader: Identity = getattr(request.state, "reader", Identity())
     agent = request.headers.get("user-agent", "")
     name = f"{reader.auth_method}:{reader.name}" if reader.auth_method else ""
@@ -84,7 +85,7 @@ def parse_visitor(request: Request) -> Visitor:
 
 
 def hash_visitor(visit: Visitor, salt: bytes) -> str:
-    """Stands for whoever visits, on the day of the salt.
+    """Return the visitor hash of a visitor on the day of the salt.
 
     >>> visit = Visitor("192.0.2.1", "Browser")
     >>> hash_visitor(visit, b"monday")

@@ -1,4 +1,4 @@
-"""The push service that the endpoints and the console's page call."""
+"""The port of the push service (WebSub, IndexNow) for the push endpoints and the console's push page."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -8,7 +8,7 @@ from vedette.discover.push.indexnow import Ping
 
 
 class PushReply(NamedTuple):
-    """How something was taken: a status of HTTP, words, and in how many seconds to try again, where that helps."""
+    """The reply to a push request: an HTTP status, a message, and the seconds to retry after, where that helps."""
 
     status: int
     words: str = ""
@@ -16,7 +16,7 @@ class PushReply(NamedTuple):
 
 
 class HubDelivery(NamedTuple):
-    """What a hub sent: a feed, as it would be fetched, with its signature and its links."""
+    """A WebSub hub's delivery: a feed as it would be fetched, with its signature and its links."""
 
     body: bytes
     content_type: str = ""
@@ -25,7 +25,7 @@ class HubDelivery(NamedTuple):
 
 
 class PushStatus(NamedTuple):
-    """How push stands, for people: no secret is in it, and no address that hubs call."""
+    """The status of push for the console's push page: without secrets and the callback URLs of hubs."""
 
     public_url: str = ""
     total: int = 0
@@ -35,16 +35,16 @@ class PushStatus(NamedTuple):
 
 
 class PushService(Protocol):
-    """Waits for the keeper: call it in a thread. Where that is away, the answer is 503."""
+    """The push service; it waits for the coordinator, so call it in a thread. Without one the reply is 503."""
 
     def verify_intent(self, token: str, query: Mapping[str, str]) -> PushReply:
-        """A hub asks whether it was asked; the words are its challenge where it was."""
+        """Verify a WebSub hub's request to confirm a subscription; reply with its challenge if we asked for it."""
 
     def accept_delivery(self, token: str, delivery: HubDelivery) -> PushReply:
-        """A hub sent something."""
+        """Accept a WebSub hub's delivery of a feed."""
 
     def accept_ping(self, ping: Ping) -> PushReply:
-        """Somebody says that URLs are new or have changed."""
+        """Accept an IndexNow ping about new or changed URLs."""
 
     def get_status(self) -> PushStatus:
-        """How it stands."""
+        """Return the status of push subscriptions and pings for the console's push page."""

@@ -1,7 +1,7 @@
-"""Push endpoints: the callback of hubs (WebSub), and pings of sites (IndexNow).
+"""Push endpoints: the callback of WebSub hubs, and IndexNow pings of sites.
 
-Neither needs a reader's key: a hub's address cannot be guessed and what it sends is signed, and a ping shows a key that
-its host vouches for. What is said is handed on; nothing is decided here.
+Neither needs a user's key: a hub's callback URL cannot be guessed and what it sends is signed, and a ping shows a key
+that its host vouches for. What arrives is handed on; nothing is decided here.
 """
 
 from starlette.concurrency import run_in_threadpool
@@ -23,12 +23,12 @@ _ERROR_CODES = {400: "wrong_request", 403: "wrong_key", 422: "not_ours", 429: "t
 
 
 def is_push_path(path: str) -> bool:
-    """Whether a path is one of these, for whoever guards the others: bodies may be ``MAX_PUSH_BYTES`` long there."""
+    """Check whether a path is a push endpoint, where bodies may be ``MAX_PUSH_BYTES`` long."""
     return path == INDEXNOW_PATH or path.startswith(WEBSUB_PREFIX)
 
 
 def push_routes(push: PushService) -> list[Route]:
-    """The addresses."""
+    """Return the routes of the push endpoints: WebSub callbacks and IndexNow pings."""
 
     async def verify(request: Request) -> Response:
         told = await run_in_threadpool(push.verify_intent, request.path_params["token"], dict(request.query_params))
@@ -76,7 +76,7 @@ _PING_EXAMPLE = {
 
 
 def describe_push_paths() -> JsonSchema:
-    """Describe the paths for the API's description."""
+    """Describe the paths of the push endpoints for the OpenAPI description."""
     return {INDEXNOW_PATH: _describe_pings(), f"{WEBSUB_PREFIX}{{token}}": _describe_hub_calls()}
 
 
@@ -138,7 +138,7 @@ def _accept_ping(push: PushService, ping: Ping | PingRejection) -> PushReply:
 
 
 def _hub_response(told: PushReply) -> Response:
-    """For a hub: its challenge, or a word that nobody reads. It is shown as text, whatever the challenge says."""
+    """Return the push service's reply to a WebSub hub, its challenge or a word, always as plain text."""
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
     return PlainTextResponse(told.words, told.status, headers | _build_retry_header(told))
 

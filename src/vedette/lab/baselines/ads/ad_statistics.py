@@ -1,4 +1,4 @@
-"""Ad statistics: how often each was asked for, shown and clicked, and what its advertiser has left today.
+"""Ad statistics: how often each ad was asked for, shown and clicked, and what its advertiser has left today.
 
 One pass over the ads of a phrase answers a query: they are kept together, with those that may be shown set apart, and
 this is repeated only where money or the ads have changed.
@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class AdOffers(NamedTuple):
-    """Ads as they are offered, one row each: phrase, advertiser, cluster, bid, and what is believed beforehand."""
+    """Ad offers, one row each: phrase, advertiser, cluster, bid, and the prior click rate."""
 
     phrase: Ints
     advertiser: Ints
@@ -33,7 +33,7 @@ _COUNTS = (*_COUNTED, "shown_then", "clicked_then")
 
 
 class AdStats:
-    """Counts of ads by phrase, and money by advertiser. ``factors`` say how much a slot is seen, the first being 1."""
+    """Ad statistics: counts by phrase and money by advertiser; ``factors`` is the visibility of slots, the first 1."""
 
     def __init__(self, offers: AdOffers, budget: Floats, factors: Floats, reserve: float = 0.0) -> None:
         self._offers, self._factors, self._reserve = offers, factors, reserve
@@ -49,40 +49,40 @@ class AdStats:
 
     @property
     def remaining(self) -> Floats:
-        """What each advertiser has left today."""
+        """Return the ad budget that each advertiser has left today."""
         return self._remaining
 
     def set_slot_factors(self, factors: Floats) -> None:
-        """Slots are believed to be seen so much from now on."""
+        """Set the estimated visibility of ad slots from now on."""
         self._factors = factors
 
     def set_spend_limit(self, share: float) -> None:
-        """Rest advertisers from now on that were charged this share of the day's budget."""
+        """Set the share of the day's ad budget after which an advertiser rests."""
         if share != self._allowed:
             self._flush_all()
             self._allowed = share
 
     def begin_day(self, budget: Floats) -> None:
-        """Budgets are whole again."""
+        """Begin a new day in the ad statistics: budgets are full again."""
         self._flush_all()
         self._budget, self._remaining = budget, budget.copy()
 
     def replace_ads(self, ads: Ints, offers: AdOffers) -> None:
-        """Other ads stand in the places of some, of which nothing is known."""
+        """Replace some ads by new offers, with empty ad statistics."""
         self._flush_all()
         self._offers = offers
         for column in self._counts.values():
             column[ads] = 0.0
 
     def get_options(self, phrase: int) -> AdCandidates:
-        """The ads that may be shown for a phrase. They are good until the next entry: counts are kept in place."""
+        """Return the ads that may be shown for a phrase, valid until the next update: counts change in place."""
         found = self._ready.get(phrase)
         if found is None:
             found = self._ready[phrase] = self._select_options(phrase)
         return found
 
     def record_query(self, phrase: int, rows: Ints, clicked: Bools, charged: Floats) -> None:
-        """A query of a phrase was answered with these rows of its options, of which some were clicked and charged."""
+        """Record in the ad statistics which options a query showed, which were clicked, and what was charged."""
         options = self.get_options(phrase)
         options.asked[:] += 1.0
         self._asked[phrase] += 1.0
@@ -96,7 +96,7 @@ class AdStats:
             self._charge(int(options.advertiser[rows[slot]]), float(charged[slot]))
 
     def all_ads(self) -> AdCandidates:
-        """Every ad, whether it may be shown or not."""
+        """Return the statistics of every ad, whether it may be shown or not."""
         for found in self._ready.values():
             self._write_back(found)
         return self._build_candidates(np.arange(len(self._offers.bid)))
@@ -149,7 +149,7 @@ class AdStats:
             self._write_back(found)
 
     def _write_back(self, found: AdCandidates) -> None:
-        """Counts of the ads that were set apart go to where all are kept."""
+        """Write the counts of a phrase's options back to the table of all ad statistics."""
         for name in _COUNTED:
             self._counts[name][found.ad] = getattr(found, name)
 

@@ -31,21 +31,21 @@ class Bpol:
     keeps: bool = False
 
     def start(self, config: None) -> Any:  # noqa: ANN401 - the bandit's own
-        """As the bandit starts."""
+        """Return the starting state of BPOL's bandit."""
         return self.bandit.start(config)
 
     def observe(self, state: Any, batch: AdCandidates, now: float) -> Any:  # noqa: ANN401 - as above
-        """As the bandit learns."""
+        """Let BPOL's bandit learn from ad statistics."""
         return self.bandit.observe(state, self._counts_since_start(batch), now)
 
     def choose(self, state: Any, options: AdCandidates, k: int, now: float, rng: np.random.Generator) -> RankedPicks:  # noqa: ANN401 - as above
-        """What the bandit shows, by what was counted since its start."""
+        """Choose the ads that BPOL's bandit shows, by the counts since its last restart."""
         picks = self.bandit.choose(state, self._counts_since_start(options), k, now, rng)
         assert isinstance(picks, RankedPicks), "a bandit of ads gives scores"
         return picks
 
     def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
-        """The bandit's reason."""
+        """Return the reason of BPOL's bandit for showing an ad."""
         return f"bpol of {self.bandit.reason(state, self._counts_since_start(batch), row, now)}"
 
     def _counts_since_start(self, options: AdCandidates) -> AdCandidates:

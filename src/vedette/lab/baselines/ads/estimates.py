@@ -17,12 +17,12 @@ from vedette.serve.ads.candidates import AdCandidates
 
 
 def count_showings(options: AdCandidates) -> Floats:
-    """Showings, those of the prior among them."""
+    """Count the showings of ads, including those of the prior."""
     return options.shown + options.prior_shown
 
 
 def click_rates(options: AdCandidates) -> Floats:
-    """Clicks by showings; infinite where there is neither a showing nor a prior."""
+    """Estimate ad click rates as clicks by showings; infinite where there is neither a showing nor a prior."""
     times = count_showings(options)
     # Next to nothing instead of 0, so that nothing is divided by 0: it is put right after.
     found: Floats = (options.clicked + options.prior_clicked) / np.maximum(times, 1e-300)
@@ -31,12 +31,12 @@ def click_rates(options: AdCandidates) -> Floats:
 
 
 def mix_bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG001 - the shape that bonuses have
-    """The exploration factor of MIX: sqrt(2 ln n_j / n_ij); infinite where nothing was shown."""
+    """Compute the exploration bonus of MIX: sqrt(2 ln n_j / n_ij); infinite where an ad was never shown."""
     return np.sqrt(2.0 * _log_ratio(options))
 
 
 def tuned_bonus(options: AdCandidates, rate: Floats) -> Floats:
-    """That of BMIX-E: sqrt(ln n_j / n_ij * min(1/4, V)), V = c (1 - c) + sqrt(2 ln n_j / n_ij).
+    """Compute the exploration bonus of BMIX-E: sqrt(ln n_j / n_ij min(1/4, V)), V = c (1 - c) + sqrt(2 ln n_j / n_ij).
 
     Section 6.6.3 calls it an exploitation factor; it is the exploration factor.
     """
@@ -54,7 +54,7 @@ def _log_ratio(options: AdCandidates) -> Floats:
 
 
 def left_share(remaining: Floats, budget: Floats) -> Floats:
-    """The share of each budget that is left; 1 where there is none.
+    """Return the share of each advertiser's budget that is left; 1 where there is no budget.
 
     >>> left_share(np.array([5.0, np.inf]), np.array([20.0, np.inf])).tolist()
     [0.25, 1.0]
@@ -64,7 +64,7 @@ def left_share(remaining: Floats, budget: Floats) -> Floats:
 
 
 def msvv_discount(remaining: Floats, budget: Floats) -> Floats:
-    """The factor by which a bid counts: 1 - 1/e with all of a budget left, 0 with nothing.
+    """Compute the MSVV discount of a bid: 1 - 1/e with all of the budget left, 0 with nothing.
 
     >>> msvv_discount(np.array([10.0, 5.0, 0.0, np.inf]), np.array([10.0, 10.0, 10.0, np.inf])).round(3).tolist()
     [0.632, 0.393, 0.0, 0.632]

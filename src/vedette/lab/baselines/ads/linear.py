@@ -16,7 +16,7 @@ MIN_RATE = 1e-4
 
 
 class LinearMemory(NamedTuple):
-    """What follows for each ad, as clicks of a number of showings."""
+    """Click rates that the linear ad bandit predicts for each ad, as clicks of a number of showings."""
 
     ads: AdPriors
 
@@ -30,7 +30,7 @@ class LinearRates(ScorePolicy):
     clicked: what is learned of one holds for the other.
 
     Useful for: ads that come and go while their features stay. Not useful for: ads that differ from others of their
-    phrase and advertiser, of which it learns nothing; thousands of phrases, as it solves a system of that size.
+    phrase and advertiser, since it cannot tell them apart; thousands of phrases, as it solves a system of that size.
 
     Reference: Li, Chu, Langford and Schapire 2010 (linear bandits).
     """
@@ -39,11 +39,11 @@ class LinearRates(ScorePolicy):
     exploration: float = 1.0
 
     def start(self, config: None) -> LinearMemory:
-        """Nothing was seen."""
+        """Return the empty memory of the linear ad bandit."""
         return LinearMemory(NO_PRIORS)
 
     def observe(self, state: LinearMemory, batch: AdCandidates, now: float) -> LinearMemory:
-        """Solve it again for all ads."""
+        """Fit the linear ad bandit's ridge regression again to the statistics of all ads."""
         if not len(batch):
             return state
         x = _build_features(batch)
@@ -60,11 +60,11 @@ class LinearRates(ScorePolicy):
         return LinearMemory(told)
 
     def get_ad_priors(self, state: LinearMemory) -> AdPriors:
-        """What follows for each ad."""
+        """Return the linear ad bandit's predicted click rates as priors of each ad."""
         return state.ads
 
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
-        """What a showing is worth."""
+        """Score ads by the linear bandit: the upper bound of the predicted click rate, times the bid."""
         clicks, views = (
             _look_up(column, options.ad, usual) for column, usual in ((told.clicks, FIRST_RATE), (told.views, 1.0))
         )
@@ -75,7 +75,7 @@ class LinearRates(ScorePolicy):
 
 
 def _build_features(ads: AdCandidates) -> Floats:
-    """One row an ad: a 1 for all, then for its phrase, its advertiser and its cluster."""
+    """Build the linear ad bandit's features: a 1 for all ads, for the phrase, the advertiser and the cluster."""
     blocks = [np.ones((len(ads), 1))]
     for number in (ads.phrase, ads.advertiser, ads.cluster):
         kinds, of = np.unique(number, return_inverse=True)

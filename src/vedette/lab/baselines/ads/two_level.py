@@ -27,7 +27,7 @@ class TwoLevel(BmixE):
     name: str = "two-level"
 
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
-        """The cluster's priority, divided among its ads."""
+        """Score ads by the two-level bandit: their cluster's priority, divided among its ads."""
         kinds, of = np.unique(options.cluster, return_inverse=True)
         cluster, ad = (BmixE.score(self, told, rows) for rows in (_merge_clusters(options, of, len(kinds)), options))
         best = _max_by_cluster(ad, of, len(kinds))[of]
@@ -39,7 +39,7 @@ class TwoLevel(BmixE):
 
 
 def _merge_clusters(options: AdCandidates, of: Ints, kinds: int) -> AdCandidates:
-    """The clusters as if each were an ad; columns that no priority asks for stay as they are."""
+    """Merge the ads of each cluster into one candidate of the two-level bandit; unused columns stay as they are."""
     return replace(
         options,
         shown=_sum_by_cluster(options.shown, of, kinds),

@@ -10,7 +10,7 @@ from vedette.policy import Floats, Picks
 
 
 class BanditState(NamedTuple):
-    """How many new pages came up while each place was looked at, how many of them it showed, and how many in all."""
+    """State of the batch bandit: rounds of each source while it was polled, new pages it showed, and their total."""
 
     rounds: Floats
     covered: Floats
@@ -19,14 +19,14 @@ class BanditState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchBandit:
-    """Every new page is a round, and every source an arm, which pays where the source shows the page.
+    """Batch bandit over discovery sources: every new page is a round, and pays the sources that show it.
 
         index = covered / rounds + sqrt(2 log(arrived) / rounds);  the k highest, those never played first
 
     New pages come in batches, one a step; those that nobody found are not known, so a step has as many rounds as its
-    looks found pages together. A step that found none is one round, or sources that bring nothing would never count as
+    polls found pages together. A step that found none is one round, or sources that bring nothing would never count as
     played, and be taken for ever. It converges to the k sources of the largest (aggregated) outdegree, which in
-    Pandey08 does as well as what minds overlap. Equals, and sources without a round, go by staleness.
+    Pandey08 does as well as rules that consider overlap. Equals, and sources without a round, go by staleness.
 
     Useful where full crawls cost too much to learn from. Not useful where sources show the same: outdegree adds up what
     a union would not.
@@ -46,11 +46,11 @@ class BatchBandit:
     name: str = "batch-bandit"
 
     def start(self, config: None) -> BanditState:
-        """Nothing arrived yet."""
+        """Return the empty state of the batch bandit over discovery sources."""
         return BanditState(np.zeros(0), np.zeros(0), 0.0)
 
     def observe(self, state: BanditState, batch: Sources, now: float) -> BanditState:
-        """As many rounds for each source looked at as pages were found, at least one, and those that it showed."""
+        """Add a round per page found, at least one, to each polled source of the batch bandit, and what it showed."""
         rounds, covered = grow_rows(state.rounds, batch.place), grow_rows(state.covered, batch.place)
         arrived = max(float(len(np.unique(batch.shown[batch.shown_new]))), 1.0)
         rounds[batch.place] += arrived
@@ -58,12 +58,12 @@ class BatchBandit:
         return BanditState(rounds, covered, state.arrived + arrived)
 
     def choose(self, state: BanditState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k highest indices; nothing is drawn."""
+        """Choose the k discovery sources with the highest batch-bandit (UCB1) indices; nothing is drawn."""
         rows = np.lexsort((options.place, options.last_poll_s, -_compute_index(state, options)))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
     def reason(self, state: BanditState, batch: Sources, row: int, now: float) -> str:
-        """The index, and whether anything is known."""
+        """Describe the batch-bandit index of a discovery source, and whether it has been polled."""
         index = _compute_index(state, batch)[row]
         return f"batch-bandit: index {index:.3f}" if np.isfinite(index) else "batch-bandit: never played"
 

@@ -18,7 +18,7 @@ from vedette.policy import Floats, Picks
 
 
 class ClusterState(NamedTuple):
-    """For each place: its cluster at the latest crawl, counted from 1 (0: none), its share then, and all its shares."""
+    """State of CLIQ: each place's cluster at the latest full crawl (from 1; 0: none), its share, and all its shares."""
 
     cluster: Floats
     share: Floats
@@ -28,9 +28,9 @@ class ClusterState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CliqWin:
-    """CLIQ: pages that led to nearly the same new ones make a cluster, for which its best page stands.
+    """CLIQ: pages that led to nearly the same new pages make a cluster, which its best page represents.
 
-        p_i = |N(i)| / N;   q of a cluster = its largest p_i;   look at the pages of the k largest q
+        p_i = |N(i)| / N;   q of a cluster = its largest p_i;   poll the pages of the k largest q
 
     Clusters are those of the latest full crawl: single linkage at a Jaccard coefficient of ``likeness`` or more. Print
     has eps_b = .8, so 1 - eps_b = .2 (``cliq-win-strict`` has .8). Every other page that ever led to anything new is a
@@ -55,11 +55,11 @@ class CliqWin:
     remembers: bool = True
 
     def start(self, config: None) -> ClusterState:
-        """No crawl was made."""
+        """Return the empty cluster state of CLIQ, before any full crawl."""
         return ClusterState(np.zeros(0), np.zeros(0), np.zeros(0), 0.0)
 
     def observe(self, state: ClusterState, batch: Sources, now: float) -> ClusterState:
-        """Cluster again, and add the shares; a crawl without anything new changes nothing."""
+        """Cluster pages again by a full crawl and add their CLIQ shares; a crawl without new pages changes nothing."""
         if not count_new(batch):
             return state
         led = grow_rows(state.share_sum, batch.place)
@@ -69,18 +69,18 @@ class CliqWin:
         return ClusterState(cluster, share, led + share, state.crawls + 1)
 
     def choose(self, state: ClusterState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The best page of each of the k best clusters; nothing is drawn."""
+        """Choose the best page of each of the k best CLIQ clusters to poll; nothing is drawn."""
         return pick_best(options, self._compute_worth(state, options), k, told=state.crawls > 0)
 
     def reason(self, state: ClusterState, batch: Sources, row: int, now: float) -> str:
-        """Whether it stands for a cluster, and with how much."""
+        """Describe whether a page represents a CLIQ cluster, and the cluster's share."""
         worth = self._compute_worth(state, batch)[row]
         return (
             f"{self.name}: leads to {worth:.0%} of what is new" if worth else f"{self.name}: another leads to as much"
         )
 
     def _compute_worth(self, state: ClusterState, options: Sources) -> Floats:
-        """The q of the pages that stand for a cluster, 0 for all others."""
+        """Compute the CLIQ worth of pages: the q of those that represent a cluster, 0 for all others."""
         cluster, share, led = (
             lookup_values(rows, options.place) for rows in (state.cluster, state.share, state.share_sum)
         )

@@ -12,11 +12,11 @@ from vedette.policy import Ints, Picks
 
 @dataclass(frozen=True, slots=True)
 class Cov:
-    """COV: look at the pages that GREEDY takes for what the latest full crawl brought, in its order, until the next.
+    """COV: poll the pages that GREEDY takes for the new pages of the latest full crawl, in its order, until the next.
 
     They are few, and none leads to what another leads to. The first k of them are GREEDY's cover with a budget of k.
 
-    Useful to find part of what is new with very few looks. Not useful to find much: once its cover is used up it has
+    Useful to find part of what is new with very few polls. Not useful to find much: once its cover is used up it has
     nothing more to propose, and covers of several crawls do not add up.
 
     Reference: Pandey08, section 3.6.3.
@@ -34,20 +34,20 @@ class Cov:
     name: str = "cov"
 
     def start(self, config: None) -> Ints:
-        """No crawl was made, so nobody covers anything."""
+        """Return the empty cover of COV, before any full crawl."""
         return np.zeros(0, np.int64)
 
     def observe(self, state: Ints, batch: Sources, now: float) -> Ints:
-        """The cover of what is new, as places; a crawl without anything new leaves the last one."""
+        """Compute COV's greedy cover of a full crawl, as places; a crawl without new pages keeps the last cover."""
         return batch.place[list(compute_greedy_cover(build_new_sets(batch)).rows)] if count_new(batch) else state
 
     def choose(self, state: Ints, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The cover in its order, as far as its pages are still there."""
+        """Choose the pages of COV's greedy cover in its order, as far as they still exist."""
         ranks = np.zeros(int(state.max(initial=-1)) + 1)
         ranks[state] = 1.0 / np.arange(1, len(state) + 1)
         return pick_best(options, lookup_values(ranks, options.place), k, told=len(state) > 0)
 
     def reason(self, state: Ints, batch: Sources, row: int, now: float) -> str:
-        """Whether it is in the cover, and where."""
+        """Describe whether a page is in COV's greedy cover, and where."""
         at = np.flatnonzero(state == batch.place[row])
         return f"cov: number {at[0] + 1} of {len(state)} in the last cover" if len(at) else "cov: not in the last cover"

@@ -11,16 +11,16 @@ from vedette.policy import Floats, Picks
 
 @dataclass(frozen=True, slots=True)
 class OdWin:
-    """Look at the k pages of the largest outdegree to new pages, as a weighted mean over past full crawls.
+    """OD-WIN: poll the k pages of the largest outdegree to new pages, as a weighted mean over past full crawls.
 
         p_i = sum over crawls of alpha^(crawls since) |N(i)| / N  /  sum of alpha^(crawls since);  the k largest
 
     alpha = 1 weighs all crawls alike, as Pandey08 settles on. The divisor is the same for all pages, so it is left out.
-    A page that never led to anything new is not looked at, so the picks may be fewer than k. Told of every cycle, this
+    A page that never led to anything new is not polled, so the picks may be fewer than k. Given every cycle, this
     is their OD-ALL, whose picks without a budget are all that history can find.
 
     Useful where full crawls are made anyway, and little is to be fetched in between. Not useful without them: it stays
-    with what it looked at first. It takes pages of one site that all lead to the same.
+    with what it polled first. It takes pages of one site that all lead to the same.
 
     Reference: Pandey08, sections 3.6.1 and 3.6.4.
 
@@ -38,11 +38,11 @@ class OdWin:
     alpha: float = 1.0
 
     def start(self, config: None) -> Floats:
-        """No crawl was made."""
+        """Return the empty outdegree shares of OD-WIN, before any full crawl."""
         return np.zeros(0)
 
     def observe(self, state: Floats, batch: Sources, now: float) -> Floats:
-        """Add the shares of a crawl; one without anything new has none."""
+        """Add the outdegree shares of a full crawl to OD-WIN's state; a crawl without new pages has none."""
         if not count_new(batch):
             return state
         led = self.alpha * grow_rows(state, batch.place)
@@ -50,10 +50,10 @@ class OdWin:
         return led
 
     def choose(self, state: Floats, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k largest; nothing is drawn."""
+        """Choose the k pages with the largest OD-WIN outdegree; nothing is drawn."""
         return pick_best(options, lookup_values(state, options.place), k, told=len(state) > 0)
 
     def reason(self, state: Floats, batch: Sources, row: int, now: float) -> str:
-        """How much it led to."""
+        """Describe the share of new pages that a page led to, as OD-WIN counts it."""
         led = lookup_values(state, batch.place)[row]
         return f"{self.name}: led to {led:.2f} times all that was new at a full crawl"

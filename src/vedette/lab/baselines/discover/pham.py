@@ -13,7 +13,7 @@ from vedette.timeutil import HOUR_S
 # Thirty-five features: mean and standard deviation of the yields of the last 24 hours (0 where there was no look),
 # hours since the last try, mean times hours, and an indicator for each hour of the day and each day of the week. With
 # an intercept the indicators are collinear, so the fit is a ridge with a penalty too small to matter otherwise.
-# Reference: Pham18 as told in Thompson23, sections 2.3 and 3.2.2.
+# Reference: Pham18 as described in Thompson23, sections 2.3 and 3.2.2.
 
 
 WINDOW_S = 24 * HOUR_S
@@ -24,7 +24,7 @@ _PENALTY = 1.0
 
 
 class YieldInputs(NamedTuple):
-    """What is told of each row at a time: mean and deviation of its recent yields, and hours since the last try."""
+    """Inputs of Pham's yield predictor: mean and deviation of a source's recent yields, hours since the last try."""
 
     at_s: Floats
     mean: Floats
@@ -33,7 +33,7 @@ class YieldInputs(NamedTuple):
 
 
 def summarize_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the yields of a day, row by row; 0 where there was no look.
+    """Summarize the poll yields of a day for Pham's predictor: mean and standard deviation; 0 where there was no poll.
 
     >>> look_s, yields = np.array([[50.0, 40.0], [np.nan] * 2]), np.array([[2.0, 4.0], [0.0, 0.0]])
     >>> mean, deviation = summarize_yields(look_s, yields, 60.0)
@@ -48,7 +48,7 @@ def summarize_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats
 
 
 def build_features(told: YieldInputs) -> Floats:
-    """A row of 35 features and an intercept for each row."""
+    """Build the features of Pham's yield predictor: 35 and an intercept for each source."""
     hours = hour_of_week(told.at_s)
     waited_h = np.minimum(told.waited_h, MAX_WAIT_H)
     summary = np.column_stack([told.mean, told.deviation, waited_h, told.mean * waited_h, np.ones(len(hours))])
@@ -56,7 +56,7 @@ def build_features(told: YieldInputs) -> Floats:
 
 
 def fit_ridge(rows: Floats, yields: Floats) -> Floats:
-    """The weights of a ridge regression."""
+    """Fit the ridge regression of Pham's yield predictor; return its weights."""
     return np.linalg.solve(rows.T @ rows + _PENALTY * np.eye(rows.shape[1]), rows.T @ yields).astype(np.float64)
 
 
@@ -66,9 +66,9 @@ MEMORY_S = 7 * 24 * HOUR_S
 
 
 class PhamState(NamedTuple):
-    """What is remembered.
+    """State of the Pham discovery policy.
 
-    ``last_try_s`` has the last try of each place, 0 for never; ``examples`` what was told before each look of the last
+    ``last_try_s`` has the last try of each place, 0 for never; ``examples`` the inputs before each poll of the last
     week, as columns, with its yield as the last; ``weights`` the predictor and ``trained_s`` its age; ``plays`` and
     ``reward`` how often each share was used and what that brought, ``max_yield`` the most that a step ever brought.
     """
@@ -84,19 +84,19 @@ class PhamState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pham:
-    """UCB1 over the share of the budget that goes to the best predictions; the rest goes to the stalest sources.
+    """Pham: UCB1 over the share of polls that goes to the best predictions; the rest goes to the stalest sources.
 
         share = arg max (mean combined yield + sqrt(2 log(steps) / plays)),  of .6, .7, .8, .9, 1; each once at first
         floor(k share + 1/2) sources of the highest predicted yield, then the stalest of the others
 
-    The predictor (``yield_model``) is trained anew every 3 hours on the looks of 7 days. The combined yield of a step
-    counts each target once. Before the first look all predictions are equal, and equals go by staleness: it begins as
-    round-robin. Failed looks are no yields, but they end a wait. Who was never looked at waited longest.
+    The predictor (``fit_ridge``) is trained again every 3 hours on the polls of 7 days. The combined yield of a step
+    counts each target once. Before the first poll all predictions are equal, and equals go by staleness: it begins as
+    round-robin. Failed polls are no yields, but they end a wait. A source that was never polled waited longest.
 
     Useful as the rival of Thompson23. Not useful as it is: what the bandit weighs are pages by the dozen, against which
     its bonus is nothing, so it hardly explores (``pham-scaled`` does), and it takes sources that show the same.
 
-    Reference: Pham18 as told in Thompson23, sections 2.3 and 3.2.2.
+    Reference: Pham18 as described in Thompson23, sections 2.3 and 3.2.2.
 
     >>> from vedette.policy import rng_for
     >>> from vedette.discover.polling.sources import PollResults, PollHistory
@@ -112,14 +112,14 @@ class Pham:
     scaled: bool = False
 
     def start(self, config: None) -> PhamState:
-        """Nothing was looked at, and no share was tried."""
+        """Return the empty state of Pham: no source was polled, and no share of predictions was tried."""
         width = len(YieldInputs._fields) + 1
         nothing = np.zeros(len(SHARES))
         weights = np.zeros(build_features(YieldInputs(*np.zeros((len(YieldInputs._fields), 1)))).shape[1])
         return PhamState(np.zeros(0), np.zeros((0, width)), weights, -np.inf, nothing, nothing, 1.0)
 
     def observe(self, state: PhamState, batch: Sources, now: float) -> PhamState:
-        """Learn from each look, and credit the share that was used: which one follows from the state alone."""
+        """Let Pham learn yields from each poll, and credit the share used, which follows from the state alone."""
         tried_s = grow_rows(state.last_try_s, batch.place)
         looks = np.vstack(
             [state.examples[state.examples[:, 0] >= now - MEMORY_S], _build_examples(batch, tried_s, now)]
@@ -137,7 +137,7 @@ class Pham:
         return _train(played, now) if now - state.trained_s >= RETRAIN_S and len(looks) else played
 
     def choose(self, state: PhamState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The best predictions, then the stalest of the others."""
+        """Choose the sources with the best yield predictions of Pham, then the stalest of the others."""
         best = np.lexsort((options.place, options.last_poll_s, -_predict_yields(state, options, now)))
         exploited = best[: int(k * SHARES[self._choose_share(state)] + 0.5)]
         others = np.setdiff1d(best, exploited)
@@ -146,7 +146,7 @@ class Pham:
         return Picks(rows, np.ones(len(rows)))
 
     def reason(self, state: PhamState, batch: Sources, row: int, now: float) -> str:
-        """The prediction, and how much of the budget goes by predictions."""
+        """Describe Pham's yield prediction of a source, and the share of polls that follows predictions."""
         predicted, share = _predict_yields(state, batch, now)[row], SHARES[self._choose_share(state)]
         return f"{self.name}: {predicted:.1f} new links predicted; {share:.0%} of the looks go by predictions"
 
@@ -167,7 +167,7 @@ def _predict_yields(state: PhamState, options: Sources, now: float) -> Floats:
 
 
 def _build_examples(batch: Sources, tried_s: Floats, now: float) -> Floats:
-    """What was told of each row before the look that it was just given, and what that look brought."""
+    """Build training examples of Pham's yield predictor: inputs before each poll, and what it brought."""
     good: npt.NDArray[np.bool_] = (batch.failures == 0) & (batch.polls > 0)
     place: Ints = batch.place[good]
     yields = batch.yields[good].astype(np.float64)

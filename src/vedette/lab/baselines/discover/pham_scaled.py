@@ -7,10 +7,10 @@ from vedette.lab.baselines.discover.pham import Pham
 
 @dataclass(frozen=True, slots=True)
 class PhamScaled(Pham):
-    """``pham``, but for the reward of a step: its combined yield by the largest that any step had so far.
+    """``pham`` with scaled rewards: the combined yield of a step by the largest that any step had so far.
 
     UCB1's bonus of sqrt(2 log(steps) / plays) is made for rewards up to 1. With them all shares are tried again and
-    again, so that about a fifth of the looks go to stale sources.
+    again, so that about a fifth of the polls go to stale sources.
 
     Useful to see how much of what the printed form does is its scale. Not useful beyond that.
 

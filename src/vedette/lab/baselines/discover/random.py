@@ -1,4 +1,4 @@
-"""Random polls: any sources, each as likely as the others."""
+"""Random polls of discovery sources: any sources, each as likely as the others."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from vedette.policy import Picks
 
 @dataclass(frozen=True, slots=True)
 class Random(Stateless):
-    """Look at k sources drawn without replacement, uniformly.
+    """Poll k discovery sources drawn without replacement, uniformly.
 
         propensity = k / n    the probability that a source is among the k
 
     Useful as the baseline that any rule has to beat, and for data that says what other rules would have brought: no
-    source is ever left out. Not useful for finding much: it looks at the dead as often as at the busy.
+    source is ever left out. Not useful for finding much: it polls the dead as often as the busy.
 
     Reference: simple random sampling without replacement.
 
@@ -31,11 +31,11 @@ class Random(Stateless):
     name: str = "random"
 
     def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """Up to k rows, any of them."""
+        """Choose up to k discovery sources to poll at random."""
         count = min(k, len(options))
         rows = rng.permutation(len(options))[:count].astype(np.int64)
         return Picks(rows, np.full(count, count / max(len(options), 1)))
 
     def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:
-        """That there is none but the draw."""
+        """Describe that a discovery source was chosen by a random draw alone."""
         return f"random: each of {len(batch)} sources is as likely as the others"

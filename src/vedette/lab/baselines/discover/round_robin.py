@@ -1,4 +1,4 @@
-"""Round robin: poll the source first that was not polled for longest."""
+"""Round robin over discovery sources: poll first the source that was not polled for longest."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,16 @@ from vedette.policy import Picks
 
 @dataclass(frozen=True, slots=True)
 class RoundRobin(Stateless):
-    """Look at the k stalest sources; those never looked at come first, ties go by place. A failed look counts, too.
+    """Poll the k stalest sources; those never polled come first, ties go by place. A failed poll counts, too.
 
         order = last_look, then place
 
-    With n sources each is looked at every n / k steps, so a target is missed only if it stays for less.
+    With n sources each is polled every n / k steps, so a target is missed only if it stays for less.
 
     Useful where sources are alike, where nothing must be missed that stays long enough, and as the baseline that an
-    adaptive rule has to beat at equal budget. Not useful where few sources bring most: it asks all equally often.
+    adaptive rule has to beat at equal budget. Not useful where few sources bring most: it polls all equally often.
 
-    Reference: the exploring half of Pham et al. as told in Thompson23, section 2.3 ("the most stale sources"), alone.
+    Reference: the exploring half of Pham et al. as described in Thompson23, section 2.3 ("most stale sources"), alone.
 
     >>> from vedette.policy import rng_for
     >>> from vedette.discover.polling.sources import PollResults, PollHistory
@@ -35,12 +35,12 @@ class RoundRobin(Stateless):
     name: str = "round-robin"
 
     def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """Up to k rows, stalest first; nothing is drawn."""
+        """Choose up to k discovery sources for round robin, stalest first; nothing is drawn."""
         rows = np.lexsort((options.place, options.last_poll_s))[:k].astype(np.int64)
         return Picks(rows, np.ones(len(rows)))
 
     def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:
-        """How long ago it was looked at, in words."""
+        """Describe how long ago round robin polled a discovery source."""
         if np.isneginf(batch.last_poll_s[row]):
             return "round-robin: never looked at"
         return f"round-robin: last looked at {(now - batch.last_poll_s[row]) / 60:.0f} min ago"

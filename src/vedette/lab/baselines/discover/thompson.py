@@ -16,7 +16,7 @@ REDRAWS = 15
 
 
 class ThompsonState(NamedTuple):
-    """The sum of yields and the number of looks, with a row for each source and a column for each hour of the day."""
+    """State of Thompson sampling for discovery: summed yields and poll counts, by source and hour of the day."""
 
     found: Floats
     polls: Floats
@@ -24,16 +24,16 @@ class ThompsonState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thompson:
-    """Thompson sampling: what a look brings is Poisson, with a Gamma prior on the rate of each source and hour (UTC).
+    """Thompson sampling: a poll's yield is Poisson, with a Gamma prior on the rate of each source and hour (UTC).
 
-        draw ~ Gamma(alpha + sum of yields at this hour, rate = beta + looks at this hour);  look at the k highest
+        draw ~ Gamma(alpha + sum of yields at this hour, rate = beta + polls at this hour);  poll the k highest
 
-    alpha = beta = 1, and no source learns from another or from a neighbouring hour. A failed look counts as one that
+    alpha = beta = 1, and no source learns from another or from a neighboring hour. A failed poll counts as one that
     brought nothing. The propensity is the share of 16 draws, this one among them, in which the source is chosen.
 
-    Useful as the rival that any adaptive rule has to beat, and where each look is on its own. Not useful where links
-    stay for hours: what a look brings then depends on when the last one was, of which this knows nothing, and it may
-    look at two pages that show the same.
+    Useful as the rival that any adaptive rule has to beat, and where each poll is on its own. Not useful where links
+    stay for hours: what a poll brings then depends on when the last one was, which this ignores, and it may
+    poll two pages that show the same.
 
     Reference: Thompson23, section 2.4 and figure 1.
 
@@ -50,11 +50,11 @@ class Thompson:
     name: str = "thompson"
 
     def start(self, config: None) -> ThompsonState:
-        """Nothing was looked at."""
+        """Return the empty state of Thompson sampling over discovery sources."""
         return ThompsonState(np.zeros((0, HOURS)), np.zeros((0, HOURS)))
 
     def observe(self, state: ThompsonState, batch: Sources, now: float) -> ThompsonState:
-        """Count the looks at their hour, and what they brought."""
+        """Count polls and their yields at the hour of the day, for Thompson sampling of sources."""
         hour = _get_hour(now)
         found, looks = grow_rows(state.found, batch.place), grow_rows(state.polls, batch.place)
         found[batch.place, hour] += get_latest_yields(batch)
@@ -62,7 +62,7 @@ class Thompson:
         return ThompsonState(found, looks)
 
     def choose(self, state: ThompsonState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """The k highest draws, highest first."""
+        """Choose the k discovery sources with the highest Thompson draws, highest first."""
         shape, rate = _compute_posterior(state, options.place, _get_hour(now))
         draws = rng.gamma(shape, size=(1 + REDRAWS, len(options))) / rate
         chosen = np.argsort(-draws, axis=1, kind="stable")[:, :k]
@@ -71,7 +71,7 @@ class Thompson:
         return Picks(rows, times[rows] / (1 + REDRAWS))
 
     def reason(self, state: ThompsonState, batch: Sources, row: int, now: float) -> str:
-        """What is believed of this hour, in words."""
+        """Describe the expected yield of a discovery source at this hour of the day."""
         hour = _get_hour(now)
         shape, rate = _compute_posterior(state, batch.place[row : row + 1], hour)
         return (
@@ -84,6 +84,6 @@ def _get_hour(now: float) -> int:
 
 
 def _compute_posterior(state: ThompsonState, place: Ints, hour: int) -> tuple[Floats, Floats]:
-    """Shape and rate of what is believed of each place at an hour."""
+    """Compute the Gamma posterior (shape and rate) of each source's yield at an hour, for Thompson sampling."""
     found, looks = (grow_rows(rows[:, hour], place)[place] for rows in state)
     return found + ALPHA, looks + BETA

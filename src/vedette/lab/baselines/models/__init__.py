@@ -1,1 +1,1 @@
-"""Models of change that only the lab compares with."""
+"""Published models of page change that only the lab compares with."""

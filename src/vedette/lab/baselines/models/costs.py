@@ -1,12 +1,12 @@
-"""Looks that differ in cost: which first, and how nobody is forgotten over it.
+"""Fetches that differ in cost: which page to check first for changes, and how no page is forgotten.
 
-To find a changed page as soon as can be, pages are looked at in falling order of P / T: the chance that a page has
-changed over the time that a look takes. Where a change is worth B, it is B P / T.
+To find a changed page as soon as possible, pages are checked in falling order of P / T: the chance that a page has
+changed over the time that a check takes. Where a change is worth B, it is B P / T.
 
 That alone forgets pages for ever: one that takes long, or seems never to change, stays behind others all its life. The
 print argues that probabilities come to 1, where chance decides among equals (2.3.2), but they only tend to it. So a
-page that has waited for a bound goes before all others. Then nobody is forgotten, and it can be shown: among those who
-have waited that long, the longest wait goes first; whoever is looked at waits anew and cannot come before the others
+page that has waited for a bound goes before all others. Then no page is forgotten, which can be shown: of those that
+have waited that long, the longest wait goes first; a checked page waits from 0 again and cannot come before the others
 again. So in a set of d pages none waits for more than ``bound`` + d turns, whatever the chances and costs are.
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
@@ -21,7 +21,7 @@ from vedette.refresh.models.age_chain import AgeChain
 
 
 def best_order(chance: Floats, time: Floats, benefit: Floats | None = None) -> Ints:
-    """Eq. 36 and 38: rows in falling order of P / T, or of B P / T; the earlier row first among equals.
+    """Return the best order to check pages of unequal cost: by falling P / T, or B P / T (eq. 36 and 38); ties by row.
 
     >>> best_order(np.array([0.9, 0.5, 0.45]), np.array([3.0, 1.0, 0.5])).tolist()
     [2, 1, 0]
@@ -31,10 +31,10 @@ def best_order(chance: Floats, time: Floats, benefit: Floats | None = None) -> I
 
 
 def expected_search_time(order: Ints, chance: Floats, time: Floats, benefit: Floats | None = None) -> float:
-    """How long it takes, looking in this order, until a look finds a change or all have been looked at.
+    """Compute the expected time, checking pages in this order, until a change is found or all are checked.
 
-    t = T1 + (1 - P1) [T2 + (1 - P2) [ … ]]. Eq. 35 and 37 multiply T1 by P1, as if a look in vain took no time; by
-    them P / T would not be the best order. With benefits it is the time to a unit of benefit: T / B stands for T.
+    t = T1 + (1 - P1) [T2 + (1 - P2) [ … ]]. Eq. 35 and 37 multiply T1 by P1, as if a check in vain took no time; by
+    them P / T would not be the best order. With benefits it is the time to a unit of benefit: T / B replaces T.
 
     >>> expected_search_time(np.array([0, 1]), np.array([0.5, 1.0]), np.array([2.0, 4.0]))
     4.0
@@ -45,24 +45,24 @@ def expected_search_time(order: Ints, chance: Floats, time: Floats, benefit: Flo
 
 
 def with_floor(chain: AgeChain, least: float) -> AgeChain:
-    """The same chain where no age is quite without a chance of change: what seems never to change is not forgotten."""
+    """Return the age chain with a least chance of change at every age, so that no page is forgotten."""
     return AgeChain(np.maximum(chain.resets, least))
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """The rule of a turn: how much may be spent, and after how many turns of waiting a page goes before all others."""
+    """Limits of a turn of checks: the budget, and after how many turns of waiting a page goes before all others."""
 
     budget: float
     bound: int
 
 
 def choose_pages(worth: Floats, cost: Floats, waited: Ints, turn: TurnLimits, rng: np.random.Generator) -> Ints:
-    """The rows to look at in this turn, in their order: those that waited too long, then by worth over cost.
+    """Choose the pages to check in this turn, in order: those that waited too long, then by worth over cost.
 
-    ``worth`` is the chance of a change (C1), or the expected days out of date (C2); lots are drawn among equals. Looks
+    ``worth`` is the chance of a change (C1), or the expected days out of date (C2); ties are broken at random. Checks
     are made until the next would not be within the budget. The first is always made: a page that costs more than a
-    turn's budget would never be looked at otherwise.
+    turn's budget would never be checked otherwise.
 
     >>> from vedette.policy import rng_for
     >>> worth, cost, waited = np.array([0.9, 0.2, 0.1]), np.ones(3), np.array([1, 4, 30])

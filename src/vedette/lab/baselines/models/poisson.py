@@ -1,4 +1,4 @@
-"""Poisson model: the rate of each page by maximum likelihood of fetches that say "changed" or "unchanged"."""
+"""Poisson change model: the rate of each page by maximum likelihood of fetches that say "changed" or "unchanged"."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ _Z_90 = 1.6449
 
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Looks after gaps a find changes of a Poisson process of rate D with chance 1 - e^(-D a).
+    """Poisson change model: a fetch after a gap a finds a page of change rate D changed with chance 1 - e^(-D a).
 
     The rate solves
 
@@ -37,11 +37,11 @@ class Poisson:
     without it pages that were always or never found changed would have no finite rate. The left side falls in D and is
     convex, so Newton's method from below never oversteps.
 
-    All gaps of changed looks cannot be kept: they are counted on a grid of 12, each by its two neighbours in shares
+    All gaps of changed fetches cannot be kept: they are counted on a grid of 12, each by its two neighbors in shares
     that keep its logarithm. The row of a page or a group is these counts and the time without change. The interval is
     that of the Fisher information of log D.
 
-    Useful as the estimate that most published policies ask for. Not useful for pages with few looks, which are most of
+    Useful as the estimate that most published policies use. Not useful for pages with few fetches, which are most of
     them: see ``pooled``.
 
     Reference: J. Cho and H. Garcia-Molina, *Estimating Frequency of Change*, ACM TOIT 2003, section 4 (irregular
@@ -61,7 +61,7 @@ class Poisson:
     weight: float = 0.5
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count a changed gap on the grid, or add the time without change; for the page and its groups alike."""
+        """Count changed gaps on the Poisson model's grid, or add time without change, for pages and their groups."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         amounts = np.zeros((len(batch), BINS + 1))
         amounts[:, 0] = seen * np.where(batch.changed, 0.0, days_between(batch))
@@ -71,12 +71,12 @@ class Poisson:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """As though the most likely rate were the true one."""
+        """Return the chance of change by the Poisson model, as though its most likely rate were the true one."""
         chance: Floats = -np.expm1(-self._rate(memory, batch) * days_since_fetch(batch, at_s))
         return chance
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """The most likely rate, with its interval."""
+        """Return the Poisson model's most likely change rates, with intervals."""
         rate, above = self._rate(memory, batch), self._group_rate(memory, batch)
         row = page_rows(memory, batch)
         turns = rate[:, None] * GRID_D
@@ -88,7 +88,7 @@ class Poisson:
         return _solve_rates(page_rows(memory, batch), self._group_rate(memory, batch), self.weight)
 
     def _group_rate(self, memory: Memory, batch: KnownPages) -> Floats:
-        """The rate of the smallest group that a page belongs to; each is drawn towards the one above it."""
+        """Return the Poisson rate of each page's smallest group, shrunk toward the group above it."""
         rate = np.full(len(batch), FIRST_RATE)
         for numbers, apart in group_levels(batch):
             # Groups are few: each is solved once, for all its pages.
@@ -99,7 +99,7 @@ class Poisson:
 
 
 def _spread_on_grid(gaps_d: Floats) -> Floats:
-    """Each gap as shares of its two neighbours on the grid."""
+    """Spread each gap over its two neighbors on the Poisson model's grid, as shares."""
     step = np.log(GRID_D[1] / GRID_D[0])
     where = np.clip(np.log(np.maximum(gaps_d, 1e-9) / GRID_D[0]) / step, 0, BINS - 1)
     shares: Floats = np.maximum(1 - np.abs(where[:, None] - np.arange(BINS)), 0.0)
@@ -107,7 +107,7 @@ def _spread_on_grid(gaps_d: Floats) -> Floats:
 
 
 def _solve_rates(rows: Floats, above: Floats, weight: float) -> Floats:
-    """The root for each row, by Newton's method from a bound below it: a / (e^(D a) - 1) >= 1 / D - a / 2."""
+    """Solve for each row's Poisson rate by Newton's method, from a bound by a / (e^(D a) - 1) >= 1 / D - a / 2."""
     time, counts = rows[:, 0] + weight / above, rows[:, 1:]
     rate: Floats = (counts.sum(axis=1) + weight) / (time + counts @ (GRID_D / 2))
     for _ in range(_STEPS):
@@ -123,7 +123,7 @@ def _solve_rates(rows: Floats, above: Floats, weight: float) -> Floats:
 
 
 def _curvature(turns: Floats) -> Floats:
-    """How sharply one changed look says log D, by the expected number of changes in its gap."""
+    """Compute the Fisher information of log D from one changed fetch, by the expected changes in its gap."""
     turns = np.clip(turns, 1e-4, 300.0)
     grown = np.expm1(turns)
     sharp: Floats = turns * (turns * (1 / grown + (1 / grown) ** 2) - 1 / grown)

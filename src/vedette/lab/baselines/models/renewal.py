@@ -1,6 +1,6 @@
-"""Renewal model: a page as a renewal process in continuous time, and the two-stage model of why pages change.
+"""Renewal model: page changes as a renewal process in continuous time, and the two-stage model of why pages change.
 
-A renewal process begins anew at every change; all of it follows from the *survival*, the probability that a life
+A renewal process restarts at every change; all of it follows from the *survival*, the probability that a life
 between two changes lasts longer than t. An age chain is the same thing in steps (``TwoStageLife.chain``).
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.1 and 3; W. Feller, *An
@@ -21,7 +21,7 @@ Survival = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, slots=True)
 class TwoStageLife:
-    """A reason to change a page comes, then somebody gets round to it: two memoryless waits with rates of their own.
+    """Two-stage page life: a reason to change comes, then somebody gets to it; two memoryless waits with own rates.
 
     The sum of both is not memoryless (eq. 3): just after a change the next is improbable. Where one rate is far larger
     than the other it nearly is, with the smaller rate.
@@ -38,25 +38,25 @@ class TwoStageLife:
 
     @property
     def mode(self) -> float:
-        """The life with the greatest density: ln(l1 / l2) / (l1 - l2). Eq. 4 multiplies by the difference instead."""
+        """Return the page life with the greatest density: ln(l1 / l2) / (l1 - l2). Eq. 4 multiplies instead."""
         if self.has_equal_rates:
             return 2 / (self.motive + self.response)
         return log(self.motive / self.response) / (self.motive - self.response)
 
     @property
     def has_equal_rates(self) -> bool:
-        """Whether the rates are so near that the difference of exponentials would be lost in rounding."""
+        """Check whether both rates are so near that the difference of exponentials would be lost in rounding."""
         return abs(self.motive - self.response) < 1e-6 * self.motive
 
     def density(self, life: Floats) -> Floats:
-        """Eq. 3; its limit where the rates are alike."""
+        """Return the density of page lives in the two-stage model (eq. 3); its limit where the rates are equal."""
         one, two = self.motive, self.response
         if self.has_equal_rates:
             return one * two * life * np.exp(-(one + two) / 2 * life)
         return one * two / (two - one) * (np.exp(-one * life) - np.exp(-two * life))
 
     def survival(self, life: Floats) -> Floats:
-        """How probably a life lasts longer."""
+        """Return the probability that a page life in the two-stage model lasts longer than this."""
         one, two = self.motive, self.response
         if self.has_equal_rates:
             mean = (one + two) / 2
@@ -64,36 +64,36 @@ class TwoStageLife:
         return (two * np.exp(-one * life) - one * np.exp(-two * life)) / (two - one)
 
     def hazard(self, age: Floats) -> Floats:
-        """Changes per time at an age: rises from 0 to the smaller of both rates."""
+        """Return the change hazard at an age in the two-stage model: it rises from 0 to the smaller rate."""
         return self.density(age) / self.survival(age)
 
     def chain(self, step: float, last_age: int) -> AgeChain:
-        """The same in steps."""
+        """Convert the two-stage page life to an age chain in discrete steps."""
         return chain_from_survival(self.survival(step * np.arange(last_age + 2, dtype=np.float64)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Renewal:
-    """A page whose lives last longer than t with probability ``survival(t)``, independently of each other."""
+    """Renewal model of a page whose lives last longer than t with probability ``survival(t)``, independently."""
 
     survival: Survival
 
     def conditional_survival(self, age: Floats, wait: Floats) -> Floats:
-        """How probably it stays as it is for a while, from an age."""
+        """Return the probability that a page of an age does not change for a while, in the renewal model."""
         reached = self.survival(age)
         return np.divide(self.survival(age + wait), reached, out=np.zeros_like(reached), where=reached > 0)
 
     def mean_life(self, longest: float, parts: int = 20_000) -> float:
-        """The expected time between two changes, as far as lives last no longer than ``longest``."""
+        """Return the mean life of a page between changes in the renewal model, for lives up to ``longest``."""
         times = np.linspace(0.0, longest, parts + 1)
         return float(np.trapezoid(self.survival(times), times))
 
     def age_density(self, age: Floats, longest: float) -> Floats:
-        """How old the page is at a moment of which nothing is known: survival over mean life."""
+        """Return the density of a page's age at a random moment in the renewal model: survival over mean life."""
         return self.survival(age) / self.mean_life(longest)
 
     def expected_changes(self, wait: float, parts: int = 2_000) -> float:
-        """How many changes within a time after one: the renewal equation m(t) = F(t) + sum of m(t - u) dF(u), in parts.
+        """Compute the expected changes within a time after one: the renewal equation m(t) = F(t) + sum m(t - u) dF(u).
 
         A part's changes count at its middle, so the error falls with the square of its length.
 
@@ -113,7 +113,7 @@ class Renewal:
 
 
 def memoryless_survival(rate: float) -> Survival:
-    """The survival of a page without memory, which changes at a rate."""
+    """Return the survival function of a memoryless page with this change rate, for the renewal model."""
 
     def survival(life: Floats) -> Floats:
         return np.exp(-rate * life)

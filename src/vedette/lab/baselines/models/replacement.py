@@ -1,4 +1,4 @@
-"""Replacement model: a page leaves the content of its copy, and may come back to it."""
+"""Replacement model of page change: a page leaves the content of its copy, and may come back to it."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Replacement:
 
         chance of "changed" after t days = share (1 - e^(-D t / share))        share = D / (D + m)
 
-    With share = 1 nothing comes back: the replacement model of Observe99, whose changed state is left by looking only.
+    With share = 1 nothing comes back: the replacement model of Observe99, whose changed state ends only with a fetch.
     Other shares are tried on every group beside it, and trusted as they prove right. Rates are those of ``pooled``.
 
     Useful for pages with a few things to say in turn (boxes that rotate, a banner that comes and goes) and where
@@ -45,7 +45,7 @@ class Replacement:
     rate: Pooled = _RATE
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Shares are judged by what they would have said; the rate is learned besides."""
+        """Weigh the replacement model's shares by how well they predicted each fetch, and learn the pages' rates."""
         after = memory.grow_for(batch)
         said = self._chances(memory, batch, days_between(batch))
         update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(said, batch.changed), is_informative(batch))
@@ -54,13 +54,13 @@ class Replacement:
         return Memory(learned.pages, after.groups)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """The mean over all shares, as they are trusted."""
+        """Return the chance of change by the replacement model: the mean over all shares, by their weights."""
         said = self._chances(memory, batch, days_since_fetch(batch, at_s))
         chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
         return chance
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """How often the copy's content is left."""
+        """Return the rates at which pages leave their copy's content, by the replacement model."""
         return self.rate.rates(self._rate_memory(memory), batch)
 
     def _rate_memory(self, memory: Memory) -> Memory:

@@ -16,7 +16,7 @@ _ANNOUNCED = Announcements()
 
 @dataclass(frozen=True, slots=True)
 class SignalModel:
-    """Changes come at the page's rate D; a share r of them is signalled, and signals come for nothing at a rate v.
+    """Signal model: changes come at the page's rate D; a share r is signalled, and false signals come at a rate v.
 
         P(still fresh | t days, no signal)  = e^(-(1 - r) D t)
         P(still fresh | t days, a signal)   = e^(-(1 - r) D t) v / (r D + v)
@@ -25,7 +25,7 @@ class SignalModel:
     the last fetch and not after the time in question.
 
     Useful where sites announce what they change. Not useful without signals: then it is ``pooled``, up to a small
-    expectation that they might have told.
+    expectation of a signal.
 
     Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025.
 
@@ -46,7 +46,7 @@ class SignalModel:
     announced: Announcements = _ANNOUNCED
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count what was announced and what was not, and learn the rates."""
+        """Count which changes were signalled and which were not, and learn the pages' change rates."""
         after = memory.grow_for(batch)
         learned = self.rate.learn(self._rate_memory(memory), batch)
         after.groups[:, :GROUP_WIDTH] = learned.groups
@@ -54,7 +54,7 @@ class SignalModel:
         return Memory(learned.pages, after.groups)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """With what has been announced since the last fetch."""
+        """Return the chance of change by the signal model, with the signals since the last fetch."""
         belief, worth = self.rate.belief(self._rate_memory(memory), batch), self.estimate_quality(memory, batch)
         unheard = 1 - belief.chance(days_since_fetch(batch, at_s) * (1 - worth.recall))
         for_nothing = worth.false_d / (worth.recall * belief.mean + worth.false_d)
@@ -63,11 +63,11 @@ class SignalModel:
         return 1 - current
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
-        """Of all changes, announced or not."""
+        """Return the rates of all changes, signalled or not, by the signal model."""
         return self.rate.rates(self._rate_memory(memory), batch)
 
     def estimate_quality(self, memory: Memory, batch: KnownPages) -> SignalQuality:
-        """What the signals of each page's site are worth; a section has none of its own."""
+        """Estimate the quality of change signals of each page's site; a section has none of its own."""
         return self.announced.estimate_quality(self._counts_memory(memory), batch)
 
     def _rate_memory(self, memory: Memory) -> Memory:

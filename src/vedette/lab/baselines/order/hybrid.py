@@ -30,12 +30,12 @@ class Hybrid(ImpactOrder):
     name: str = "hybrid"
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The weighted average of both estimates."""
+        """Return the worth of unseen URLs: the hybrid order's weighted average of both impact estimates."""
         full = complete_batch(batch)
         return BY_QUERIES * state.estimate_by_queries(full) + BY_IMPORTANCE * state.estimate_by_importance(full)
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """Both estimates, in words."""
+        """Describe both impact estimates of an unseen URL in the hybrid order."""
         full = complete_batch(batch)
         asked, usual = state.estimate_by_queries(full)[row], state.estimate_by_importance(full)[row]
         return f"by what is asked {asked:.3g}, by importance {usual:.3g}, nine parts to one"

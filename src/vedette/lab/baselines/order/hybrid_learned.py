@@ -31,11 +31,11 @@ class HybridLearned(ImpactOrder):
     name: str = "hybrid-learned"
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The average by learned weights."""
+        """Return the worth of unseen URLs: both impact estimates by the hybrid order's learned weights."""
         return state.estimate_hybrid(complete_batch(batch))
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """Both estimates and their weights, in words."""
+        """Describe both impact estimates of an unseen URL, and their learned hybrid weights."""
         by_queries, by_importance = state.weights
         worth = state.estimate_hybrid(complete_batch(batch))[row]
         return f"{worth:.3g}, with weights {by_queries:.2g} for what is asked and {by_importance:.2g} for importance"

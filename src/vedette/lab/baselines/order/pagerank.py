@@ -14,7 +14,7 @@ from vedette.policy import Floats
 class Pagerank(Stateless):
     """Fetch in the order of importance by links; worth = the ``importance`` that the batch has of each URL.
 
-    The caller computes it (``index.importance``). Where it is missing, the number of in-links stands for it.
+    The caller computes it (``index.importance``). Where it is missing, the number of in-links is used.
 
     Useful where important pages are wanted early whatever people ask. Not useful within one site, where links say how
     the menu is built. Reference: S. Abiteboul, M. Preda, G. Cobena, *Adaptive On-Line Page Importance Computation*,
@@ -30,9 +30,9 @@ class Pagerank(Stateless):
     name: str = "pagerank"
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The importance of each."""
+        """Return the link importance (PageRank) of each unseen URL as its worth."""
         return complete_batch(batch).importance.astype(np.float64)
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
-        """The importance, in words."""
+        """Describe the link importance (PageRank) of an unseen URL."""
         return f"important pages first: importance {complete_batch(batch).importance[row]:.3g}"

@@ -13,10 +13,10 @@ from vedette.policy import Floats
 
 @dataclass(frozen=True, slots=True)
 class QueryDriven(ImpactOrder):
-    """Fetch in the order of the impact that the sketches of queries let expect.
+    """Fetch in the order of the impact that the sketches of queries predict.
 
     worth = sum of f(q) over the queries where the page is among the first K by its expected score, among all that is
-    crawled or matches, too. A page matches where all n-grams of a query (n <= 3) stand in its URL or in links to it
+    crawled or matches, too. A page matches where all n-grams of a query (n <= 3) are in its URL or in links to it
     (rho = 1).
 
     Useful for the first fetches, as it finds what people ask for and few link to. Not useful later: of most pages
@@ -33,9 +33,9 @@ class QueryDriven(ImpactOrder):
     name: str = "query-driven"
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The impact that sketches let expect."""
+        """Return the worth of unseen URLs: the impact that query sketches predict."""
         return state.estimate_by_queries(complete_batch(batch))
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """The expected impact, in words."""
+        """Describe the query-driven impact expected of an unseen URL."""
         return f"by what is asked: expected impact {state.estimate_by_queries(complete_batch(batch))[row]:.3g}"

@@ -13,9 +13,9 @@ from vedette.policy import Floats
 
 @dataclass(frozen=True, slots=True)
 class QueryIndependent(ImpactOrder):
-    """Fetch in the order of the impact that pages of this importance had: worth = a + b x + c x^2, fitted to what came.
+    """Fetch in the order of the impact that pages of this importance had: worth = a + b x + c x^2, fitted to fetches.
 
-    Useful where nothing is known of queries, and as one half of ``hybrid``. Not useful for what many ask and few link
+    Useful where queries are unknown, and as one half of ``hybrid``. Not useful for what many ask and few link
     to. Before anything was fetched all are worth the same.
 
     >>> import numpy as np
@@ -29,15 +29,15 @@ class QueryIndependent(ImpactOrder):
     name: str = "query-independent"
 
     def start(self, config: ImpactSettings | None) -> ImpactModel:
-        """Return a model without queries that has seen no fetch."""
+        """Return a query-independent impact model that has seen no fetch."""
         return create_model(None)
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """The impact that is usual at this importance."""
+        """Return the worth of unseen URLs: the usual impact of pages of their importance, whatever the queries."""
         return state.estimate_by_importance(complete_batch(batch))
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """The importance and what follows, in words."""
+        """Describe the importance of an unseen URL and the query-independent impact that follows."""
         full = complete_batch(batch)
         usual = state.estimate_by_importance(full)[row]
         return f"by importance alone: {full.importance[row]:.3g} usually brings {usual:.3g}"

@@ -1,4 +1,4 @@
-"""Random order: what every other order has to beat."""
+"""Random crawl order: what every other order of first fetches has to beat."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from vedette.policy import Floats
 
 @dataclass(frozen=True, slots=True)
 class Random(Stateless):
-    """Fetch in an order that is drawn: worth is even between 0 and 1.
+    """Fetch unseen URLs in random order: worth is drawn evenly between 0 and 1.
 
     Useful as the yardstick of every order (Impact08, section 6.2). Not useful for anything else.
 
@@ -25,9 +25,9 @@ class Random(Stateless):
     name: str = "random"
 
     def worth(self, state: tuple[()], batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """A lot for each."""
+        """Draw a random worth for each unseen URL."""
         return rng.random(len(batch))
 
     def reason(self, state: tuple[()], batch: UnseenUrls, row: int, now: float) -> str:
-        """That there is none."""
+        """Describe that the order of unseen URLs is random."""
         return "at random: a lot was drawn"

@@ -1,6 +1,6 @@
 """Refresh plans of n days: which pages to fetch on which day, so that as few as possible are out of date.
 
-Each page has 2^n plans, numbered by their looks: bit t of a plan is set where it looks on day t. What a page costs
+Each page has 2^n plans, numbered by their fetches: bit t of a plan is set where it fetches on day t. What a page costs
 under a plan does not depend on the others (``outlook``), so they meet in the daily budgets alone.
 
 - ``two_days``: the costs of the print, and the exact optimum for two days as a flow.

@@ -1,4 +1,4 @@
-"""Exact n-day plans for few pages by dynamic programming: page after page, for every budget that may be left."""
+"""Exact n-day refresh plans for few pages by dynamic programming: page after page, for every remaining budget."""
 
 from math import prod
 
@@ -12,11 +12,11 @@ MAX_STEPS = 200_000_000
 
 
 def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None = None) -> Ints:
-    """The plan of each page, for costs with a row per plan and a column per page, and daily budgets of whole numbers.
+    """Find the exact best n-day plan of each page, for costs by plan and page, and daily budgets of whole numbers.
 
-    ``look_cost`` is what a look at each page takes of a day's budget, 1 where it is not given. The least cost of the
+    ``look_cost`` is what a fetch of each page takes of a day's budget, 1 where it is not given. The least cost of the
     pages so far is kept for every budget that may have been spent, so the effort grows with the product of the budgets:
-    useful for small sets, and as a witness of what finds the same otherwise.
+    useful for small sets, and to check faster methods.
 
     For two days a flow finds it faster (``two_days``). From three days on the linear relaxation is not always whole,
     so no flow does (the print hopes for one).
@@ -44,7 +44,7 @@ def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None =
 
 
 def _shift_budget(least: Floats, looks: Ints) -> Floats:
-    """The least cost before, for each budget after so much of it is taken away; infinite where there is not so much."""
+    """Shift the table of least costs by the budget that a plan's fetches take; infinite where it does not suffice."""
     before = np.full(least.shape, np.inf)
     kept = [max(size - int(take), 0) for size, take in zip(least.shape, looks, strict=True)]
     to = tuple(slice(size - keep, None) for size, keep in zip(least.shape, kept, strict=True))

@@ -1,6 +1,6 @@
-"""Plans for a million pages by Lagrangian relaxation: a price for each day, the cheapest plans, a certified gap.
+"""Refresh plans for a million pages by Lagrangian relaxation: a price for each day, cheapest plans, a certified gap.
 
-At prices w, page r follows the plan m with the least costs[m, r] + T_r (w . looks of m). Whatever the prices, the sum
+At prices w, page r follows the plan m with the least costs[m, r] + T_r (w . fetches of m). Whatever the prices, the sum
 of these less w . budgets is a bound that no plans within the budgets can undercut; the best prices make it highest.
 Plans at those prices meet the budgets nearly; a few pages, those that lose least, are changed until they meet them.
 What that costs more than the bound is the gap, and the truth lies within it.
@@ -30,7 +30,7 @@ SMALL = 1e-10
 
 
 class Point(NamedTuple):
-    """A place, the value there, and a slope that no value exceeds: f(y) <= value + slope . (y - at)."""
+    """A point of a concave function: its place, its value, and a slope with f(y) <= value + slope . (y - at)."""
 
     at: Floats
     value: float
@@ -38,7 +38,7 @@ class Point(NamedTuple):
 
 
 def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, tolerance: float = SMALL) -> Point:
-    """The highest point that was met in so many steps; it ends where the next promises less than a part of the value.
+    """Maximize a concave function (the Lagrangian bound) within ``rounds`` steps; stop when gains become negligible.
 
     >>> tent = lambda x: Point(x, -abs(float(x[0]) - 3.0), -np.sign(x - 3.0))
     >>> maximize(tent, np.zeros(1), rounds=50).at.round(6).tolist()
@@ -75,7 +75,7 @@ def _line_search(function: Callable[[Floats], Point], here: Point, way: Floats) 
 
 
 def _update_curvature(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
-    """The BFGS update of the inverse curvature; unchanged where the slope did not fall along the step."""
+    """Compute the BFGS update of the inverse curvature; unchanged where the slope did not fall along the step."""
     along = float(moved @ fallen)
     if along <= SMALL * float(np.linalg.norm(moved)) * float(np.linalg.norm(fallen)):
         return curve
@@ -85,13 +85,13 @@ def _update_curvature(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
 
 
 def budget_used(plans: Ints, look_cost: Floats, days: int) -> Floats:
-    """What plans take of each day's budget."""
+    """Compute what refresh plans use of each day's budget."""
     spent: Floats = np.bincount(plans, look_cost, 2**days).astype(np.float64) @ plan_matrix(days)
     return spent
 
 
 def repair_plans(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats) -> Ints:
-    """Plans within the budgets: first looks are taken away where a day has too many, then given where it has room."""
+    """Repair refresh plans to meet the daily budgets: first remove fetches on days over budget, then fill free room."""
     plans = plans.copy()
     for day in range(len(budgets)):
         _remove_looks(costs, look_cost, budgets, plans, prices, day)
@@ -102,7 +102,7 @@ def repair_plans(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints,
 
 
 def _remove_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats, day: int) -> None:
-    """Fewer looks on a day, until it is within its budget; a page goes to the best plan that is a part of its own."""
+    """Remove a day's fetches until it is within budget; a page moves to the best plan that is a part of its own."""
     excess = budget_used(plans, look_cost, len(budgets))[day] - budgets[day]
     if excess <= 0:
         return
@@ -117,7 +117,7 @@ def _remove_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints
 def _best_subplan(
     costs: Floats, look_cost: Floats, plans: Ints, prices: Floats, pages: Ints, day: int
 ) -> tuple[Ints, Floats]:
-    """For each page the part of its plan without a day that costs least at the prices, and what is lost by it."""
+    """Find each page's cheapest subplan without a day's fetch at the prices, and what the page loses by it."""
     price = plan_matrix(len(prices)) @ prices
     own = plans[pages]
     least, to = np.full(len(pages), np.inf), np.zeros(len(pages), np.int64)
@@ -130,7 +130,7 @@ def _best_subplan(
 
 
 def _add_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, day: int) -> None:
-    """More looks on a day, to those who gain most by what they take, as far as its budget goes."""
+    """Add fetches on a day, to the pages that gain most for their cost, as far as the budget goes."""
     room = budgets[day] - budget_used(plans, look_cost, len(budgets))[day]
     pages = np.flatnonzero((~(plans >> day) & 1 == 1) & (look_cost <= room))
     more = plans[pages] | (1 << day)
@@ -151,7 +151,7 @@ TOLERANCE = 1e-6
 
 
 class CertifiedPlans(NamedTuple):
-    """Plans, what they cost, what no plans can undercut, and the price of a look on each day per unit of its cost."""
+    """Refresh plans with their cost, the Lagrangian lower bound, and each day's price of a fetch per unit of cost."""
 
     plans: Ints
     cost: float
@@ -160,13 +160,13 @@ class CertifiedPlans(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """By which part of the bound the plans may cost too much."""
+        """Return the certified gap: by which part of the bound the refresh plans may cost too much."""
         return (self.cost - self.bound) / self.bound if self.bound > 0 else max(self.cost - self.bound, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanProblem:
-    """Costs with a row per plan and a column per page, what a look at each page takes, and the daily budgets."""
+    """A refresh planning problem: costs by plan and page, what a fetch of each page takes, and the daily budgets."""
 
     costs: Floats
     look_cost: Floats
@@ -174,11 +174,11 @@ class PlanProblem:
 
     @property
     def days(self) -> int:
-        """How many."""
+        """Return the number of days of the planning problem."""
         return len(self.budgets)
 
     def bound_at(self, prices: Floats) -> Point:
-        """The bound at some prices, and how it grows with each: by what the cheapest plans spend over the budget."""
+        """Compute the Lagrangian bound at these prices, with its slope: what the cheapest plans spend over budget."""
         value, spent = 0.0, np.zeros(self.days)
         looks = plan_matrix(self.days)
         for start in range(0, len(self.look_cost), CHUNK):
@@ -188,20 +188,20 @@ class PlanProblem:
         return Point(prices, value - float(prices @ self.budgets), spent - self.budgets)
 
     def penalized_bound_at(self, prices: Floats) -> Point:
-        """The same, with a slope back to prices that are not negative: of others the bound would be none."""
+        """Compute the Lagrangian bound with a penalty for negative prices, at which it would not be a bound."""
         inside = self.bound_at(prices)
         fence = float(self.budgets.max(initial=0.0)) + 1.0
         value = inside.value + fence * float(np.minimum(prices, 0.0).sum())
         return Point(prices, value, inside.slope + fence * (prices < 0))
 
     def plans_at(self, prices: Floats) -> Ints:
-        """The cheapest plan of each page."""
+        """Return the cheapest plan of each page at these daily prices."""
         starts = range(0, len(self.look_cost), CHUNK)
         parts = [self._cheapest_plans(prices, start)[0] for start in starts]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def sample(self, pages: int) -> "PlanProblem":
-        """So many pages, evenly spread over all, with their share of the budgets."""
+        """Sample this many pages of the planning problem, evenly spread, with their share of the budgets."""
         every = max(len(self.look_cost) // pages, 1)
         some = self.look_cost[::every].copy()
         share = some.sum() / self.look_cost.sum()
@@ -220,9 +220,9 @@ class PlanProblem:
 
 
 def solve_certified(costs: Floats, budgets: Floats, look_cost: Floats | None = None) -> CertifiedPlans:
-    """Plans within daily budgets, and how far from the best they can be at most.
+    """Solve for refresh plans within daily budgets by Lagrangian relaxation, with a certified gap.
 
-    ``look_cost`` is what a look at each page takes of a day's budget, 1 where it is not given.
+    ``look_cost`` is what a fetch of each page takes of a day's budget, 1 where it is not given.
 
     >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
     >>> found = solve_certified(table_1, np.ones(2))

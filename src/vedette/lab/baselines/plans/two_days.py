@@ -1,8 +1,8 @@
-"""Exact two-day plans as a min-cost flow (Figure 2), and the costs of the paper.
+"""Exact two-day refresh plans as a min-cost flow (Figure 2), and the costs of the paper.
 
-For each number k of pages that are looked at on both days, the numbers of pages under the other plans follow from the
+For each number k of pages that are fetched on both days, the numbers of pages under the other plans follow from the
 budgets, and what is left is a transport problem from pages to four plans, whose solutions are whole. From one k to the
-next a solution is mended, not made anew: a page goes from OX to OO and one from XO to XX, each by a cheapest way. The
+next a solution is repaired, not rebuilt: a page goes from OX to OO and one from XO to XX, each by a cheapest way. The
 cost is convex in k, so where it begins to rise, the search ends.
 """
 
@@ -23,7 +23,7 @@ _ROUNDING = 1e-12
 
 
 class TwoDays(NamedTuple):
-    """What each plan costs a page; OO costs nothing (eq. 31)."""
+    """Costs of a page under each two-day plan; OO (fetched on both days) costs nothing (eq. 31)."""
 
     xx: float
     ox: float
@@ -32,7 +32,7 @@ class TwoDays(NamedTuple):
 
 
 def two_day_costs(chain: AgeChain, age: int, steps: int) -> TwoDays:
-    """Of a page that was seen at an age, so many steps before the end of the first day.
+    """Compute the two-day plan costs of a page seen at an age, ``steps`` steps before the end of the first day.
 
     C_XX = 2 C_XO + P(i + k, i): eq. 28 has one more in its first place, as it counts like eq. 16 and not like eq. 18.
     After eq. 30 the print compares C_XO with C_OO and means C_OX.
@@ -46,7 +46,7 @@ def two_day_costs(chain: AgeChain, age: int, steps: int) -> TwoDays:
 
 
 def best_two_days(costs: Floats, budgets: tuple[int, int]) -> Ints:
-    """The plan of each page, for costs with a row per plan and a column per page, and so many looks a day at most.
+    """Find the best two-day plan of each page by min-cost flow, for costs by plan and page, and daily budgets.
 
     >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
     >>> best_two_days(table_1, (1, 1)).tolist()
@@ -62,7 +62,7 @@ def best_two_days(costs: Floats, budgets: tuple[int, int]) -> Ints:
 
 
 def cost_of(costs: Floats, plans: Ints) -> float:
-    """What all pages cost under their plans."""
+    """Sum the costs of all pages under their two-day plans."""
     return float(costs[plans, np.arange(len(plans))].sum())
 
 
@@ -78,7 +78,7 @@ def _cheapest_flow(costs: Floats, first: int, second: int) -> Ints:
 
 
 def _flows(costs: Floats, first: int, second: int) -> Iterator[Ints]:
-    """The best plans for each number of pages under OO, from the smallest on; one array, which changes."""
+    """Yield the best two-day plans for each number of pages under OO, from the smallest on; one array, updated."""
     pages = costs.shape[1]
     plans = np.full(pages, XX)
     twice = max(first + second - pages, 0)
@@ -93,7 +93,7 @@ def _flows(costs: Floats, first: int, second: int) -> Iterator[Ints]:
 
 
 def _move(costs: Floats, plans: Ints, start: int, end: int) -> None:
-    """One page less under a plan and one more under another, by the cheapest chain of pages that change places."""
+    """Move one page from a two-day plan to another, by the cheapest chain of pages that change plans."""
     price, mover = _cheapest_moves(costs, plans)
     way = min(_PATHS[start, end], key=lambda way: sum(price[step] for step in pairwise(way)))
     movers = [(mover[step], step[1]) for step in pairwise(way)]
@@ -102,7 +102,7 @@ def _move(costs: Floats, plans: Ints, start: int, end: int) -> None:
 
 
 def _cheapest_moves(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
-    """From plan to plan: what it costs at least that one page goes, and which page that is."""
+    """Find the cheapest page to move from each two-day plan to each other, and what the move costs."""
     price, mover = np.full((4, 4), np.inf), np.full((4, 4), -1)
     for start in range(4):
         pages = np.flatnonzero(plans == start)
@@ -114,7 +114,7 @@ def _cheapest_moves(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
 
 
 def _list_paths(start: int, end: int) -> list[tuple[int, ...]]:
-    """All ways between two plans that pass none twice."""
+    """List all paths between two plans of the flow that visit none twice."""
     between = [plan for plan in range(4) if plan not in {start, end}]
     return [(start, *over, end) for many in range(3) for over in permutations(between, many)]
 

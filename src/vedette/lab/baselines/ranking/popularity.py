@@ -1,4 +1,4 @@
-"""Popularity ranking: most liked first, which shuts out whatever is new."""
+"""Popularity ranking: most liked pages first, which shuts out whatever is new."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_tie
 
 
 def score_popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
-    """Relevance times the share of counted people who like a page (Pandey08, eq. 5.1, as it can be measured).
+    """Score pages by popularity: relevance times the share of users who like them (Pandey08, eq. 5.1, as measurable).
 
-    Where older ones come first among equals, as in the joke study (5.10), it is a number of the same order.
+    Where older pages come first among equals, as in the joke study (5.10), it is a rank number in that order.
     """
     liked = batch.relevance * batch.likes / max(batch.crowd.people, 1.0)
     if not older_first:
@@ -26,7 +26,7 @@ def score_popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Popularity(Stateless, RandomizedRanking):
-    """Nonrandomised ranking: by popularity, equals in any order, or the older first.
+    """Nonrandomized ranking by popularity, with ties in random order or the older first.
 
     Useful as the yardstick of Pandey08, and where pages live long and are seen by many. Not useful where good pages are
     born every day: nobody sees them, so nobody likes them, so nobody sees them.
@@ -43,9 +43,9 @@ class Popularity(Stateless, RandomizedRanking):
     name: str = "popularity"
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:
-        """The order, with lots among equals."""
+        """Plan the ranking by popularity, with ties in random order."""
         return rank_with_ties(score_popularity(batch, older_first=self.older_first))
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
-        """Likes, in words."""
+        """Describe the popularity of a page by its likes."""
         return f"popularity: liked by {batch.likes[row]:.0f} of {batch.crowd.people:.0f}"

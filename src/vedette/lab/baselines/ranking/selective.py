@@ -1,4 +1,4 @@
-"""Selective promotion: pages that nobody has seen get some of the places, the rest goes by popularity."""
+"""Selective promotion ranking: pages that nobody has seen get some of the places, the rest goes by popularity."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 
 
 def build_merge(popular: Floats, pooled: npt.NDArray[np.bool_], first: int, degree: float) -> PoolMerge:
-    """The merge of the pool with everything else, most popular first."""
+    """Build the merge of the promoted pool with all other pages, most popular first."""
     order = best_first(popular)
     return PoolMerge(order[~pooled[order]], np.flatnonzero(pooled).astype(np.int64), first, degree)
 
 
 @dataclass(frozen=True, slots=True)
 class Selective(Stateless, RandomizedRanking):
-    """Selective promotion, exactly as Pandey08 has it: the pool is what has an awareness of zero, and no more.
+    """Selective promotion, exactly as Pandey08 has it: the pool is the pages with an awareness of zero.
 
     Each list keeps its first ``first - 1`` places (k) and gives every further one to the pool with ``degree`` (r).
     The defaults are the recommended recipe, r = .1 and k = 1.
@@ -38,12 +38,12 @@ class Selective(Stateless, RandomizedRanking):
     most_aware: float = 0.0
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> PoolMerge:
-        """The list, the pool, the coin."""
+        """Plan a selective promotion list: the popularity order, the promoted pool of unseen pages, and the coin."""
         popular = score_popularity(batch, older_first=self.older_first)
         return build_merge(popular, batch.aware <= self.most_aware, self.first, self.degree)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
-        """Whether it is promoted, in words."""
+        """Describe whether selective promotion promotes a page as unseen."""
         if batch.aware[row] <= 0:
             return "selective: nobody has seen it, so it is given a chance"
         return f"selective: liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it"
@@ -51,7 +51,7 @@ class Selective(Stateless, RandomizedRanking):
 
 @dataclass(frozen=True, slots=True)
 class RelaxedSelective(Selective):
-    """The same with a larger pool: pages that few people have seen are promoted too, which Pandey08 left for later.
+    """Selective promotion with a larger pool of pages that few people have seen, which Pandey08 left for later.
 
     Reference: Pandey08, section 5.7.2.
     """
@@ -60,7 +60,7 @@ class RelaxedSelective(Selective):
     most_aware: float = 3.0
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
-        """Whether it is promoted, in words."""
+        """Describe whether relaxed selective promotion promotes a page as little seen."""
         if batch.aware[row] <= self.most_aware:
             return f"relaxed-selective: only {batch.aware[row]:.0f} people have seen it, so it is given a chance"
         return f"relaxed-selective: liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it"

@@ -1,4 +1,4 @@
-"""Thompson sampling for rankings: each page by a draw from its posterior."""
+"""Thompson sampling for rankings: rank each page by a draw from its posterior."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +18,7 @@ SHARED_LISTS = 2
 
 
 class ThompsonDraws(NamedTuple):
-    """Counts of a Beta law for each row, relevance, and by what the spread of draws is multiplied."""
+    """Beta posteriors of ranked pages, their relevance, and the factor on the spread of Thompson draws."""
 
     liked: Floats
     not_liked: Floats
@@ -26,12 +26,12 @@ class ThompsonDraws(NamedTuple):
     spread: float
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """A list; the propensity is the share of 16 lists, this one among them, where the row stands at its place."""
+        """Draw a Thompson list; propensities are shares of 16 lists, this one included, with the row at its place."""
         dealt = [self._draw_list(rng)[:k] for _ in range(1 + REDRAWS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
-        """Visitors share a few lists."""
+        """Draw the pages at these ranks of Thompson lists; visitors share a few lists."""
         lists = np.array([self._draw_list(rng) for _ in range(SHARED_LISTS)])
         return np.asarray(lists[rng.integers(0, SHARED_LISTS, len(ranks)), ranks - 1])
 
@@ -54,17 +54,17 @@ class Thompson(Stateless, RandomizedRanking):
     name: str = "thompson"
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> ThompsonDraws:
-        """The laws to draw from."""
+        """Plan a ranking by Thompson sampling: the Beta posteriors to draw from."""
         return ThompsonDraws(1 + batch.likes, 1 + np.maximum(batch.aware - batch.likes, 0.0), batch.relevance, 1.0)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
-        """What is believed, in words."""
+        """Describe the Beta posterior of a page's likes in Thompson sampling."""
         return f"thompson: drawn from what {batch.likes[row]:.0f} likes of {batch.aware[row]:.0f} views leave open"
 
 
 @dataclass(frozen=True, slots=True)
 class DampedThompson(RandomizedRanking):
-    """The same, leaning on what pages are like in general (``bayesian_mean``), with draws half as far from the mean.
+    """Damped Thompson sampling: a prior from all pages (``bayesian_mean``), with draws half as far from the mean.
 
     Useful where views are few: it explores what is nearly as good as the best. Not useful where the best are one in
     thousands: a mean that fits the many rules them out.
@@ -75,18 +75,18 @@ class DampedThompson(RandomizedRanking):
     name: str = "damped-thompson"
 
     def start(self, config: None) -> GlobalCounts:
-        """A flat belief."""
+        """Return the flat prior of damped Thompson sampling."""
         return GlobalCounts()
 
     def observe(self, state: GlobalCounts, batch: Candidates, now: float) -> GlobalCounts:
-        """What pages are like, by all that were handed in."""
+        """Update damped Thompson sampling's prior with the likes and views of all pages in the batch."""
         return count_all(batch) if len(batch) else state
 
     def plan(self, state: GlobalCounts, batch: Candidates, now: float) -> ThompsonDraws:
-        """The laws to draw from."""
+        """Plan a ranking by damped Thompson sampling: the Beta posteriors to draw from."""
         return ThompsonDraws(*beta_counts(state, batch), batch.relevance, 0.5)
 
     def reason(self, state: GlobalCounts, batch: Candidates, row: int, now: float) -> str:
-        """What is believed, in words."""
+        """Describe the damped posterior of a page's likes."""
         liked, not_liked = (float(part[row]) for part in beta_counts(state, batch))
         return f"damped-thompson: {liked / (liked + not_liked):.1%} expected, give or take what views leave open"

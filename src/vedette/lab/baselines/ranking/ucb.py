@@ -1,4 +1,4 @@
-"""UCB1 ranking: by the upper confidence bound, which favors what few have seen."""
+"""UCB1 ranking: by the upper confidence bound, which favors pages that few have seen."""
 
 from dataclasses import dataclass
 
@@ -26,11 +26,11 @@ class Ucb(Stateless, RandomizedRanking):
     name: str = "ucb"
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> TiedOrder:
-        """The order by upper bounds."""
+        """Plan the ranking by UCB1's upper confidence bounds of likes."""
         return rank_with_ties(batch.relevance * _bounds(batch))
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
-        """The bound, in words."""
+        """Describe the UCB1 upper confidence bound of a page."""
         if batch.aware[row] <= 0:
             return "ucb: nobody has seen it, so it may be anything"
         return f"ucb: at most {_bounds(batch)[row]:.2f} is plausible, by {batch.aware[row]:.0f} who saw it"

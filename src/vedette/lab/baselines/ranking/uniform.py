@@ -1,4 +1,4 @@
-"""Uniform promotion: for each list, every page is in the promoted pool with probability r."""
+"""Uniform promotion ranking: for each list, every page is in the promoted pool with probability r."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,14 +16,14 @@ REDEALS = 15
 
 
 class ShuffledOrder(NamedTuple):
-    """An order from which each list draws its own pool; r is used twice, for the pool and for the coin."""
+    """A popularity order from which each uniform promotion list draws its own pool; r is for the pool and the coin."""
 
     order: Ints
     first: int
     degree: float
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """A list; the propensity is the share of 16 lists, this one among them, where the row stands at its place."""
+        """Draw a uniform promotion list; propensities are shares of 16 lists with the row at its place."""
         dealt = [self._draw_list(k, rng) for _ in range(1 + REDEALS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 
@@ -32,7 +32,7 @@ class ShuffledOrder(NamedTuple):
         return PoolMerge(self.order[~pooled], self.order[pooled], self.first, self.degree).draw(k, rng).rows
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
-        """Who is drawn from a pool is anybody; who is not stands as far down as pooled ones before him leave room."""
+        """Draw the pages at these ranks of uniform promotion lists: a pooled page, or one that pooled ones shift."""
         anybody = rng.integers(0, len(self.order), len(ranks))
         if self.degree >= 1:
             return self.order[anybody]
@@ -57,9 +57,9 @@ class Uniform(Stateless, RandomizedRanking):
     name: str = "uniform"
 
     def plan(self, state: tuple[()], batch: Candidates, now: float) -> ShuffledOrder:
-        """The order that is shaken."""
+        """Plan a uniform promotion list from the popularity order."""
         return ShuffledOrder(best_first(score_popularity(batch)), self.first, self.degree)
 
     def reason(self, state: tuple[()], batch: Candidates, row: int, now: float) -> str:
-        """Likes, and the chance of any page."""
+        """Describe the popularity of a page and its chance of uniform promotion."""
         return f"uniform: liked by {batch.likes[row]:.0f}; any page is promoted with {self.degree:.0%}"

@@ -1,4 +1,4 @@
-"""Ad markets of many seeds in lockstep: one step answers a query in each, so 20 seeds take little longer than one.
+"""Ad markets of many seeds simulated in lockstep: one step answers a query in each, so 20 seeds cost little extra.
 
 It does what ``runs.ads.run`` does one by one, for policies that rank by a score of elements (``ScorePolicy``): the
 policy computes its score for a table with a row for each market. Ties are drawn for all of them together.
@@ -25,7 +25,7 @@ _OFFER_COLUMNS = ("phrase", "advertiser", "cluster", "bid", "prior_clicked", "pr
 
 
 class _CandidateTable:
-    """Candidates in the shape of a table; a column is fetched when a score asks for it."""
+    """Ad candidates of all lockstep markets as a table; a column is gathered when a score needs it."""
 
     __slots__ = ("_columns", "ad", "asked")
 
@@ -37,7 +37,7 @@ class _CandidateTable:
 
 
 class _Markets:
-    """The ads of all markets, numbered through; the last number is an ad that is nobody's and is never shown."""
+    """Ads of all lockstep markets, numbered consecutively; the last number is a dummy ad that is never shown."""
 
     def __init__(self, first: Sequence[AdMarketDay], slots: int) -> None:
         self._size = len(first[0].rate)
@@ -52,7 +52,7 @@ class _Markets:
         self._rows = np.arange(len(first))
 
     def open_day(self, days: Sequence[AdMarketDay]) -> None:
-        """A new day in each market: new ads, whole budgets."""
+        """Open a new day in each lockstep ad market: new ads, full budgets."""
         for name in _OFFER_COLUMNS:
             self.columns[name] = _concat_padded([getattr(day.offers, name) for day in days])
         new = np.concatenate([day.new + self._size * number for number, day in enumerate(days)])
@@ -68,12 +68,12 @@ class _Markets:
         self.columns["place"] = _concat_padded([day.position for day in days])
 
     def candidates(self, phrase: Ints) -> AdCandidates:
-        """The ads of one phrase of each market, as a table."""
+        """Return the ad candidates for one phrase of each lockstep market, as a table."""
         found = _CandidateTable(self.columns, self._table[self._rows, phrase], self.asked[self._rows, phrase, None])
         return cast("AdCandidates", found)
 
     def all_ads(self, market: int) -> AdCandidates:
-        """Every ad of a market, under the numbers that it has there."""
+        """Return every ad of one lockstep market, under the numbers that it has there."""
         span = slice(self._size * market, self._size * (market + 1))
         columns = {name: self.columns[name][span] for name in (*_OFFER_COLUMNS, *_COUNT_COLUMNS, "budget", "remaining")}
         zeros = np.zeros(self._size)
@@ -83,11 +83,11 @@ class _Markets:
         )
 
     def set_pacing(self, shares: Sequence[float]) -> None:
-        """By market: from now on an advertiser that was charged this share of the day's budget rests."""
+        """Set the pacing of each lockstep market: an advertiser charged this share of the day's budget rests."""
         self._pacing_share[:-1] = np.repeat(shares, self._size)
 
     def can_show(self, ad: Ints) -> Bools:
-        """Which ads may be shown."""
+        """Check which ads of the lockstep markets may be shown."""
         found: Bools = self.columns["may"][ad]
         if self._pacing_share[0] < np.inf:
             found = found & ~is_resting(
@@ -96,12 +96,12 @@ class _Markets:
         return found
 
     def draw_clicks(self, ad: Ints, luck: Floats, factor: float) -> Bools:
-        """Which are clicked, one in each market."""
+        """Draw which of the shown ads are clicked, one in each lockstep market."""
         found: Bools = (luck[self._rows, self.columns["place"][ad]] < self.columns["rate"][ad] * factor) & (ad >= 0)
         return found
 
     def record_shown(self, phrase: Ints, shown: Ints, slot: int, hit: Bools) -> None:
-        """An ad was shown in some slot of each market, and perhaps clicked; nobody's where none could be."""
+        """Record the ad shown in a slot of each lockstep market, and its click; the dummy ad where none was shown."""
         if self.slot_factors.shape[1] > 1:
             self._counts.add(shown, np.full(len(shown), slot), np.ones(len(shown)), hit.astype(np.float64))
         self.columns["shown"][shown] += 1.0
@@ -110,13 +110,13 @@ class _Markets:
             self.asked[self._rows, phrase] += 1.0
 
     def learn_slot_factors(self, market: int, told: AdPriors) -> None:
-        """Learn how much slots are seen in a market."""
+        """Learn how visible the ad slots of a lockstep market are from their clicks."""
         found = self._counts.estimate_factors(told, self.all_ads(market), self._size * market)
         if found is not None:
             self.slot_factors[market] = found
 
     def charge(self, market: int, ad: int) -> tuple[int, float]:
-        """A click: who pays, and how much."""
+        """Charge a click in a lockstep ad market; return the advertiser that pays, and how much."""
         columns, begin = self.columns, self._size * market
         columns["clicked"][ad] += 1.0
         advertiser, bid = int(columns["advertiser"][ad]), float(columns["bid"][ad])
@@ -129,7 +129,7 @@ class _Markets:
 def run_lockstep(
     markets: Sequence[Sequence[AdMarketDay]], policy: ScorePolicy, slots: int, factors: Floats, seed: int
 ) -> list[MarketOutcome]:
-    """Run a policy through all days of all markets, which must be of one setting."""
+    """Run an ad policy through all days of all markets in lockstep; the markets must be of one setting."""
     desk = _LockstepServer([days[0] for days in markets], policy, slots, factors, seed)
     length, advertisers = len(markets[0]), len(markets[0][0].budget)
     spent = np.zeros((len(markets), length, PERIODS_PER_DAY, advertisers))
@@ -151,7 +151,7 @@ def run_lockstep(
 
 
 class _LockstepServer:
-    """Where a query of each market is answered at a time."""
+    """Ad server of all lockstep markets, which answers one query of each at a time."""
 
     def __init__(
         self, first: Sequence[AdMarketDay], policy: ScorePolicy, slots: int, factors: Floats, seed: int
@@ -166,17 +166,17 @@ class _LockstepServer:
 
     @property
     def slot_factors(self) -> Floats:
-        """How much each slot is believed to be seen, by market."""
+        """Return the estimated visibility of each ad slot, by lockstep market."""
         return self._markets.slot_factors
 
     def open_day(self, days: Sequence[AdMarketDay]) -> Ints:
-        """A new day; what is asked in it, by moment and market."""
+        """Open a new day in all lockstep ad markets; return the phrases asked, by moment and market."""
         self._markets.open_day(days)
         self._luck = _stack_luck(days)
         return np.stack([day.query for day in days], 1)
 
     def learn(self, now: Sequence[float]) -> None:
-        """The policy is shown all ads of each market."""
+        """Let the ad policy learn from all ads of each lockstep market."""
         policy, all_ads = self._policy, self._markets.all_ads
         self._states = [policy.observe(state, all_ads(at), now[at]) for at, state in enumerate(self._states)]
         told = [policy.get_ad_priors(state) for state in self._states]
@@ -187,7 +187,7 @@ class _LockstepServer:
         self._markets.set_pacing([policy.get_spend_limit(state, now[at]) for at, state in enumerate(self._states)])
 
     def answer(self, phrase: Ints, moment: int, paid: Floats, counts: Floats) -> None:
-        """Show, see what is clicked, charge. Nobody is charged before all slots are filled."""
+        """Answer a query in each lockstep market: show ads, draw clicks, charge after all slots are filled."""
         shown = [*self._choose_ads(phrase)]
         for slot, ads in enumerate(shown):
             hit = self._markets.draw_clicks(ads, self._luck[moment], self._factors[slot])
@@ -199,7 +199,7 @@ class _LockstepServer:
                 counts[market, 1] += 1
 
     def _choose_ads(self, phrase: Ints) -> Iterator[Ints]:
-        """The ad of each slot in each market, -1 where there is none; ties by lot."""
+        """Choose the ad of each slot in each lockstep market, -1 where there is none; ties are broken at random."""
         options = self._markets.candidates(phrase)
         # Ads that cannot pay are scored with the rest: infinity times nothing is no number, and is masked at once.
         with np.errstate(invalid="ignore"):
@@ -212,7 +212,7 @@ class _LockstepServer:
 
 
 def _build_ad_table(first: Sequence[AdMarketDay]) -> Ints:
-    """The ads of each phrase of each market, in numbers that go through; -1 where there are no more."""
+    """Build the table of the ads of each phrase of each lockstep market; padded with -1."""
     size, phrases = len(first[0].rate), int(max(day.offers.phrase.max() for day in first)) + 1
     table = np.full((len(first), phrases, int(max(day.position.max() for day in first)) + 1), -1)
     for number, day in enumerate(first):
@@ -221,7 +221,7 @@ def _build_ad_table(first: Sequence[AdMarketDay]) -> Ints:
 
 
 def _concat_padded(parts: Sequence[Any]) -> Any:  # noqa: ANN401 - columns of any type
-    """Columns one after the other, and an element for the ad that is nobody's."""
+    """Concatenate the ad columns of lockstep markets, with an element for the dummy ad."""
     return np.concatenate([*parts, np.zeros(1, parts[0].dtype)])
 
 
@@ -232,7 +232,7 @@ def _concat_estimates(told: Sequence[AdPriors]) -> AdPriors:
 
 
 def _stack_luck(days: Sequence[AdMarketDay]) -> Floats:
-    """By query, market and place."""
+    """Stack the click draws of lockstep market days by query, market and slot."""
     drawn = [day.click_draws() for day in days]
     width = max(each.shape[1] for each in drawn)
     whole = np.ones((len(drawn[0]), len(days), width), np.float32)

@@ -1,6 +1,6 @@
 """Simulation of one ad market: a policy chooses ads query by query, and learns what was shown, clicked and charged.
 
-A policy is handed what was counted, and nothing of the world: neither true rates nor what is asked next. Clicks are
+A policy gets counts, and nothing of the world: neither true rates nor the queries to come. Clicks are
 charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``PERIODS_PER_DAY`` times a day
 the policy learns from all ads together, and how much lower slots are seen is learned from their clicks.
 """
@@ -24,11 +24,11 @@ AdPolicy = Choice[None, Any, AdCandidates, AdCandidates]
 
 
 class MarketOutcome(NamedTuple):
-    """What was earned, in cents.
+    """Outcome of an ad market simulation: the revenue, in cents.
 
-    ``spent`` has what each advertiser had paid by the end of each beat of each day (day, beat, advertiser), ``budget``
-    what it may pay (day, advertiser). ``shown`` and ``clicked`` are counts of each day. ``slot_factors`` is how much
-    each slot is believed to be seen in the end.
+    ``spent`` is what each advertiser had paid by the end of each period of a day (day, period, advertiser), ``budget``
+    what it may pay (day, advertiser). ``shown`` and ``clicked`` are counts of each day. ``slot_factors`` is the final
+    estimate of each slot's visibility.
     """
 
     spent: Floats
@@ -39,18 +39,18 @@ class MarketOutcome(NamedTuple):
 
     @property
     def revenue(self) -> Floats:
-        """What was charged each day."""
+        """Return the ad market's revenue of each day."""
         found: Floats = self.spent[:, -1, :].sum(axis=1)
         return found
 
     @property
     def overspend(self) -> float:
-        """What was charged beyond any budget of any day; 0 unless something is wrong."""
+        """Return the sum charged beyond advertisers' daily budgets; 0 unless something is wrong."""
         return float(np.maximum(self.spent[:, -1, :] - self.budget, 0.0).sum())
 
 
 def with_known_rates(days: Sequence[AdMarketDay]) -> list[AdMarketDay]:
-    """Return the same days, with true rates known beforehand: as priors that no count can move."""
+    """Return the ad market days with true click rates known beforehand, as priors that no count can move."""
     return [day._replace(offers=_with_true_priors(day)) for day in days]
 
 
@@ -59,13 +59,13 @@ def _with_true_priors(day: AdMarketDay) -> AdOffers:
 
 
 def split_periods(queries: int) -> list[range]:
-    """The queries of each beat of a day."""
+    """Split the queries of an ad market day into periods, at the start of which the policy learns."""
     cuts = np.linspace(0, queries, PERIODS_PER_DAY + 1).astype(int).tolist()
     return [range(*ends) for ends in pairwise(cuts)]
 
 
 def run_market(days: Sequence[AdMarketDay], policy: AdPolicy, slots: int, factors: Floats, seed: int) -> MarketOutcome:
-    """Run any policy through all days, with the book that is used live."""
+    """Run an ad policy through all days of an ad market, with the ad statistics of a server."""
     desk = AdServer(days[0], policy, slots, factors, seed)
     spent = np.zeros((len(days), PERIODS_PER_DAY, len(days[0].budget)))
     counts = np.zeros((2, len(days)))
@@ -81,7 +81,7 @@ def run_market(days: Sequence[AdMarketDay], policy: AdPolicy, slots: int, factor
 
 
 class AdServer:
-    """Where queries are answered, one after the other."""
+    """Ad server of a simulated market, which answers queries one after the other."""
 
     def __init__(self, first: AdMarketDay, policy: AdPolicy, slots: int, factors: Floats, seed: int) -> None:
         # Clicks follow the true factors; how much a slot is seen is a guess until it is learned.
@@ -94,14 +94,14 @@ class AdServer:
         self._day, self._luck = first, first.click_draws()
 
     def open_day(self, day: AdMarketDay) -> None:
-        """A new day, with its ads."""
+        """Open a new day in the simulated ad market, with its ads."""
         self._day, self._luck = day, day.click_draws()
         self.ad_store.begin_day(day.budget)
         self.ad_store.replace_ads(day.new, day.offers)
         self._counts.forget(day.new)
 
     def learn(self, now: float) -> None:
-        """The policy is shown all ads."""
+        """Let the ad policy learn from all ads of the simulated market."""
         ads = self.ad_store.all_ads()
         self._state = self._policy.observe(self._state, ads, now)
         if not isinstance(self._policy, ScorePolicy):
@@ -113,7 +113,7 @@ class AdServer:
             self.ad_store.set_slot_factors(self.slot_factors)
 
     def answer(self, query: int, paid: Floats) -> tuple[int, int]:
-        """Show, see what is clicked, charge; how many were shown and clicked."""
+        """Answer a query of the ad market: show ads, draw clicks, charge; return how many were shown and clicked."""
         day, phrase = self._day, int(self._day.query[query])
         options = self.ad_store.get_options(phrase)
         rows = self._policy.choose(self._state, options, self._slots, float(day.at_s[query]), self._rng).rows

@@ -25,7 +25,7 @@ from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 
 def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
-    """The Jaccard coefficients of all pairs of sets that share something, each with the number of such pairs.
+    """Yield the Jaccard coefficients of all pairs of overlapping cover sets, each with its number of pairs.
 
     >>> sorted(jaccard_overlaps([0b011, 0b011, 0b110, 0b1000]))
     [(0.3333333333333333, 2), (1.0, 1)]
@@ -47,14 +47,14 @@ INTERVALS_S = {"weekly": WEEK_S, "daily": DAY_S, "monthly": 30 * DAY_S, "hourly"
 
 
 class Interval(NamedTuple):
-    """From one snapshot to the next."""
+    """The interval from one snapshot of a web to the next."""
 
     before_s: float
     now_s: float
 
 
 def split_intervals(begin_s: float, end_s: float, every_s: float) -> list[Interval]:
-    """Whole steps from the begin on; what is left over at the end is not looked at.
+    """Split a time span into whole intervals between snapshots; a rest at the end is left out.
 
     >>> split_intervals(0.0, 25.0, 10.0)
     [Interval(before_s=0.0, now_s=10.0), Interval(before_s=10.0, now_s=20.0)]
@@ -64,7 +64,7 @@ def split_intervals(begin_s: float, end_s: float, every_s: float) -> list[Interv
 
 
 class Arrivals(NamedTuple):
-    """What is new at a snapshot, and the links that lead to it: from old pages, and from new ones (by their places)."""
+    """Arrivals at a snapshot: the new pages, and the links to them from old pages and from new ones (by place)."""
 
     new: Ints
     old_source: Ints
@@ -75,9 +75,9 @@ class Arrivals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Backlinks:
-    """Which versions lead to a page, so that a step costs as much as its new pages have links, not as the web has.
+    """Index of the versions that link to each page, so that finding arrivals costs as much as new pages have links.
 
-    Only pages take part: a sitemap or feed that lists all is no page that leads to others.
+    Only pages take part: a sitemap or feed that lists everything does not count as a page.
     """
 
     history: History
@@ -88,14 +88,14 @@ class Backlinks:
 
     @classmethod
     def from_history(cls, history: History) -> "Backlinks":
-        """The links of a history, by target."""
+        """Build the backlink index of a history: its links by target."""
         order = np.argsort(history.link_to, kind="stable")
         owner = np.repeat(np.arange(len(history.version_page)), np.diff(history.link_start))
         start = np.searchsorted(history.link_to[order], np.arange(history.pages + 1))
         return cls(history, owner[order], start, history.version_end_s, _compute_first_births(history))
 
     def find_arrivals(self, step: Interval) -> Arrivals:
-        """The pages that are there now for the first time, and what leads to them now."""
+        """Find the pages that arrived in an interval, and the links that lead to them at its end."""
         history = self.history
         first = (step.before_s < self.first_s) & (self.first_s <= step.now_s) & (step.now_s < history.died_s)
         new = np.flatnonzero(first & (history.born_s <= step.now_s) & (history.kind == PAGE))
@@ -106,7 +106,7 @@ class Backlinks:
         return Arrivals(new, source[old], target[old], place[source[other]], target[other])
 
     def _find_current_links(self, pages: Ints, now_s: float) -> tuple[Ints, Ints]:
-        """Links that lead to these pages now: from which page, and to which place among them."""
+        """Find the links to these pages at a time: the source page, and the place of the target among them."""
         counts = self.start[pages + 1] - self.start[pages]
         target = np.repeat(np.arange(len(pages)), counts)
         within = np.arange(len(target)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -125,7 +125,7 @@ def _compute_first_births(history: History) -> Floats:
 
 
 def number_hosts(history: History) -> Ints:
-    """The number of each page's host, which is what a link must not leave; in order of appearance.
+    """Number each page's host in order of appearance; cover sets use only links within a host.
 
     A history's sites may be finer: folders of one host, whose navigation leads from each to all others.
     """
@@ -135,7 +135,7 @@ def number_hosts(history: History) -> Ints:
 
 
 class CoverSets(NamedTuple):
-    """What the old pages of a group cover: a set of bits for each page that covers anything, a bit for each thing.
+    """Cover sets of a group: for each old page that covers anything, a bit set of the new things that it leads to.
 
     ``item_count`` counts the things that there are, ``orphans`` those that no old page covers, ``direct`` those that an
     old page itself links to.
@@ -150,9 +150,9 @@ class CoverSets(NamedTuple):
 
 
 def compute_cover_sets(arrivals: Arrivals, things: Ints, group: Ints) -> list[CoverSets]:
-    """What the old pages of each group cover, for the groups in which anything is new.
+    """Compute the cover sets of the old pages of each group in which anything is new.
 
-    ``things`` says what each new page counts for: the number of a thing within its group, or -1 for nothing (it may
+    ``things`` is what each new page counts for: the number of a thing within its group, or -1 for nothing (it may
     still lead to others). ``group`` is that of each page of the history; links between groups are left out.
     """
     of_new = group[arrivals.new]
@@ -186,7 +186,7 @@ def _build_cover_sets(group: int, by_group: dict[int, dict[int, int]], things: I
 
 
 def _union_bits(source: Ints, component: Ints, covers: list[int]) -> dict[int, int]:
-    """The bits that each source covers, sources in order; such as cover nothing are left out."""
+    """Unite the bit sets that each source page covers, sources in order; drop those that cover nothing."""
     sets: dict[int, int] = {}
     pairs = np.unique(source * max(len(covers), 1) + component)
     for page, one in zip(*(part.tolist() for part in np.divmod(pairs, max(len(covers), 1))), strict=True):
@@ -203,7 +203,7 @@ def _split_by_group(group: Ints, sets: dict[int, int]) -> dict[int, dict[int, in
 
 
 def _compute_closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]:
-    """The component of each new page, and what each component covers: its own things, and those that it leads to."""
+    """Compute the component of each new page, and the things that each component covers directly or by links."""
     sparse, csgraph = import_extra("paths over new pages are found with", "scipy.sparse", "scipy.sparse.csgraph")
     links = sparse.coo_array((np.ones(len(source)), (source, target)), shape=(len(things), len(things)))
     count, component = csgraph.connected_components(links, connection="strong") if len(things) else (0, things)

@@ -1,8 +1,8 @@
 """Discovery in cycles on the history of a site: at each snapshot, which known pages lead to new ones?
 
 The setting of Pandey08, chapter 3. Known pages are those of the snapshot before, whether or not anybody has found them;
-a look at one brings the new pages that it leads to, over new pages too (``arrivals``). One that died since fails. What
-was new at a snapshot is known at the next. Hosts are apart, orphans left out.
+a poll of one brings the new pages that it leads to, over new pages too (``arrivals``). One that died since fails. What
+was new at a snapshot is known at the next. Hosts are separate, orphans left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from vedette.policy import Ints, rng_for
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A host at a snapshot.
+    """A discovery cycle: a host at a snapshot.
 
     ``known`` are its pages, by their numbers, and ``alive`` says which still answer. ``link_bits`` has those that lead
     to anything new, with a bit for each new page, ``new`` counts these pages, and ``first_number`` is the number of the
@@ -37,7 +37,7 @@ class Cycle:
     first_number: int
 
     def count_found(self, pages: Ints) -> list[int]:
-        """How many new pages the first 1, 2, … of these pages lead to."""
+        """Count the new pages that the first 1, 2, … of these known pages lead to in a discovery cycle."""
         found = 0
         counts = []
         for page in pages.tolist():
@@ -46,7 +46,7 @@ class Cycle:
         return counts
 
     def poll(self, pages: Ints) -> PollResults:
-        """What looks at these known pages bring; all that they lead to is new."""
+        """Poll these known pages in a discovery cycle; everything that they lead to is new."""
         leading = np.flatnonzero(np.isin(pages, list(self.link_bits)))
         targets = {bits: _bit_positions(bits) + self.first_number for bits in dict.fromkeys(self.link_bits.values())}
         shown = [targets[self.link_bits[page]] for page in pages[leading].tolist()]
@@ -59,7 +59,7 @@ class Cycle:
 
 
 def _bit_positions(bits: int) -> Ints:
-    """The places of the bits that are set.
+    """Return the positions of the bits that are set in a cycle's link bit set.
 
     >>> _bit_positions(0b1010).tolist()
     [1, 3]
@@ -69,7 +69,7 @@ def _bit_positions(bits: int) -> Ints:
 
 
 def build_cycles(history: History, begin_s: float, end_s: float, every_s: float) -> list[list[Cycle]]:
-    """The cycles of each host in which anything new could ever be found, whether or not something is new at them."""
+    """Build the discovery cycles of each host in which new pages can ever be found, with or without new pages."""
     backlinks, host = Backlinks.from_history(history), number_hosts(history)
     hosts: dict[int, list[Cycle]] = {number: [] for number in range(int(host.max(initial=-1)) + 1)}
     by_host = [np.flatnonzero((host == number) & (history.kind == PAGE)) for number in hosts]
@@ -87,7 +87,7 @@ def build_cycles(history: History, begin_s: float, end_s: float, every_s: float)
 
 
 def _select_links(reach: CoverSets, known: Ints) -> dict[int, int]:
-    """What known pages lead to; one that was away at the last snapshot and is back is not known."""
+    """Select the link bit sets of known pages; one that was gone at the last snapshot and is back is not known."""
     rows = np.flatnonzero(np.isin(reach.old_pages, known))
     return {int(reach.old_pages[row]): reach.cover_bits[row] for row in rows.tolist()}
 
@@ -100,18 +100,18 @@ def _union_bits(leads: dict[int, int]) -> int:
 
 
 class CyclePolls:
-    """The polls of the pages of one host, from which the batches of policies are built."""
+    """Poll history of the pages of one host in cycles, which builds the batches of discovery policies."""
 
     def __init__(self, cycles: Sequence[Cycle]) -> None:
         pages = max((int(cycle.known.max(initial=-1)) for cycle in cycles), default=-1) + 1
         self._book = PollHistory(np.zeros(pages, np.int64))
 
     def options(self, cycle: Cycle) -> Sources:
-        """Return the known pages, to choose from."""
+        """Return the known pages of a discovery cycle as sources to choose from."""
         return _select_rows(self._book.list_options(), cycle.known)
 
     def record_polls(self, cycle: Cycle, pages: Ints) -> Sources:
-        """Return what polls of these pages brought, to learn from."""
+        """Record polls of these pages in a discovery cycle and return the batch to learn from."""
         return self._book.record(cycle.poll(pages), cycle.now_s)
 
 
@@ -153,7 +153,7 @@ CYCLE_METRICS: Mapping[str, Metric] = {
 
 @dataclass(slots=True)
 class _Tally:
-    """Looks, finds and what was new, case by case, for one number of looks; ``cycle`` tells cycles apart."""
+    """Tally of polls, finds and new pages over discovery cycles, for one number of polls a cycle."""
 
     polls: list[int] = field(default_factory=list)
     finds: list[int] = field(default_factory=list)
@@ -161,7 +161,7 @@ class _Tally:
     cycle: list[int] = field(default_factory=list)
 
     def add(self, cycle: Cycle, found: Sequence[int], most: int) -> None:
-        """Add a case: what polls found, one after the other; the first ``most`` count."""
+        """Add a discovery cycle to the tally: what its polls found, one after the other; the first ``most`` count."""
         counted = found[:most]
         self.polls.append(len(counted))
         self.finds.append(counted[-1] if counted else 0)
@@ -172,7 +172,7 @@ class _Tally:
 def build_policy_rows(
     policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int
 ) -> list[Measurements]:
-    """All rows of a policy."""
+    """Run a discovery policy in cycles and build all of its rows."""
     told: list[Measurements] = []
     if policy.name in (*FULL_CRAWL_POLICIES, *MIXED_POLICIES):
         told = [row for every in RECRAWL_INTERVALS for row in _run_full_crawls(policy, hosts, k, seed, every)]
@@ -180,7 +180,7 @@ def build_policy_rows(
 
 
 def build_bound_rows(hosts: Sequence[Sequence[Cycle]], k: int) -> list[Measurements]:
-    """Return the rows of GREEDY, which knows where every page leads, at the cycles of policies with full crawls."""
+    """Build the rows of GREEDY, which knows where every page leads, at the cycles of policies with full crawls."""
     tallies = {size: _Tally() for size in _budget_sizes(k)}
     for cycle in (cycle for cycles in hosts for cycle in _select_productive(cycles)[1:]):
         found = np.cumsum(compute_greedy_cover(list(cycle.link_bits.values()), most=k).gains).tolist()
@@ -224,7 +224,7 @@ def _run_full_crawls(
 
 
 class _FullCrawlRun:
-    """A policy that learns from full crawls, and the pages that led to anything new at one of them."""
+    """A run in cycles of a discovery policy that learns from full crawls, and the pages that ever led to new ones."""
 
     def __init__(self, policy: DiscoveryPolicy, cycles: Sequence[Cycle], seed: int) -> None:
         self._policy, self._seed = policy, seed
@@ -234,29 +234,29 @@ class _FullCrawlRun:
 
     @property
     def has_evidence(self) -> bool:
-        """Whether a full crawl has brought anything."""
+        """Check whether a full crawl has found anything new yet."""
         return bool(self._led)
 
     def choose(self, cycle: Cycle, k: int) -> Ints:
-        """The pages that the policy takes."""
+        """Choose the pages that the discovery policy polls between full crawls."""
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{cycle.now_s:.0f}")
         rows = self._policy.choose(self._state, self._looks.options(cycle), k, cycle.now_s, rng).rows
         return cycle.known[rows]
 
     def count_reachable(self, cycle: Cycle) -> int:
-        """Return how many new pages those pages lead to that ever led to any."""
+        """Count the new pages of a cycle that are reachable from pages that ever led to new ones."""
         pages = [page for page in cycle.link_bits if page in self._led]
         return [0, *cycle.count_found(np.array(pages, np.int64))][-1]
 
     def crawl(self, cycle: Cycle) -> None:
-        """Tell the policy of every known page. A crawl without anything new tells nothing of who leads to how much."""
+        """Let the discovery policy learn from a full crawl of every known page; skip one without new pages."""
         self._led.update(dict.fromkeys(cycle.link_bits))
         if cycle.new or self._policy.name in MIXED_POLICIES:
             self._state = self._policy.observe(self._state, self._looks.record_polls(cycle, cycle.known), cycle.now_s)
 
 
 def _run_own_polls(policy: DiscoveryPolicy, hosts: Sequence[Sequence[Cycle]], k: int, seed: int) -> Measurements:
-    """Run a policy that learns from its own polls, at every cycle, whether or not anything is new."""
+    """Run a discovery policy that learns from its own polls through every cycle, with or without new pages."""
     tally = _Tally()
     wasted = 0
     for cycles in hosts:
@@ -291,7 +291,7 @@ def _compute_metrics(tally: _Tally) -> dict[str, float]:
 
 
 def _bootstrap_coverage(tally: _Tally) -> tuple[float, float]:
-    """The bootstrap interval of all finds by all that was new."""
+    """Compute the bootstrap interval of discovery coverage, total finds by total new pages, over cycles."""
     place = np.unique(np.array(tally.cycle, np.int64), return_inverse=True)[1]
     finds, new = (np.bincount(place, weights=np.array(values)) for values in (tally.finds, tally.new))
     if not len(new):

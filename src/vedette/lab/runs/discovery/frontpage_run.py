@@ -31,17 +31,17 @@ DiscoveryPolicy = Choice[None, Any, Sources, Sources]
 
 
 class Chooser(Protocol):
-    """Chooses the sources to poll: a policy or a bound."""
+    """Chooser of the front-page sources to poll: a discovery policy or a bound."""
 
     def choose(self, snapshot: int) -> Ints:
-        """Return distinct sources, at most k."""
+        """Choose the front-page sources to poll at a snapshot: distinct, at most k."""
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """Learn what the polls brought."""
+        """Learn from the results of front-page polls."""
 
 
 class PolicyPoller:
-    """Runs a policy: it holds what the policy observed, and nothing of the world but the times and the hosts."""
+    """Poller that runs a discovery policy on front pages; it sees only its own polls, the times and the hosts."""
 
     def __init__(self, policy: DiscoveryPolicy, world: Frontpages, k: int, seed: int) -> None:
         self._policy, self._k, self._seed = policy, k, seed
@@ -50,23 +50,23 @@ class PolicyPoller:
         self._state = policy.start(None)
 
     def choose(self, snapshot: int) -> Ints:
-        """Return what the policy picks; each decision has a random stream of its own."""
+        """Choose the front-page sources that the policy picks; each decision has a random stream of its own."""
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{snapshot}")
         now_s = float(self._times[snapshot])
         return self._policy.choose(self._state, self._book.list_options(), self._k, now_s, rng).rows
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """Tell the policy."""
+        """Let the discovery policy learn from the results of its front-page polls."""
         now_s = float(self._times[snapshot])
         self._state = self._policy.observe(self._state, self._book.record(brought, now_s), now_s)
 
 
 class Outcome(NamedTuple):
-    """What a run found, over the snapshots from ``begin`` on.
+    """Outcome of a front-page discovery run, over the snapshots from ``begin`` on.
 
     ``found_at`` is the snapshot at which each target was first found, -1 for never. ``polls`` and ``finds`` have a row
-    for each snapshot and a column for each host; a target that several looks of a snapshot bring counts for the
-    first of them. ``chosen`` are the sources of each snapshot, and ``failed`` how many looks brought nothing.
+    for each snapshot and a column for each host; a target that several polls of a snapshot bring counts for the
+    first of them. ``chosen`` are the sources of each snapshot, and ``failed`` how many polls failed.
     """
 
     begin: int
@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
 
 
 def create_chooser(policy: DiscoveryPolicy | str, world: Frontpages, k: int, seed: int, span: range) -> Chooser:
-    """Return the poller of a policy, or the bound of a name."""
+    """Create the front-page poller of a discovery policy, or the bound of a name."""
     if not isinstance(policy, str):
         return PolicyPoller(policy, world, k, seed)
     if policy not in BOUNDS:
@@ -87,7 +87,7 @@ def create_chooser(policy: DiscoveryPolicy | str, world: Frontpages, k: int, see
 
 
 def run_discovery(world: Frontpages, chooser: Chooser, k: int, span: range) -> Outcome:
-    """Run through the snapshots of a span."""
+    """Run a chooser of discovery sources through the front-page snapshots of a span."""
     found_at = np.full(world.targets, -1, np.int64)
     looks, finds = (np.zeros((len(span), len(world.host_names)), np.int64) for _ in range(2))
     chosen: list[Ints] = []
@@ -109,7 +109,7 @@ def run_discovery(world: Frontpages, chooser: Chooser, k: int, span: range) -> O
 
 
 def _credit_first_polls(target: Ints, row: Ints, new: Bools) -> tuple[Ints, Ints]:
-    """The new targets, each once, and the look that brought each first."""
+    """Return the new targets, each once, and the front-page poll that is credited with each."""
     fresh, at = np.unique(target[new], return_index=True)
     return fresh, row[new][at]
 
@@ -131,13 +131,13 @@ _MIN_WEEKS = 4
 
 
 class _Period(NamedTuple):
-    """The snapshots that are run through, and those that are measured."""
+    """The snapshots that a front-page run goes through, and those that are measured."""
 
     span: range
     measured: range
 
     def split_weeks(self) -> list["_Period"]:
-        """Periods of the same run, each with a week of what is measured; none where there are few."""
+        """Split the measured snapshots of a front-page run into weeks; none where there are few."""
         weeks = len(self.measured) // _SNAPSHOTS_PER_WEEK
         cuts = np.linspace(self.measured.start, self.measured.stop, weeks + 1).astype(int).tolist()
         return [_Period(self.span, range(*ends)) for ends in pairwise(cuts)] if weeks >= _MIN_WEEKS else []
@@ -148,18 +148,18 @@ _reference_cache: WeakKeyDictionary[Frontpages, dict[tuple[int, range], Outcome]
 
 
 def list_policy_names() -> tuple[str, ...]:
-    """Return the names of what can run: the live policy, the policies of the discover stage, then the bounds."""
+    """List the policies that can run on front pages: the live policy, the discover stage's, then the bounds."""
     live = (DEFAULT,) if "discover" in LIVE_POLICIES else ()
     return (*live, *load_policies("discover"), *BOUNDS)
 
 
 def build_row(world: Frontpages, cell: Cell) -> Measurements:
-    """Run a cell's policy at its budget, and return the row of the whole span."""
+    """Run a cell's discovery policy on front pages at its budget, and return the row of the whole span."""
     return build_rows(world, cell)[0]
 
 
 def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
-    """Return the row of the whole span, and then those of the weeks of a long run."""
+    """Run a cell on front pages and return the row of the whole span, then those of the weeks of a long run."""
     k = parse_poll_budget(cell)
     period = _find_period(world, cell.span)
     best = _run_reference(world, k, period.span)
@@ -170,9 +170,9 @@ def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
 
 
 def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int) -> Measurements:
-    """Return the row of a run with as many polls as are worth their price, at most ``most`` at a time.
+    """Build the row of a front-page run that polls whatever is worth its price, at most ``most`` at a time.
 
-    There is no regret among them: bounds have a constant number of looks.
+    It has no regret: bounds have a constant number of polls.
     """
     period = _find_period(world, cell.span)
     outcome = run_discovery(world, chooser, most, period.span)
@@ -182,7 +182,7 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
 
 
 def parse_poll_budget(cell: Cell) -> int:
-    """The budget of a cell, which must be a whole number."""
+    """Parse a cell's budget of polls a snapshot, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
         raise UsageError(f"a budget of {cell.experiment} is a whole number of looks a snapshot, from 1 on")
     return int(cell.budget)
@@ -227,7 +227,7 @@ def _compute_metrics(world: Frontpages, period: _Period, outcome: Outcome, best:
 
 
 def _compute_run_metrics(outcome: Outcome, best: Outcome) -> dict[str, float]:
-    """Return the metrics of a whole run, from its first hour on."""
+    """Compute the discovery metrics of a whole front-page run, from its first hour on."""
     return {
         "regret": regret(_count_found(outcome.found_at), _count_found(best.found_at)),
         "fetches": float(outcome.polls.sum()),
@@ -241,6 +241,6 @@ def _count_found(found_at: Ints) -> int:
 
 
 def _snapshot_times(world: Frontpages) -> Floats:
-    """The times of the snapshots and of one more, a usual step later, at which what was there to the end is gone."""
+    """Return the times of the front-page snapshots and of one more, a usual step later, when the last targets end."""
     step_s = float(np.median(np.diff(world.times))) if world.snapshots > 1 else 0.0
     return np.append(world.times, world.times[-1] + step_s).astype(np.float64)

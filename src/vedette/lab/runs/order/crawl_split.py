@@ -1,4 +1,4 @@
-"""Split of a web into crawled pages and uncrawled ones; of these only URLs and the anchors of links are known.
+"""Split of a web into crawled and uncrawled pages; of the latter only URLs and the anchors of links are known.
 
 As Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with the
 highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all pages
@@ -8,7 +8,7 @@ What a policy knows of any page comes from crawled pages alone: how many of them
 PageRank over their links. Scores of the engine are known of crawled pages only. The engine weighs the words of a
 page as the live index does when it measures gains (``index.select_tracked_terms``): a word in the URL counts for two in
 the text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must
-stand in the text. So URLs and links matter for scores as they do live, and most of a score is content.
+be in the text. So URLs and links matter for scores as they do live, and most of a score is content.
 """
 
 import re
@@ -53,7 +53,7 @@ _HTML_SUFFIXES = (".html", ".htm", ".xhtml", "/")
 
 
 class Anchor(NamedTuple):
-    """A link from one page to another, and its words."""
+    """An anchor: a link from one page to another, and its words."""
 
     source: int
     target: int
@@ -61,7 +61,7 @@ class Anchor(NamedTuple):
 
 
 def read_anchors(world: str, web: History) -> list[Anchor]:
-    """All links with words between the pages of a web of one version a page, in the order of pages."""
+    """Read the anchors (links with words) between the pages of a web snapshot, in the order of pages."""
     place = locate_world(world)
     if place.kind != "git" or place.path.is_file():
         return []
@@ -78,7 +78,7 @@ def read_anchors(world: str, web: History) -> list[Anchor]:
 
 
 def parse_markdown_anchors(source: str) -> list[tuple[str, str]]:
-    """Address and words of the links of a Markdown file.
+    """Parse the links of a Markdown file to pairs of address and anchor words.
 
     >>> parse_markdown_anchors("See [this *one*](b.md#top) and ![no](c.png).")
     [('b.md#top', 'this *one*')]
@@ -112,7 +112,7 @@ def _resolve_links(
 
 
 def _url_to_name(url: str) -> str:
-    """The name of a page in its folder, from its address."""
+    """Return the name of a page in its folder, from its URL."""
     return unquote_to_bytes(urlsplit(url).path.lstrip("/")).decode(errors="surrogateescape")
 
 
@@ -124,7 +124,7 @@ MAX_DEPTH = 30  # links away: not reached from the first page
 
 @dataclass(frozen=True, slots=True)
 class FieldScoring:
-    """BM25 over text, URL and links. ``key`` is page and word in one number, ascending; ``extra`` counts them there."""
+    """BM25 scoring over text, URL and anchors; ``key`` is page and word in one number, ascending; ``extra`` counts."""
 
     terms: WordHashes
     idf: Floats
@@ -132,7 +132,7 @@ class FieldScoring:
     extra: Floats
 
     def scores(self, found: QueryMatches) -> Floats:
-        """The score of each version found."""
+        """Return the BM25 score over text, URL and anchors of each matching version."""
         scores = np.zeros(len(found.versions))
         for term, times in zip(found.terms, found.times, strict=True):
             tf = times + self._count_in_fields(found.pages, int(term))
@@ -148,7 +148,7 @@ class FieldScoring:
 
 
 class Site(NamedTuple):
-    """A web at one moment with its links' words, what is asked of it, and which page answers what."""
+    """A site to split: a web at one moment with its anchors, its queries, and which page answers which."""
 
     seen: WebSnapshot
     anchors: Sequence[Anchor]
@@ -158,12 +158,12 @@ class Site(NamedTuple):
 
     @property
     def pages(self) -> int:
-        """How many there are."""
+        """Return the number of pages of the site."""
         return self.seen.web.pages
 
 
 class CrawlSplit(NamedTuple):
-    """What is crawled and what is not, and what a policy knows of both."""
+    """A split of a site into crawled and uncrawled pages, and what an order policy knows of both."""
 
     crawled: Ints
     uncrawled: Ints
@@ -173,7 +173,7 @@ class CrawlSplit(NamedTuple):
 
 
 def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], asked: Queries) -> Site:
-    """Put queries to a web: all of them, as which find nothing here is not known to a crawler that has half of it."""
+    """Build the site of a crawl split with all queries: a crawler with half of it cannot know which find nothing."""
     corpus = load_corpus(seen.web)  # of all words: it is read once, whatever is asked
     # Distinct texts of links to a page: a menu says the same on every page.
     texts = sorted({(each.target, each.text) for each in anchors})
@@ -188,7 +188,7 @@ def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], asked: Queries) -> 
 
 
 def compute_impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats | None = None) -> Floats:
-    """How often each of all pages is viewed when only these are there; 0 for the others."""
+    """Compute the impact (expected views) of each page when only these pages are searchable; 0 for the others."""
     versions = np.full(site.pages, -1, np.int64)
     versions[pages] = pages
     asked = site.workload if frequency is None else replace(site.workload, frequency=frequency)
@@ -198,7 +198,7 @@ def compute_impacts(site: Site, pages: Ints, seen: Visibility, frequency: Floats
 
 
 def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Floats) -> CrawlSplit:
-    """Split the web at random; ``known`` are the frequencies that the policy gets."""
+    """Split a site at random into crawled and uncrawled pages; ``known`` are the query frequencies the policy gets."""
     lots = rng_for(seed, "lab/order/cut").permutation(site.pages)
     uncrawled = np.sort(lots[: int(site.pages * UNCRAWLED_SHARE)])
     crawled = np.setdiff1d(np.arange(site.pages), uncrawled)
@@ -216,7 +216,7 @@ def split_site(site: Site, dataset: int, seed: int, seen: Visibility, known: Flo
 
 
 def _link_features(site: Site, crawled: Ints) -> tuple[Ints, Floats]:
-    """How many crawled pages link to each page, and PageRank over their links, as its logarithm to the mean."""
+    """Compute link features of a crawl split: in-links from crawled pages, and log PageRank over their links."""
     from_crawled = np.isin(site.seen.source, crawled)
     source, target = site.seen.source[from_crawled], site.seen.target[from_crawled]
     ranks = page_importance(source, target, site.pages)
@@ -244,7 +244,7 @@ def _describe_pages(site: Site, crawled: Ints, pages: Ints, seed: int) -> Descri
 
 
 def _compute_depth(site: Site, crawled: Ints) -> Ints:
-    """Links from the page with the shortest URL, over crawled pages."""
+    """Compute each page's depth: links from the page with the shortest URL, over crawled pages."""
     from_crawled = np.isin(site.seen.source, crawled)
     source, target = site.seen.source[from_crawled], site.seen.target[from_crawled]
     depth = np.full(site.pages, MAX_DEPTH, np.int64)
@@ -257,7 +257,7 @@ def _compute_depth(site: Site, crawled: Ints) -> Ints:
 
 
 def _find_matches(site: Site, crawled: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return which crawled page (by row) matches which query, and its score."""
+    """Find which crawled page (by row) matches which query, and its score."""
     versions = np.full(site.pages, -1, np.int64)
     versions[crawled] = crawled
     scores = compute_slot_scores(site.workload, versions)
@@ -267,7 +267,7 @@ def _find_matches(site: Site, crawled: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 def _build_query_terms(site: Site, crawled: Ints, known: Floats) -> QuerySet:
-    """The queries in the order of their words, with how telling each is among crawled pages."""
+    """Build the query set of a crawl split: queries by their words, with each word's idf among crawled pages."""
     forms = [normalize_words(text) for text in site.queries.texts]
     words = hash_words(b" ".join(form for form in forms if form))
     start = np.append(0, np.cumsum([len(form.split()) for form in forms], dtype=np.int64))

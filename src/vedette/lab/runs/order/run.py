@@ -1,6 +1,6 @@
 """Order of first fetches: run order policies on a half-crawled web, and measure the impact.
 
-A *case* is a web cut in two (``crawl_split``), and what people ask. The policy learns what the crawled pages brought
+A *case* is a web cut in two (``crawl_split``), and its queries. The policy learns what the crawled pages brought
 and how they score, then says what each uncrawled page is worth, once: a crawl cycle as in Impact08. What is worth the
 same comes in an order that the seed draws, for every policy the same.
 
@@ -43,7 +43,7 @@ SITE_CACHE_SIZE, OUTCOME_CACHE_SIZE = 2, 400
 
 
 class Case(NamedTuple):
-    """Which web, asked what, cut how."""
+    """A case of the order simulation: which web, which queries, which split."""
 
     world: str
     span: Span
@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
 
 def list_query_sources() -> tuple[int, ...]:
-    """Where queries come from: the file of real ones where it is there, and the pages themselves."""
+    """List the query sources of the order simulation: the file of real queries if present, and the pages themselves."""
     return (FROM_FILE, FROM_PAGES) if find_query_file(QUERY_FILES[0]) else (FROM_PAGES,)
 
 
@@ -68,7 +68,7 @@ def _load_web(world: str, span: Span) -> tuple[WebSnapshot, tuple[Anchor, ...]]:
 
 @lru_cache(maxsize=SITE_CACHE_SIZE)
 def load_site(world: str, span: Span, kind: int, seed: int) -> Site:
-    """A web with what is asked of it. Of a file the seed draws frequencies only, so most of it is worked out once."""
+    """Load a site with its queries for the order simulation; with a query file the seed draws frequencies only."""
     seen, anchors = _load_web(world, span)
     if kind == FROM_PAGES:
         return build_site(seen, anchors, draw_queries(seen.web, np.arange(seen.web.pages), seed))
@@ -94,7 +94,7 @@ def _with_frequencies(site: Site, frequency: Floats) -> Site:
 
 
 class OrderOutcome(NamedTuple):
-    """What came of a case: the order of each policy, and what there was to order."""
+    """Outcome of an order simulation case: each policy's fetch order, and the impact of the uncrawled pages."""
 
     orders: Mapping[str, Ints]
     impact: Floats
@@ -105,7 +105,7 @@ class OrderOutcome(NamedTuple):
 
 @lru_cache(maxsize=OUTCOME_CACHE_SIZE)
 def run_case(case: Case) -> OrderOutcome:
-    """The orders of all policies of the package at once: what they learn is mostly the same, and takes the time."""
+    """Run all order policies of the package on a case at once, since most of what they learn is shared."""
     site = load_site(case.world, case.span, case.query_source, case.seed)
     cut = split_site(site, case.dataset, case.seed, step_visibility(TOP_RESULTS), site.workload.frequency)
     impact = compute_impacts(site, np.arange(site.pages), step_visibility(TOP_RESULTS))[cut.uncrawled]
@@ -118,7 +118,7 @@ def run_case(case: Case) -> OrderOutcome:
 
 
 def compute_worths(chosen: Sequence[Any], cut: CrawlSplit, seed: int) -> dict[str, Floats]:
-    """Return the worth of uncrawled pages by each policy. Policies that share an impact model learn it once."""
+    """Compute the worth of uncrawled pages by each order policy; policies that share an impact model train it once."""
     asking = ImpactSettings(cut.query_terms, fit_forest, seed)
     shared: ImpactModel | None = None
     worths = {}
@@ -135,7 +135,7 @@ def compute_worths(chosen: Sequence[Any], cut: CrawlSplit, seed: int) -> dict[st
 
 
 def get_order(policy: str, case: Case) -> Ints:
-    """The rows of the uncrawled pages in the order in which a policy fetches them; it may be one from elsewhere."""
+    """Return the order in which a policy, which may be a plug-in, fetches the uncrawled pages, as rows."""
     known = run_case(case).orders
     return known[policy] if policy in known else _order_by_plugin(policy, case)
 
@@ -150,19 +150,19 @@ def _order_by_plugin(policy: str, case: Case) -> Ints:
 
 
 def draw_tie_order(seed: int, pages: int) -> Ints:
-    """The order in which pages come that are worth the same."""
+    """Draw the order in which uncrawled pages of equal worth are fetched."""
     return rng_for(seed, "lab/order/ties").permutation(pages)
 
 
 def parse_fetch_count(cell: Cell, pages: int) -> int:
-    """The budget of a cell: a share of the uncrawled pages, at least one of them."""
+    """Parse a cell's budget as a number of first fetches: a share of the uncrawled pages, at least one."""
     if not 0 < cell.budget <= 1:
         raise UsageError(f"a budget of {cell.experiment} is a share of the uncrawled pages: above 0, at most 1")
     return max(int(cell.budget * pages), 1)
 
 
 def impact_share(order: Ints, impact: Floats, fetched: int) -> float:
-    """The share of all impact that the first pages of an order have.
+    """Compute the share of all impact that the first fetched pages of an order have.
 
     >>> impact_share(np.array([2, 0, 1]), np.array([3.0, 1.0, 4.0]), 2)
     0.875

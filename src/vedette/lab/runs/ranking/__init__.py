@@ -1,1 +1,1 @@
-"""Simulations of ranking under unknown quality: communities and the joke study."""
+"""Simulations of ranking under unknown quality: communities and the Jester joke study."""

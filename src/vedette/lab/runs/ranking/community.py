@@ -2,7 +2,7 @@
 
 Pandey08's simulator (5.7.2). Popularity is measured at the end of each interval, which
 is a day, or a 250th of a life where that is longer. Each visit is to a list of its
-own: a place is drawn by eq. 5.5, and the policy's plan says who stands there. A visitor who had not seen the page likes
+own: a place is drawn by eq. 5.5, and the policy's plan says which page is there. A visitor new to the page likes
 it with the probability of its quality. A policy sees likes, views, awareness, ages, and how many pages were born.
 
 Numbers that do not depend on a policy (deaths, places, visitors) are drawn from streams of their own, so that policies
@@ -31,7 +31,7 @@ PRIOR_LIFE_DAYS, PRIOR_WEIGHT = 365.0, 10.0
 
 
 class Phases(NamedTuple):
-    """Intervals before anything is measured, those for quality per click, and those for time to become popular."""
+    """Phases of a community simulation: warm-up intervals, then quality per click, then time to become popular."""
 
     settle: int
     measure: int
@@ -39,13 +39,13 @@ class Phases(NamedTuple):
 
     @classmethod
     def for_community(cls, community: Community, lives: float) -> "Phases":
-        """Return some expected lives to settle, as many to measure, and half a life of rebirths of the best page."""
+        """Build the phases of a community: some expected lives to settle, as many to measure, half a life after."""
         life = community.life_days / interval_days(community)
         return cls(round(lives * life), round(lives * life), round(life / 2))
 
 
 def interval_days(community: Community) -> int:
-    """How many days pass between two measurements of popularity.
+    """Return how many days pass between two measurements of popularity in a community.
 
     >>> interval_days(Community()), interval_days(Community(life_days=100.0))
     (2, 1)
@@ -54,7 +54,7 @@ def interval_days(community: Community) -> int:
 
 
 class CommunityResult(NamedTuple):
-    """What came of it. Times to become popular are in days; those of pages that did not are one expected life.
+    """Result of a community simulation; times to become popular are in days, at most one expected life.
 
     ``awareness`` counts intervals by how many people knew the best page, ``unseen_share`` is the share of pages that
     nobody has seen at the end, ``exploration_share`` the share of views that went to such pages.
@@ -71,7 +71,7 @@ class CommunityResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Pages:
-    """What has happened to each page since its birth."""
+    """State of the pages of a community since their birth."""
 
     likes: Floats
     aware: Ints
@@ -89,7 +89,7 @@ class _Pages:
 
 
 class _RandomStreams(NamedTuple):
-    """Random numbers by what they are for."""
+    """Random streams of a community simulation, one for each purpose."""
 
     deaths: np.random.Generator
     visits: np.random.Generator
@@ -102,7 +102,7 @@ class _RandomStreams(NamedTuple):
 
 
 class _Simulation:
-    """The state of a run, and what one interval does to it."""
+    """State of a community simulation, and what one interval does to it."""
 
     def __init__(self, community: Community, policy: Any, seed: int) -> None:  # noqa: ANN401 - any rank policy
         self.community, self.policy, self.streams = community, policy, _RandomStreams.from_seed(seed)
@@ -117,7 +117,7 @@ class _Simulation:
         self.immortal = -1
 
     def run_interval(self, step: int) -> Ints:
-        """Rank, visit, like, die. What was visited is returned."""
+        """Run one interval of the community: rank, visit, like, die; return the visited pages."""
         batch = self.to_candidates(step)
         if step % LEARN_EVERY == 0:
             self.state = self.policy.observe(self.state, batch, float(step * self.days))
@@ -127,7 +127,7 @@ class _Simulation:
         return visited
 
     def to_candidates(self, step: int) -> Candidates:
-        """All that a policy may know."""
+        """Return the community's pages as ranking candidates, with all that a policy may know."""
         people, views = float(self.community.monitored_users), float(self.community.views_per_day)
         pages = self.pages
         return Candidates(
@@ -150,7 +150,7 @@ class _Simulation:
         return visited
 
     def _draw_surf_visits(self, popularity: Floats, visits: int) -> Ints:
-        """Where surfers are: by popularity, or anywhere (5.9, with the v that the print lacks)."""
+        """Draw the pages that random surfers visit: by popularity, or any (5.9, with the v that the print lacks)."""
         rng, total = self.streams.policy, float(popularity.sum())
         anywhere = rng.integers(0, len(popularity), visits)
         if total <= 0:
@@ -159,7 +159,7 @@ class _Simulation:
         return np.where(rng.random(visits) < TELEPORT, anywhere, np.minimum(by_links, len(popularity) - 1))
 
     def _apply_visits(self, visited: Ints) -> None:
-        """Who had not seen a page becomes aware of it. Any people may be the aware ones, so their number tells all."""
+        """Apply visits to the community's pages: count newly aware people, of any identity, and their likes."""
         people, rng = self.community.monitored_users, self.streams.people
         pairs = np.unique(visited * people + rng.integers(0, people, len(visited)))
         rows, visitors = np.unique(pairs // people, return_counts=True)
@@ -178,7 +178,7 @@ class _Simulation:
 
 
 def simulate_community(community: Community, policy: Any, phases: Phases, seed: int) -> CommunityResult:  # noqa: ANN401 - any rank policy
-    """A community under a policy, from the first day to the last."""
+    """Simulate a community of users and pages under a ranking policy."""
     course = _Simulation(community, policy, seed)
     for step in range(phases.settle):
         course.run_interval(step)
@@ -199,7 +199,7 @@ def simulate_community(community: Community, policy: Any, phases: Phases, seed: 
 
 
 def _measure_popularity_times(course: _Simulation, top: int, span: range) -> tuple[Floats, int]:
-    """Births of the best page, one after the other: how many days each took, and how many became popular."""
+    """Measure the times to popularity of rebirths of the best page: the days of each, and how many became popular."""
     life = course.community.life_days
     course.immortal = top
     course.pages.reset(np.array([top]), span.start)

@@ -1,8 +1,8 @@
 """Simulation of the joke study (Jester): people come, read some places of their own list, and vote.
 
-As Pandey08 tells it (5.10.1): 45 days, 481 people (half of 962, one of two groups), items that live 30 days (the first
+As in Pandey08 (5.10.1): 45 days, 481 people (half of 962, one of two groups), items that live 30 days (the first
 ones 1 to 30) and are followed by others of the same quality; the last 15 days are measured: funny votes among all. How
-many items a person reads is not told; here it is 20, at places drawn by rank^-3/2, each item once.
+many items a person reads is not stated; here it is 20, at places drawn by rank^-3/2, each item once.
 
 An item is *popular* when 30 people have read it, about as many as come in three days. Times are those of the best ten
 items that follow the first ones, and count as 15 days where it takes longer.
@@ -25,7 +25,7 @@ LEARN_EVERY = 10  # people
 
 
 class StudyResult(NamedTuple):
-    """Funny votes among all of the last days, the same of all days, the best that there could be, and times in days."""
+    """Result of the joke study: share of funny votes in the last days, in all days, at best, and times in days."""
 
     qpc: float
     overall: float
@@ -35,7 +35,7 @@ class StudyResult(NamedTuple):
 
 
 class _Items:
-    """What has happened to each item, and when it dies."""
+    """State of the joke study's items: reads, votes, and when each dies."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.likes, self.aware = np.zeros(ITEMS), np.zeros(ITEMS)
@@ -65,7 +65,7 @@ class _Items:
 
 
 def run_study(jokes: JesterVotes, policy: Any, seed: int) -> StudyResult:  # noqa: ANN401 - any rank policy
-    """The study under one policy, from the first person to the last."""
+    """Run the Jester joke study under one ranking policy."""
     shelf, rng = draw_items(jokes, seed), rng_for(seed, "jester/people")
     items, state = _Items(rng), policy.start(None)
     lots = rng_for(seed, "jester/policy")
@@ -93,7 +93,7 @@ def run_study(jokes: JesterVotes, policy: Any, seed: int) -> StudyResult:  # noq
 
 
 def _draw_places(rng: np.random.Generator) -> Ints:
-    """Different places, those near the top more often: the largest of log(u) / share (Efraimidis and Spirakis)."""
+    """Draw distinct list places for a reader of jokes: the largest log(u) / share (Efraimidis and Spirakis)."""
     keys = np.log(rng.random(ITEMS)) / view_shares(ITEMS)
     return np.sort(np.argsort(-keys, kind="stable")[:ITEMS_READ]).astype(np.int64) + 1
 
@@ -109,7 +109,7 @@ def _draw_votes(jokes: JesterVotes, shelf: JesterItems, read: Ints, rng: np.rand
 
 
 def _popularity_times(items: _Items, best: Ints, now: float, *, last: bool = False) -> list[float]:
-    """How long those of the best took that end now, or are cut off by the end; the first ones do not count."""
+    """Return the times to popularity of the best items that end now or with the study; the first ones do not count."""
     ending = best if last else best[items.dies_days[best] <= now]
     ending = ending[(items.born_days[ending] > 0) & (now - items.born_days[ending] >= MAX_DAYS)]
     took = items.popular_days[ending] - items.born_days[ending]
@@ -117,7 +117,7 @@ def _popularity_times(items: _Items, best: Ints, now: float, *, last: bool = Fal
 
 
 def _ideal_quality(shelf: JesterItems) -> float:
-    """The quality that a person reads where items stand by quality: different places, by a long run of draws."""
+    """Estimate the quality that a person reads if items are ranked by quality, by a long run of draws."""
     rng = rng_for(1, "jester/ideal")
     ordered = np.sort(shelf.quality)[::-1]
     return float(np.mean([ordered[_draw_places(rng) - 1].mean() for _ in range(300)]))

@@ -1,4 +1,4 @@
-"""Refresh policies as a simulation drives them: the policy, its memory of pages and sections, and its batches."""
+"""Refresh agents: a refresh policy as a simulation drives it, with its memory of pages and sections, and batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from vedette.refresh.sections import groups_of
 
 @dataclass(frozen=True, slots=True)
 class RandomRefresh:
-    """Every page equally often, at times that nobody can foresee: waits are exponential with one mean for all.
+    """Refresh every page equally often, at unpredictable times: waits are exponential with one mean for all.
 
         due = last_fetch + wait,    wait ~ Exp(mean_s)
 
@@ -32,20 +32,20 @@ class RandomRefresh:
     name: str = "random"
 
     def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Nothing is learned, so the state is empty."""
+        """Return the empty state of random refresh, which learns nothing."""
         return ()
 
     def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """What a fetch found changes nothing."""
+        """Return the state of random refresh as it is; a fetch teaches it nothing."""
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
-        """After a wait that is drawn."""
+        """Return due times of random refresh: the last fetch plus a drawn wait."""
         due: Floats = batch.last_fetch_s + rng.exponential(self.mean_s, len(batch))
         return due
 
     def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:  # noqa: ARG002 - the shape that all policies of its kind have
-        """The mean wait, in words."""
+        """Describe the mean wait of random refresh."""
         return f"random: after {self.mean_s / 3600:.1f} h on average"
 
 
@@ -55,7 +55,7 @@ NO_GROUPS: Ints = np.zeros(0, np.int64)
 
 
 class FetchFindings(NamedTuple):
-    """What a policy observes of some pages: when each was fetched last, and what that found.
+    """Findings of the last fetches of some pages, from which a refresh policy learns.
 
     ``before_s`` is when the fetch before was; ``more`` are other columns of ``KnownPages`` by name.
     """
@@ -76,13 +76,13 @@ def observe_and_schedule(
     rng: np.random.Generator,
     price: float = 0.0,
 ) -> tuple[Any, Floats]:
-    """What a policy remembers after these fetches, and when it wants each page again."""
+    """Let a refresh policy observe these fetches; return its new state, and when it wants each page again."""
     after = policy.observe(state, batch, now_s)
     return after, policy.due(after, batch, now_s, price, rng)
 
 
 class _PolicyBatch(NamedTuple):
-    """What is remembered of some pages, the pages themselves, and the numbers of their groups."""
+    """A batch of a refresh agent: the memory of some pages, the pages themselves, and their group numbers."""
 
     state: Any
     batch: KnownPages
@@ -90,7 +90,7 @@ class _PolicyBatch(NamedTuple):
 
 
 class PolicyAgent:
-    """Of an array or a ``Memory`` only the rows of the pages in question are handed over."""
+    """Agent that runs a refresh policy in a simulation; it passes only the rows of memory of the pages in question."""
 
     def __init__(self, policy: RefreshPolicy, history: History, seed: int) -> None:
         self._policy, self._seed = policy, seed
@@ -106,19 +106,19 @@ class PolicyAgent:
             self._state = np.zeros((history.pages, *self._state.shape[1:]), self._state.dtype)
 
     def learn(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
-        """When these pages are due again after what their fetches found."""
+        """Let the refresh policy learn from fetches of these pages; return when they are due again."""
         made, rng = self._prepare_batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
         after, due_s = observe_and_schedule(self._policy, made.state, made.batch, now_s, rng, price)
         self._store_state(pages, made.groups, after)
         return due_s
 
     def due(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
-        """When these pages are due as it stands."""
+        """Return when these pages are due by the refresh policy's current memory."""
         made, rng = self._prepare_batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/again")
         return self._policy.due(made.state, made.batch, now_s, price, rng)
 
     def worth(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
-        """What fetches of these pages are worth now; None where the policy does not say."""
+        """Return what refreshes of these pages are worth now; None where the refresh policy does not say."""
         value = getattr(self._policy, "value", None)
         if value is None:
             return None
@@ -127,7 +127,7 @@ class PolicyAgent:
         return worth
 
     def find_starting_price(self, pages: Ints, told: FetchFindings, now_s: float, wait_s: float) -> float:
-        """The price at which half of these pages wait so long; 1 where the price makes no difference yet."""
+        """Find the starting price at which half of these pages wait this long; 1 where the price has no effect."""
         return find_starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
 
     def _prepare_batch(self, pages: Ints, told: FetchFindings) -> _PolicyBatch:

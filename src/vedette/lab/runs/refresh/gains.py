@@ -25,14 +25,14 @@ UNRANKED = 1 << 40  # a rank that no list has
 
 
 class _ListSlots(NamedTuple):
-    """The slots of some lists, one list after the other, and for each the number of its list."""
+    """Slots of some result lists, one list after the other, with the number of each slot's list."""
 
     slot: Ints
     row: Ints
 
 
 class GainTracker:
-    """Follows the copies of a run; ties are broken older first.
+    """Tracker of the search-quality gains (Delta-Q_A) of a refresh run's copies; ties are broken older first.
 
     ``add_copies`` adds first copies, which bring nothing that is counted; ``replace_copies`` adds those that
     replace others.
@@ -49,7 +49,7 @@ class GainTracker:
         self._views: Floats | None = None
 
     def add_copies(self, pages: Ints, versions: Ints) -> None:
-        """These pages have these copies from now on, below 0 none; what that brings is not asked."""
+        """Add first copies of these pages to the result lists, below 0 for none, without counting a gain."""
         workload = self._workload
         old, new = workload.find_matches(self._copy[pages]), workload.find_matches(versions)
         self._score[workload.match_slot[old]] = 0.0
@@ -58,7 +58,7 @@ class GainTracker:
         self._copy[pages], self._views = versions, None
 
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> Floats:
-        """Return the gain of each of these fetches in turn: a copy is replaced when the next one is judged.
+        """Replace copies one by one and return the search-quality gain of each fetch (Delta-Q_A).
 
         ``before`` and ``after`` are versions, below 0 for none: a page that died is taken out of all lists.
         """
@@ -80,7 +80,7 @@ class GainTracker:
         return self._views.copy()
 
     def _rerank(self, queries: Ints) -> None:
-        """Work out the ranks of whole lists."""
+        """Recompute the ranks of whole result lists of these queries."""
         workload = self._workload
         self._rank[concat_ranges(workload.slot_start[queries], workload.slot_start[queries + 1])] = 0
         lists = rank_results(workload, self._score, queries)
@@ -88,7 +88,7 @@ class GainTracker:
         self._stale[queries] = False
 
     def _replace_copy(self, page: int, version: int) -> float:
-        """What one new copy brings, and the ranks after it."""
+        """Replace one copy, update the ranks, and return its search-quality gain."""
         slots, scores = self._find_changed_slots(page, version)
         self._copy[page] = version
         if not len(slots):
@@ -100,7 +100,7 @@ class GainTracker:
         return total
 
     def _find_changed_slots(self, page: int, version: int) -> tuple[Ints, Floats]:
-        """The slots of a page whose score is another in this version, ascending, and these scores."""
+        """Find the slots of a page whose score differs in this version, ascending, with the new scores."""
         workload = self._workload
         old, new = workload.find_matches(self._copy[[page]]), workload.find_matches(np.array([version]))
         slots = np.union1d(workload.match_slot[old], workload.match_slot[new])
@@ -110,7 +110,7 @@ class GainTracker:
         return slots[moving], scores[moving]
 
     def _apply_scores(self, slots: Ints, scores: Floats) -> Floats:
-        """What each list brings more when its slot has this score, which it has afterwards; each list has one slot."""
+        """Apply new scores to slots, one in each list, and return each list's gain."""
         lists = self._build_lists(slots)
         r1 = self._rank[slots]
         r2 = self._rank_scores(lists, slots, scores)
@@ -129,7 +129,7 @@ class GainTracker:
         return _ListSlots(concat_ranges(starts, ends), np.repeat(np.arange(len(slots)), ends - starts))
 
     def _rank_scores(self, lists: _ListSlots, slots: Ints, scores: Floats) -> Ints:
-        """The rank that a score would have in each list, the slot's own old score left out; 0 where it is none."""
+        """Compute the rank that a score would have in each list, without the slot's old score; 0 where it has none."""
         theirs, mine = self._score[lists.slot], scores[lists.row]
         ahead = (theirs > mine) | ((theirs == mine) & (lists.slot < slots[lists.row]))
         ahead &= lists.slot != slots[lists.row]
@@ -137,7 +137,7 @@ class GainTracker:
         return np.where(scores > 0, counted + 1, 0)
 
     def _find_passed(self, lists: _ListSlots, slots: Ints, r1: Ints, r2: Ints) -> _ListSlots:
-        """Those in each list whose rank lies between both of its slot."""
+        """Find the slots in each list that a moving slot passes: those ranked between its old and new rank."""
         first, last = np.where(r1 > 0, r1, UNRANKED), np.where(r2 > 0, r2, UNRANKED)
         # A slot that rises to r2 pushes down those from r2 on; one that falls to r2 lets those up to r2 rise.
         up = _is_rise(r1, r2)
@@ -148,7 +148,7 @@ class GainTracker:
 
 
 def _is_rise(r1: Ints, r2: Ints) -> Bools:
-    """Whether a move is one to the front, where rank 0 is behind all."""
+    """Check whether a move in a result list is toward the front, where rank 0 is behind all."""
     up: Bools = (r2 > 0) & ((r1 == 0) | (r2 < r1))
     return up
 
@@ -162,7 +162,7 @@ def _slot_visibility(rank: Ints) -> Floats:
 
 
 class CopyMeasures:
-    """The columns that are wanted, fetch by fetch."""
+    """Measures of copies (gain, views, share of text) that a refresh policy wants, fetch by fetch."""
 
     def __init__(self, history: History, asking: QuerySet, wants: frozenset[str]) -> None:
         self._wants = wants
@@ -170,12 +170,12 @@ class CopyMeasures:
         self._shares = ShingleDistance(history)
 
     def add_copies(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
-        """These are first copies, and this is how often they are seen."""
+        """Add first copies and return their measures: how often they are viewed."""
         self._gains.add_copies(pages, versions)
         return self._view_columns(pages)
 
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
-        """What fetches that replace these copies brought."""
+        """Replace copies and return the measures of these fetches, such as their gain."""
         columns: dict[str, Floats] = {}
         gain = self._gains.replace_copies(pages, before, after)
         if "gain" in self._wants:
@@ -189,6 +189,6 @@ class CopyMeasures:
 
 
 def create_measures(policy: object, history: History, asking: QuerySet | None) -> CopyMeasures | None:
-    """Return the measures that a policy wants; None where it wants nothing, or there are no queries."""
+    """Create the copy measures that a refresh policy wants; None where it wants none, or there are no queries."""
     wants: frozenset[str] = getattr(policy, "wants", frozenset())
     return CopyMeasures(history, asking, wants) if wants and asking is not None else None

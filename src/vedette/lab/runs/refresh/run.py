@@ -7,8 +7,8 @@ The rules of the game:
 - Decisions are made in batches, one an hour. A batch may make as many fetches as the budget (fetches a day) has grown
   by so far and nobody has spent; more than a day's worth is not saved. Where more pages are due, the most overdue are
   fetched, the older page first among equals. Fetches of a batch are all made at its time.
-- A policy with a price (``priced``) is asked when pages are worth it. The price begins where half of the pages would
-  be due within a round, and moves by what is spent (``vedette.pricing``). Pages are asked about again and again, some
+- A policy with a price (``priced``) says when pages are worth it. The price begins where half of the pages would
+  be due within a round, and moves by what is spent (``vedette.pricing``). Pages are scheduled again and again, some
   in each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
@@ -45,26 +45,26 @@ BatchListener = Callable[[float, Ints], None]
 
 
 class Oracle(Protocol):
-    """Chooses with the world before its eyes. No policy may; some bounds do."""
+    """Oracle that chooses pages to refresh by the true state of the world; only bounds may use it."""
 
     def choose(self, copies: Ints, now_s: float, most: int) -> Ints:
-        """The pages to fetch now, ascending, each once. ``copies`` has the version that is held of each; -1: none."""
+        """Choose the pages to refresh now, ascending, each once; ``copies`` has each page's version, -1 for none."""
 
 
 class Measures(Protocol):
-    """What can be measured of copies, for policies that want it."""
+    """Measures of copies for refresh policies that want them."""
 
     def add_copies(self, pages: Ints, versions: Ints) -> dict[str, Floats]:
-        """These are first copies; columns of ``Known`` that are known of them."""
+        """Add first copies; return their measures as columns of ``KnownPages``."""
 
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
-        """What fetches that replace these copies brought: columns of ``Known``."""
+        """Replace copies; return the measures of these fetches as columns of ``KnownPages``."""
 
 
 class RefreshSetup(NamedTuple):
-    """Which policy decides on pages, and which on sources, where those have one of their own.
+    """Setup of a refresh run: the policy for pages, and the one for sources, where those have their own.
 
-    Where there is a seer, it chooses, and nobody asks what is due.
+    Where there is an oracle, it chooses, and due times are not used.
     """
 
     pages: RefreshPolicy
@@ -74,7 +74,7 @@ class RefreshSetup(NamedTuple):
 
 
 class RefreshGame(NamedTuple):
-    """From when to when, with how many fetches a day, how often decisions are made, and the seed of lots.
+    """Rules of a refresh run: begin and end, fetches a day, decision interval, and random seed.
 
     ``warm_up`` is the part of the time that is not measured; the rest is measured in ``parts`` parts.
     """
@@ -89,12 +89,12 @@ class RefreshGame(NamedTuple):
 
     @property
     def measured_s(self) -> float:
-        """From when on it counts."""
+        """Return the time from which a refresh run is measured."""
         return self.begin_s + self.warm_up * (self.end_s - self.begin_s)
 
 
 class RefreshOutcome(NamedTuple):
-    """The outcome: freshness and age over time (``lab.metrics.freshness``), and fetches after the warm-up."""
+    """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up."""
 
     freshness: float
     age_d: float
@@ -106,7 +106,7 @@ class RefreshOutcome(NamedTuple):
 def run_refresh(
     history: History, plan: RefreshSetup, game: RefreshGame, decided: BatchListener = lambda _now_s, _pages: None
 ) -> RefreshOutcome:
-    """Run the simulation. ``decided`` is called with the time and the pages of each batch."""
+    """Run the refresh simulation; ``decided`` is called with the time and the pages of each batch."""
     run, saved = _RefreshRun(history, plan, game), 0.0
     for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
@@ -119,13 +119,13 @@ def run_refresh(
 
 
 def find_sources(history: History) -> Bools:
-    """Feeds, sitemaps and home pages, by the rule of the live schedule."""
+    """Find the sources of a history (feeds, sitemaps and home pages), by the rule of the live refresh schedule."""
     lists: Bools = (history.kind == FEED) | (history.kind == SITEMAP)
     return lists | np.array([is_source(url, "page") for url in history.urls], np.bool_)
 
 
 class _RefreshRun:
-    """Copies, due times and what the policy remembers, a column each; pages are numbered by birth."""
+    """State of a refresh run: copies, due times and policy memory, a column each; pages are numbered by birth."""
 
     def __init__(self, history: History, plan: RefreshSetup, game: RefreshGame) -> None:
         self._history, self._game = history, game
@@ -150,7 +150,7 @@ class _RefreshRun:
             self._requery(known, game.begin_s)
 
     def choose(self, now_s: float, most: int) -> Ints:
-        """The pages to fetch now: those that are due; if there are too many, what is worth most, or most overdue."""
+        """Choose the pages to refresh now: those due; if too many, those worth most, or most overdue."""
         self._add_newborn(now_s)
         self._batch_number += 1
         if self._priced and self._batch_number % REQUERY_INTERVAL == 0:
@@ -175,7 +175,7 @@ class _RefreshRun:
         return np.sort(np.concatenate([before, due[due_s == last_s][: most - len(before)]]))
 
     def fetch(self, pages: Ints, now_s: float) -> None:
-        """Ask for pages, compare, and let the policy say when they are due again."""
+        """Refetch pages, compare them with the copies, and let the refresh policy schedule them again."""
         self._update_price(len(pages), now_s)
         if not len(pages):
             return
@@ -195,7 +195,7 @@ class _RefreshRun:
         self._due_s[pages[gone]] = np.inf
 
     def compute_outcome(self) -> RefreshOutcome:
-        """The numbers, once time is up."""
+        """Compute the outcome of the refresh run once its time is up."""
         self._add_newborn(self._game.end_s)
         held = np.flatnonzero(self._copy >= 0)
         self._freshness.add_held_copies(self._copy[held], self._since_s[held], self._game.end_s)
@@ -207,7 +207,7 @@ class _RefreshRun:
         return RefreshOutcome(freshness, age_d, int(self._fetches.sum()), int(self._changed.sum()), parts)
 
     def _add_newborn(self, now_s: float) -> None:
-        """Pages that were born since the last batch; pages are numbered by birth."""
+        """Add the pages born since the last batch of the refresh run; pages are numbered by birth."""
         end = int(np.searchsorted(self._history.born_s, now_s, side="right"))
         pages = np.arange(self._born, end)
         self._born = end
@@ -230,18 +230,18 @@ class _RefreshRun:
     # the price
 
     def _build_findings(self, pages: Ints) -> FetchFindings:
-        """What is known of pages between two fetches."""
+        """Build the findings of pages between two fetches, for the refresh policy."""
         none = np.zeros(len(pages), np.bool_)
         return FetchFindings(self._since_s[pages], none, none)
 
     def _find_first_price(self, known: Ints) -> float:
-        """Where half of the pages would be due within the time in which the budget goes round once."""
+        """Find the refresh run's starting price, at which half of the pages are due within one round of the budget."""
         some = known[:: max(len(known) // 1000, 1)]
         round_s = max(len(known), 1) / self._game.budget * DAY_S
         return self._agents[0].find_starting_price(some, self._build_findings(some), self._game.begin_s, round_s)
 
     def _next_requeried(self) -> Ints:
-        """Some of the known pages, in turn."""
+        """Return the next known pages to reschedule, in turn, as the price moves."""
         parts = self._born // REQUERY_BATCH + 1
         pages = np.arange(self._batch_number // REQUERY_INTERVAL % parts, self._born, parts)
         return pages[~self._gone[pages] & (self._copy[pages] >= 0)]

@@ -1,7 +1,7 @@
-"""Schedule of fetches over weeks (transportation problem): how often each page, and in which weeks, evenly spaced.
+"""Transport schedule of fetches over weeks: how often to refresh each page, and in which weeks, evenly spaced.
 
-Pandey08 (4.7.1) lets a rule say how often each page is to be fetched and has the transportation algorithm of Wolf02 say
-when. Two steps, both with numbers of their own:
+Pandey08 (4.7.1) lets a rule say how often each page is to be fetched, and the transportation algorithm of Wolf02 says
+when. There are two steps:
 
 1. ``allocate_fetches``: how often. A page of weight w that changes at a rate L (a week) and is fetched x times at even
    distances in W weeks, with a current copy at the begin, is fresh for (x + 1) / (L W) (1 - exp(-L W / (x + 1))) of the
@@ -22,7 +22,7 @@ from vedette.policy import Floats, Ints
 
 
 def allocate_fetches(rate: Floats, weight: Floats, weeks: int, room: int) -> Ints:
-    """How often each page is fetched in all weeks together, ``room`` fetches a week.
+    """Allocate the number of refreshes of each page over all weeks, ``room`` fetches a week.
 
     >>> allocate_fetches(np.array([0.1, 0.1, 50.0]), np.array([1.0, 3.0, 1.0]), weeks=4, room=1).tolist()
     [1, 3, 0]
@@ -35,14 +35,14 @@ def allocate_fetches(rate: Floats, weight: Floats, weeks: int, room: int) -> Int
 
 
 def _expected_freshness(rate: Floats, fetches: Floats, weeks: int) -> Floats:
-    """The part of the time for which a page is fresh; all of it where it does not change."""
+    """Compute the expected freshness of a page, as a share of the time; 1 where it does not change."""
     changes = np.maximum(rate * weeks / (fetches + 1), 1e-12)
     fresh: Floats = -np.expm1(-changes) / changes
     return fresh
 
 
 def schedule_fetches(fetches: Ints, weeks: int, room: int) -> list[Ints]:
-    """The pages to fetch in each week, ascending.
+    """Schedule the allocated refreshes: the pages to fetch in each week, ascending.
 
     >>> [pages.tolist() for pages in schedule_fetches(np.array([3, 1, 2]), weeks=3, room=2)]
     [[0, 2], [0, 1], [0, 2]]
@@ -62,7 +62,7 @@ def schedule_fetches(fetches: Ints, weeks: int, room: int) -> list[Ints]:
 
 
 def transport_cost(plan: list[Ints], fetches: Ints) -> float:
-    """The squared distances in weeks between when fetches are made and when they are best made."""
+    """Compute the transport cost of a schedule: squared distances in weeks between actual and ideal fetches."""
     weeks = np.repeat(np.arange(1, len(plan) + 1), [len(pages) for pages in plan])
     pages = np.concatenate(plan)
     made = weeks[np.lexsort((weeks, pages))]
@@ -70,7 +70,7 @@ def transport_cost(plan: list[Ints], fetches: Ints) -> float:
 
 
 def _ideal_weeks(fetches: Ints, weeks: int) -> Floats:
-    """When each fetch is best made: page by page, in the order of time."""
+    """Return the ideal week of each scheduled fetch: page by page, in order of time."""
     pages = np.repeat(np.arange(len(fetches)), fetches)
     number = np.arange(1, len(pages) + 1) - (np.cumsum(fetches) - fetches)[pages]
     best: Floats = number * (weeks + 1) / (fetches[pages] + 1)

@@ -1,6 +1,6 @@
 """Weekly refresh simulation (Pandey08, 4.7): a web seen once a week, with the pages that exist all the time.
 
-What lies between two looks is not seen. So the web is a history of its own, whose versions begin with the week in which
+Changes between two weeks are not seen. So the web is a history of its own, whose versions begin with the week in which
 they are first seen; ``version`` says which one each page has in each week. ``links`` are the links to each page in the
 first week, from all pages of the web, also such as are not there all the time.
 """
@@ -28,7 +28,7 @@ SPAN_STEP_WEEKS = 12  # weeks between the begins of spans that are tried
 
 
 class WeeklyWeb(NamedTuple):
-    """The web of the pages that stay; ``version[week, page]`` counts from week 0, in which all copies are current."""
+    """Weekly web of the pages that stay; ``version[week, page]`` counts from week 0, when all copies are current."""
 
     web: History
     version: Ints
@@ -36,24 +36,24 @@ class WeeklyWeb(NamedTuple):
 
     @property
     def weeks(self) -> int:
-        """How many weeks there are to refresh in."""
+        """Return the number of weeks in which the weekly web is refreshed."""
         return len(self.version) - 1
 
     @property
     def pages(self) -> int:
-        """How many pages stay."""
+        """Return the number of pages of the weekly web."""
         return int(self.version.shape[1])
 
     @property
     def changed(self) -> Bools:
-        """Whether a page says something else in a week than in the week before; row 0 is week 1."""
+        """Return whether each page of the weekly web changed since the week before; row 0 is week 1."""
         digest = self.web.digest[self.version]
         changed: Bools = digest[1:] != digest[:-1]
         return changed
 
 
 class PageStatistics(NamedTuple):
-    """What is known of each page in hindsight, in columns; rows are weeks from week 1 on.
+    """Statistics of the pages of a weekly web, known in hindsight, in columns; rows are weeks from week 1 on.
 
     ``share`` is the part of the text that a week's change replaced (0 where there was none), ``gain`` what fetching
     the page in that week, after one in the week before, brings to search; ``views`` is the mean over all weeks.
@@ -65,7 +65,7 @@ class PageStatistics(NamedTuple):
 
 
 def find_busiest_span(history: History) -> tuple[float, float]:
-    """The 48 weeks in which pages that stay change most, waves apart; of a shorter history all of it."""
+    """Find the 48 weeks of a history in which staying pages change most, waves apart; all of a shorter history."""
     last_s = history.end_s - SPAN_WEEKS * WEEK_S
     if last_s <= history.begin_s:
         return history.begin_s, history.end_s
@@ -81,7 +81,7 @@ def _count_changes(history: History, begin_s: float, end_s: float) -> int:
 
 
 def build_weekly_web(history: History, begin_s: float, end_s: float) -> WeeklyWeb:
-    """The pages that are there in every week of a span."""
+    """Build the weekly web of the pages that exist in every week of a span."""
     times_s = np.arange(begin_s, end_s + 1, WEEK_S)
     every = np.arange(history.pages)
     seen = np.stack([history.version_at(every, at_s) for at_s in times_s])
@@ -120,12 +120,12 @@ def _build_history(history: History, stays: Ints, versions: Ints, at_s: Floats) 
 
 
 def score_by_links(workload: Workload, links: Ints) -> Workload:
-    """The same queries and matches, scored by links to the page and one more (``scoring.InLinkScoring``)."""
+    """Score a weekly web's workload by links to the page plus one (``scoring.InLinkScoring``)."""
     return replace(workload, match_score=links[workload.slot_page[workload.match_slot]].astype(np.float64) + 1)
 
 
 def fit_pages(weekly: WeeklyWeb, workload: Workload, shares: ShingleDistance) -> PageStatistics:
-    """What the whole span shows, if every page is fetched every week."""
+    """Compute page statistics of a weekly web in hindsight, as if every page were fetched every week."""
     gains = GainTracker(weekly.web, workload)
     every = np.arange(weekly.pages)
     gains.add_copies(every, weekly.version[0])
@@ -149,17 +149,17 @@ MIN_PRICE, MAX_PRICE, BISECTION_STEPS = 1e-15, 1e15, 60
 
 
 class Chooser(Protocol):
-    """Chooses pages week by week, and learns what fetching them brought."""
+    """Chooser of the pages to refresh week by week, which learns what fetching them brought."""
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
-        """The pages to fetch in a week; ``fetched`` is the week in which each copy was made, ``copies`` its version."""
+        """Choose the pages to refresh in a week; ``fetched`` is the week of each copy, ``copies`` its version."""
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """These pages were fetched, and had these versions before and after."""
+        """Learn from weekly refreshes of these pages, with their versions before and after."""
 
 
 def run_weekly(weekly: WeeklyWeb, workload: Workload, chooser: Chooser) -> float:
-    """The quality after each week's fetches, averaged."""
+    """Run a weekly refresh chooser and return the mean search quality after each week's fetches."""
     copies, fetched = weekly.version[0].copy(), np.zeros(weekly.pages, np.int64)
     standing = QualityTracker(workload, copies, copies)
     shares = []
@@ -177,38 +177,38 @@ def run_weekly(weekly: WeeklyWeb, workload: Workload, chooser: Chooser) -> float
 
 
 class PlannedChooser:
-    """By a plan that was made beforehand."""
+    """Weekly refresh chooser that follows a plan made beforehand."""
 
     def __init__(self, plan: list[Ints]) -> None:
         self._plan = plan
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
-        """Those of the week."""
+        """Return the pages that the plan refreshes in this week."""
         del copies, fetched
         return self._plan[week - 1]
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """A plan learns nothing."""
+        """Ignore weekly refreshes: a plan learns nothing."""
 
 
 class PriorityChooser:
-    """The pages with the largest priority P = rate (t - last fetch), the oldest copies where there are equals."""
+    """Weekly refresh chooser by the largest priority P = rate (t - last fetch), the oldest copies among equals."""
 
     def __init__(self, rate: Floats, room: int) -> None:
         self._rate, self._room = rate, room
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
-        """Those of the week."""
+        """Choose the pages with the largest refresh priority in this week."""
         del copies
         order = np.lexsort((fetched, -self._rate * (week - fetched)))
         return np.sort(order[: self._room])
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """What is known in hindsight is known already."""
+        """Ignore weekly refreshes: the rates are known in hindsight already."""
 
 
 class PolicyChooser:
-    """A refresh policy that learns from its own fetches; each week the price is such that ``room`` pages are due."""
+    """Weekly refresh chooser that runs a refresh policy, at a price such that ``room`` pages are due each week."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class PolicyChooser:
         self._last_s = np.zeros(weekly.pages)
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
-        """The pages that are due at the highest price at which enough are; the oldest copies where never enough are."""
+        """Choose the pages due at the highest price at which enough are; the oldest copies where never enough are."""
         del copies
         now_s, batch = week * WEEK_S, self._build_known(self._every, self._last_s)
 
@@ -240,7 +240,7 @@ class PolicyChooser:
         return np.sort(order[: self._room])
 
     def observe(self, week: int, pages: Ints, before: Ints, after: Ints) -> None:
-        """Let the policy learn what fetches brought."""
+        """Let the refresh policy learn from weekly fetches."""
         found = {
             "changed": self._digest[before] != self._digest[after],
             "before_s": self._last_s[pages],
@@ -259,7 +259,7 @@ class PolicyChooser:
 
 
 def _find_highest_price(enough: Callable[[float], bool]) -> float:
-    """The highest price that is low enough, or the lowest of all."""
+    """Find the highest price at which enough pages are due in a week, or the lowest of all."""
     low, high = log(MIN_PRICE), log(MAX_PRICE)
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2

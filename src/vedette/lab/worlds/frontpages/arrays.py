@@ -1,7 +1,7 @@
-"""Recorded front pages: which source page showed which target, from when to when, about every hour for a year.
+"""Recorded front pages as arrays: which source page showed which target from when to when, hourly for a year.
 
 It is the world of discovery: the sources are known and fixed, targets appear on them and go again, and the question is
-which sources to look at. A policy never sees it; it is told what its looks brought.
+which sources to poll. A policy never sees it, only what its polls brought.
 """
 
 from dataclasses import dataclass, field
@@ -15,12 +15,12 @@ from vedette.policy import Ints
 Bools = npt.NDArray[np.bool_]
 
 # Snapshots to a block of the shelf. Links live ten snapshots in the median: smaller blocks repeat rows, larger ones
-# make every look wade through links of other hours.
+# make every poll wade through links of other hours.
 _SNAPSHOTS_PER_BLOCK = 32
 
 
 class PollResults(NamedTuple):
-    """What looks at some sources brought, a row each: whether it answered, and ``target[start[i]:start[i + 1]]``."""
+    """Results of polls of front page sources: whether each answered, and ``target[start[i]:start[i + 1]]``."""
 
     ok: Bools
     start: Ints
@@ -28,19 +28,22 @@ class PollResults(NamedTuple):
 
     @property
     def row(self) -> Ints:
-        """The look that brought each target."""
+        """Return the poll (row) that brought each front page target."""
         return np.repeat(np.arange(len(self.ok)), np.diff(self.start))
 
 
 class TargetVisibility(NamedTuple):
-    """When each target could be seen in a span: snapshots ``first`` to ``gone`` (exclusive); both -1 where never."""
+    """When each front page target was visible in a span: snapshots ``first`` to ``gone`` (exclusive), -1 if never."""
 
     first: Ints
     gone: Ints
 
 
 class _BlockIndex(NamedTuple):
-    """Rows by block of snapshots, then by source, so that a look reads one short slice; long rows stand in several."""
+    """Index of front page rows by block of snapshots, then source, so that a poll reads one short slice.
+
+    Long rows are in several blocks.
+    """
 
     slot: Ints
     source: Ints
@@ -51,10 +54,10 @@ class _BlockIndex(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Frontpages:
-    """Row ``i``: source ``source[i]`` showed target ``target[i]`` from snapshot ``start[i]`` until before ``stop[i]``.
+    """Recorded front pages: ``source[i]`` showed ``target[i]`` from snapshot ``start[i]`` until before ``stop[i]``.
 
     ``times`` are the unix seconds of the snapshots. ``ok[snapshot, source]`` says whether the recording has that page
-    at that time; where it has not, a look fails and brings nothing, whatever was shown before and after. ``host`` is
+    at that time; where it has not, a poll fails and brings nothing, whatever was shown before and after. ``host`` is
     the number of each source's host.
     """
 
@@ -77,23 +80,23 @@ class Frontpages:
 
     @property
     def snapshots(self) -> int:
-        """How many there are."""
+        """Return the number of snapshots in the front page recording."""
         return len(self.times)
 
     @property
     def sources(self) -> int:
-        """How many there are."""
+        """Return the number of front page sources in the recording."""
         return len(self.host)
 
     def links(self, source: int, snapshot: int) -> Ints:
-        """The targets that a source showed at a snapshot; none where the recording failed."""
+        """Return the targets that a front page source showed at a snapshot; none if the recording failed."""
         if not self.ok[snapshot, source]:
             return np.zeros(0, np.int64)
         cell = snapshot // _SNAPSHOTS_PER_BLOCK * self.sources + source
         return self._visible_rows(int(self._block_index.slot[cell]), int(self._block_index.slot[cell + 1]), snapshot)[1]
 
     def visible_links(self, snapshot: int) -> tuple[Ints, Ints]:
-        """All that could be seen at a snapshot: pairs of source and target, by source."""
+        """Return all front page links visible at a snapshot: pairs of source and target, by source."""
         cell = snapshot // _SNAPSHOTS_PER_BLOCK * self.sources
         source, target = self._visible_rows(
             int(self._block_index.slot[cell]), int(self._block_index.slot[cell + self.sources]), snapshot
@@ -102,14 +105,14 @@ class Frontpages:
         return source[there], target[there]
 
     def poll(self, sources: Ints, snapshot: int) -> PollResults:
-        """What looks at these sources bring at a snapshot."""
+        """Poll these front page sources at a snapshot."""
         each = [self.links(int(source), snapshot) for source in sources]
         start = np.zeros(len(each) + 1, np.int64)
         np.cumsum([len(one) for one in each], out=start[1:])
         return PollResults(self.ok[snapshot, sources], start, np.concatenate([np.zeros(0, np.int64), *each]))
 
     def compute_visibility(self, begin: int = 0, end: int | None = None) -> TargetVisibility:
-        """When each target could first and last be seen by anybody who looked at everything in a span."""
+        """Compute when each front page target could first and last be seen by polling every source in a span."""
         end = self.snapshots if end is None else end
         first, gone = _row_visibility(self, begin, end)
         there = first < gone
@@ -120,7 +123,7 @@ class Frontpages:
         return TargetVisibility(np.where(latest < 0, -1, earliest), latest)
 
     def host_view(self, host: str) -> "Frontpages":
-        """The world of one host alone: its sources and what they showed, renumbered; the same object every time."""
+        """Return the recorded front pages of one host alone, renumbered; the same object every time."""
         if host not in self._host_views:
             self._host_views[host] = self._build_host_view(host)
         return self._host_views[host]
@@ -164,7 +167,7 @@ def _build_block_index(world: Frontpages) -> _BlockIndex:
 
 
 def _row_visibility(world: Frontpages, begin: int, end: int) -> tuple[Ints, Ints]:
-    """For each row, the snapshots from which and until which a look would have shown it; first >= gone: none would."""
+    """Return the snapshots from and until which polls could show each front page row; first >= gone if none could."""
     at = np.arange(world.snapshots)[:, None]
     next_ok = np.minimum.accumulate(np.where(world.ok, at, world.snapshots)[::-1])[::-1]
     last_ok = np.maximum.accumulate(np.where(world.ok, at, -1))

@@ -1,4 +1,4 @@
-"""Files of recorded front pages: load with every check that an experiment relies on, and save.
+"""Files of recorded front pages: load them with every check that an experiment relies on, and save them.
 
 A file is a numpy archive (.npz) of ``times`` (unix seconds), ``source``, ``target``, ``start``, ``stop`` (a row for
 each time that a source showed a target; snapshot numbers, stop exclusive), ``observed`` (rows of snapshot, source and
@@ -23,7 +23,7 @@ _EXPECTED = ", ".join((*_NUMBERS, "observed", *_NAMES))
 
 
 def load_frontpages(path: Path, name: str) -> Frontpages:
-    """The recording in a file, by a name; a file that is not one is refused with what was expected."""
+    """Load recorded front pages from a .npz file; an invalid file is refused with what was expected."""
     try:
         return _parse_arrays(_read_arrays(path), name)
     except _FormatError as wrong:
@@ -33,7 +33,7 @@ def load_frontpages(path: Path, name: str) -> Frontpages:
 
 
 def save_frontpages(world: Frontpages, path: Path) -> None:
-    """Write a recording so that ``load_frontpages`` reads the same world."""
+    """Save recorded front pages to a .npz file that ``load_frontpages`` reads back as the same world."""
     snapshot, source = np.nonzero(world.ok)
     seen = _count_links(world.source, world.start, world.stop, world.ok.shape)[snapshot, source]
     hosts = [world.host_names[each] for each in world.host]
@@ -50,7 +50,7 @@ def save_frontpages(world: Frontpages, path: Path) -> None:
 
 
 class _FormatError(Exception):
-    """What is wrong with a file, in words."""
+    """Error: what is wrong with a file of recorded front pages, in words."""
 
 
 def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -90,7 +90,7 @@ def _check_rows(source: Ints, target: Ints, start: Ints, stop: Ints, shape: tupl
 
 
 def _parse_observed(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
-    """Which scrapes brought a page, as far as the counts of links bear it out."""
+    """Parse which front page scrapes succeeded, checked against the counts of links shown."""
     _require(observed.shape[1] == 3, "observed has not three columns")
     _require(bool(np.all((observed[:, :2] >= 0) & (observed[:, :2] < seen.shape))), "observed names what is not there")
     said = np.full(seen.shape, -1, np.int64)
@@ -102,7 +102,7 @@ def _parse_observed(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _count_links(source: Ints, start: Ints, stop: Ints, shape: tuple[int, ...]) -> Ints:
-    """How many targets each source shows at each snapshot."""
+    """Count how many targets each front page source shows at each snapshot, to check a file."""
     steps = np.zeros((shape[0] + 1, shape[1]), np.int64)
     np.add.at(steps, (start, source), 1)
     np.subtract.at(steps, (stop, source), 1)

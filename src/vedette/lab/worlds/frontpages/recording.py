@@ -1,9 +1,9 @@
-"""Import recorded front pages: a file out of a clone of the public recording (defgsus/frontpage-archive-2 and such).
+"""Import recorded front pages: a file from a clone of a public recording such as defgsus/frontpage-archive-2.
 
 The recording is a git repository to which a program committed about every hour. Each source is a file
-``docs/snapshots/HOST/NAME.json`` that holds what it last looked like: a ``timestamp``, the ``response`` with its
-``status``, and ``articles``, each with a ``url``. A commit that touches any of them is a snapshot. A file that a
-commit leaves as it was has not been scraped then; one without articles, or that cannot be read, is a failed scrape.
+``docs/snapshots/HOST/NAME.json`` with its last scrape: a ``timestamp``, the ``response`` with its ``status``, and
+``articles``, each with a ``url``. A commit that touches any of them is a snapshot. A file that a commit leaves as it
+was has not been scraped then; one without articles, or that cannot be read, is a failed scrape.
 
 Sources are numbered by when they come, and then by name; targets by when they are first seen.
 """
@@ -54,7 +54,7 @@ LinkHashes = list[bytes | None]
 def read_scrapes(
     repository: "pygit2.Repository", parts: Sequence[BlobBatch], many: int = PARALLEL_FROM
 ) -> Generator[LinkHashes]:
-    """What the blobs of each part show, part by part; None where the repository does not have one.
+    """Read the links of recorded front page scrapes, one batch of git blobs at a time; None for a missing blob.
 
     Close it if you do not read to the end, so that no process goes on.
     """
@@ -67,9 +67,9 @@ def read_scrapes(
 
 
 def hash_links(body: bytes) -> bytes:
-    """The addresses of a page's articles as numbers, each once; none of anything that is not as it should be.
+    """Hash the article URLs of a recorded front page scrape, each once; empty for malformed JSON.
 
-    What is behind ``#`` is a place on a page (the comments, mostly) and not another page.
+    The part after ``#`` is a place on a page (mostly the comments), not another page.
 
     >>> page = b'{"articles": [{"url": "https://a.example/1"}, {"url": "https://a.example/1#comments"}, {"url": null}]}'
     >>> len(hash_links(page)) // LINK_HASH_DTYPE.itemsize, hash_links(b"{broken")
@@ -106,7 +106,7 @@ _FOLDER = "docs/snapshots"
 
 
 class ImportSummary(NamedTuple):
-    """What was imported, in numbers: ``rows`` are times that a source showed a target.
+    """Summary of a front page recording's import: ``rows`` are times that a source showed a target.
 
     ``failed`` counts scrapes that brought nothing, ``missing`` the objects that the repository lacked.
     """
@@ -121,7 +121,7 @@ class ImportSummary(NamedTuple):
 
 
 class _Snapshot(NamedTuple):
-    """The sources that a commit touched, and the blobs that they became."""
+    """A snapshot of the front page recording: the sources that a commit touched, and their new blobs."""
 
     time_s: int
     sources: tuple[str, ...]
@@ -131,9 +131,9 @@ class _Snapshot(NamedTuple):
 def import_frontpages(
     clone: str | Path, out: Path, progress: Progress = lambda _done, _all: None, *, many: int = PARALLEL_FROM
 ) -> ImportSummary:
-    """Read the history of ``PATH[#branch]``, bare or not, into the file ``out``.
+    """Import recorded front pages from the git history at ``PATH[#branch]``, bare or not, into the file ``out``.
 
-    ``progress`` is told how many snapshots of how many are read. From ``many`` scrapes on, several processes read.
+    ``progress`` gets how many snapshots are read, and of how many. From ``many`` scrapes on, several processes read.
     """
     if not out.parent.is_dir() or out.is_dir():
         raise UsageError(f"{out}: name a file in a folder that is there")
@@ -162,7 +162,7 @@ def _save(tape: "_RecordingBuilder", world: Frontpages, out: Path) -> ImportSumm
 
 
 def _list_snapshots(tip: Tip) -> tuple[list[_Snapshot], int]:
-    """Every commit of the main line that touches a source, oldest first, and how many objects were not there."""
+    """List the front page recording's snapshots (commits that touch a source), oldest first, and missing objects."""
     commits, missing = tip.list_first_parents()
     known: dict[str, bytes] = {}
     found = []
@@ -180,7 +180,7 @@ def _list_snapshots(tip: Tip) -> tuple[list[_Snapshot], int]:
 
 
 def _list_source_files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
-    """The name of each source, and the blob that says what it looked like; no blob is read."""
+    """List the source files of a front page recording's commit: name and blob id; no blob is read."""
     import pygit2
 
     if _FOLDER not in commit.tree:
@@ -194,7 +194,7 @@ def _list_source_files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
 
 
 def _force_increasing(times: Sequence[int]) -> list[int]:
-    """Times of snapshots. Clocks of those who commit go back at times; snapshots do not.
+    """Force the snapshot times of a front page recording to increase, since committers' clocks sometimes go back.
 
     >>> _force_increasing([100, 200, 200, 9000, 300])
     [100, 200, 201, 202, 300]
@@ -207,7 +207,7 @@ def _force_increasing(times: Sequence[int]) -> list[int]:
 
 @dataclass(slots=True)
 class _RecordingBuilder:
-    """What was recorded so far; ``visible_since`` has the links that each source shows now, and since which snapshot.
+    """Builder of recorded front pages; ``visible_since`` has each source's current links and since which snapshot.
 
     ``last_links`` is what each source's last good scrape brought: most bring the same again. ``counts`` has how many
     sources were scraped at each snapshot, ``rows`` four numbers a row: a year has two million.
@@ -223,7 +223,7 @@ class _RecordingBuilder:
     scrapes: "array[int]" = field(default_factory=lambda: array("q"))
 
     def add_snapshot(self, scraped: Mapping[str, bytes | None]) -> None:
-        """A snapshot. What a source shows holds until a scrape that brings something says otherwise."""
+        """Add a snapshot to the front page recording; a source's links hold until a successful scrape replaces them."""
         now = len(self.counts)
         self.counts.append(len(scraped))
         for name, links in scraped.items():
@@ -250,7 +250,7 @@ class _RecordingBuilder:
         self.visible_since[source] = after
 
     def build(self, times: Sequence[int]) -> Frontpages:
-        """All of it; what is still shown ends with the recording."""
+        """Build the recorded front pages; links still shown end with the recording."""
         end = len(times)
         still = [(source, *each, end) for source, links in enumerate(self.visible_since) for each in links.items()]
         ended = np.array(self.rows, np.int64).reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""Parse the blobs of a repository, each once: text, number of words, and the addresses that it links to.
+"""Parse the blobs of a git repository, each once: text, number of words, and the URLs that it links to.
 
 Most of the time of an import goes here, so blobs are shared out over the processors where there are many of them. A
 history writes most pages many times with small changes; blobs are read page by page, so that alike texts lie side by
@@ -57,14 +57,14 @@ _BLANK_LINES = re.compile(r"\n\s*\n+")
 
 
 class ParsedMarkup(NamedTuple):
-    """The words without their marks, and the addresses as written, in the order of the page as far as that is cheap."""
+    """Parsed markup of a git blob: words without marks, and link URLs as written, roughly in page order."""
 
     text: str
     links: tuple[str, ...]
 
 
 def read_markdown(source: str) -> ParsedMarkup:
-    r"""What a Markdown file says.
+    r"""Parse the text and links of a Markdown blob.
 
     >>> read_markdown("---\ntitle: x\n---\n# A *page*\n\nSee [this one](b.md#top \"B\") and <https://example.org/>.\n")
     ParsedMarkup(text='A page\nSee this one and .', links=('b.md#top', 'https://example.org/'))
@@ -79,7 +79,7 @@ def read_markdown(source: str) -> ParsedMarkup:
 
 
 def read_rst(source: str) -> ParsedMarkup:
-    r"""What a reStructuredText file says.
+    r"""Parse the text and links of a reStructuredText blob.
 
     >>> read_rst("Title\n=====\n\nSee :doc:`/b/c` and `it <https://example.org/>`_.\n\n.. toctree::\n\n   d\n")
     ParsedMarkup(text='Title\nSee /b/c and it .', links=('/b/c', 'https://example.org/', 'd'))
@@ -104,14 +104,14 @@ _PLACEHOLDER_ORIGIN = "https://here.invalid"
 
 
 class BlobTask(NamedTuple):
-    """A blob by its id, and the name of a file that it is the content of: the ending says how to read it."""
+    """A git blob to parse, by its id and the name of a file with this content: its ending says how to read it."""
 
     blob: bytes
     path: str
 
 
 class Content(NamedTuple):
-    """What a blob says, without markup; the addresses that it links to are as written."""
+    """Parsed content of a git blob: its text without markup, and the URLs that it links to as written."""
 
     text: str
     words: int
@@ -119,7 +119,7 @@ class Content(NamedTuple):
 
 
 def read_contents(repository: "pygit2.Repository", tasks: Sequence[BlobTask]) -> Iterator[Content | None]:
-    """What each blob says, in the order of the tasks; None where the repository does not have it."""
+    """Read and parse git blobs in the order of the tasks; None for a blob that the repository lacks."""
     processes = worker_count() if len(tasks) >= PARALLEL_FROM else 1
     if processes == 1:
         return (_read_content(repository, task) for task in tasks)
@@ -127,13 +127,13 @@ def read_contents(repository: "pygit2.Repository", tasks: Sequence[BlobTask]) ->
 
 
 def read_blob(repository: "pygit2.Repository", blob: bytes) -> bytes | None:
-    """The bytes of a blob, up to a limit; None where they are not there or cannot be read."""
+    """Read the bytes of a git blob, up to a limit; None if it is missing or unreadable."""
     found = find_blob(repository, blob)
     return None if found is None else found.data[:MAX_BYTES]
 
 
 def detect_listing_kind(body: bytes) -> int | None:
-    """Whether the bytes of an XML file announce pages, and how: ``FEED``, ``SITEMAP``, or None.
+    """Detect whether an XML blob is a listing of pages: ``FEED``, ``SITEMAP``, or None.
 
     >>> bodies = (b"<rss version='2.0'>", b"<urlset>", b"<project>")
     >>> [detect_listing_kind(body) for body in bodies] == [FEED, SITEMAP, None]
@@ -170,7 +170,7 @@ def _parse_html(text: str) -> Content:
 
 
 def _parse_listing(body: bytes, path: str) -> Content:
-    """The pages that a feed or sitemap announces; the text of a feed is its titles."""
+    """Parse the page URLs that a feed or sitemap blob lists; the text of a feed is its titles."""
     url = f"{_PLACEHOLDER_ORIGIN}/{quote(path.encode(errors='surrogateescape'))}"
     if is_feed(body):
         entries = parse_feed(body, url).entries

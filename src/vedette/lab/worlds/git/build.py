@@ -23,7 +23,7 @@ from vedette.policy import Ints
 
 
 class Version(NamedTuple):
-    """What a page showed from a time on: the blob's id, the file, and whether it came in a wave."""
+    """A version of a git page from a time on: the blob's id, the file, and whether it came in a rebuild wave."""
 
     at_s: float
     blob: bytes
@@ -33,7 +33,7 @@ class Version(NamedTuple):
 
 @dataclass(slots=True)
 class Life:
-    """One life of a page, by the name that ``page_for_path`` gives it. ``moved_to`` is the number of a life, or -1."""
+    """One life of a git page, by its ``page_for_path`` name. ``moved_to`` is the number of another life, or -1."""
 
     page: str
     versions: list[Version]
@@ -42,19 +42,19 @@ class Life:
 
     @property
     def born_s(self) -> float:
-        """When it was first there."""
+        """Return when this life of a git page began."""
         return self.versions[0].at_s
 
 
 class PageLives(NamedTuple):
-    """All lives in the order of birth, in one step by name; and how many changes could not be read."""
+    """All lives of git pages by birth, then by name; and how many changes could not be read."""
 
     lives: list[Life]
     missing: int
 
 
 def collect_lives(steps: Iterable[Step], readable: Mapping[tuple[bytes, str], bool], many: int) -> PageLives:
-    """The lives of all pages.
+    """Collect the lives of all git pages from the steps of a branch.
 
     ``readable`` has the files that are pages, with each of their contents: whether that can be read. A step that
     touches more than ``many`` pages is a wave.
@@ -94,7 +94,7 @@ class _LifeTracker:
             self.lives[old].moved_to = new
 
     def _update_files(self, step: Step) -> Iterator[str]:
-        """Keeps what files hold now; the pages that this may touch."""
+        """Update the current content of files by one git step; yield the pages that this may change."""
         for path, blob in step.files.items():
             page, rank = page_for_path(path)
             if blob is None:
@@ -119,7 +119,7 @@ class _LifeTracker:
         return self.lives[self.alive[page]].versions[-1].blob if page in self.alive else None
 
     def _match_moves(self, step: Step, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-        """Lives that ended, with those that took their place: the same content first, then what git finds similar."""
+        """Match ended lives of git pages with those that replace them: same content first, then similar by git."""
         if not gone or not came:
             return
         taken: set[str] = set()
@@ -130,7 +130,7 @@ class _LifeTracker:
                 yield gone[old], came[new]
 
     def _match_same_content(self, gone: Mapping[str, int], came: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-        """Pages that went and came with the same content; if they can, those that are called alike."""
+        """Match vanished and new git pages of the same content, those with the same file name first."""
         for by_name in (True, False):
             waiting: dict[tuple[bytes, str], list[str]] = {}
             for page, life in reversed([*gone.items()]):
@@ -151,9 +151,9 @@ REPORT_EVERY = 256
 
 
 def read_git(written: str, *, many: int = WAVE_THRESHOLD, progress: Progress = lambda _done, _all: None) -> History:
-    """The history at ``[git:]PATH[#branch[:folder]]``; a step that touches more than ``many`` pages is a wave.
+    """Read the history from git at ``[git:]PATH[#branch[:folder]]``; a step over more than ``many`` pages is a wave.
 
-    ``progress`` is told how many of how many are done, twice from nought: steps first, then blobs.
+    ``progress`` gets how many are done, and of how many, twice from zero: steps first, then blobs.
     """
     place = parse_location(written)
     tip = open_tip(place)
@@ -173,7 +173,7 @@ def read_git(written: str, *, many: int = WAVE_THRESHOLD, progress: Progress = l
 
 
 class _ContentTable(NamedTuple):
-    """All contents by number: texts, words, and links as numbers of addresses as written."""
+    """All contents of git blobs by number: texts, word counts, and links as numbers of URLs as written."""
 
     numbers: dict[tuple[bytes, str], int | None]
     words: list[int]
@@ -183,17 +183,17 @@ class _ContentTable(NamedTuple):
 
 
 def _list_file_versions(steps: Iterable[Step]) -> Iterator[tuple[str, bytes]]:
-    """Every content that files had, in order of time."""
+    """List every content that the files of a git branch had, in order of time."""
     return ((path, blob) for step in steps for path, blob in step.files.items() if blob is not None)
 
 
 def _parser_name(path: str) -> str:
-    """What reads a file: the same bytes say different things in different languages."""
+    """Return the name of the parser for a git file: the same bytes mean different things in different formats."""
     return path.rpartition(".")[2].lower()
 
 
 def _classify_files(tip: Tip, steps: Sequence[Step], place: GitLocation) -> dict[str, int]:
-    """The files that are pages, with what they are; see ``paths`` for the rule."""
+    """Classify which files of a git branch are pages, with their kind; see ``paths`` for the rule."""
     groups: dict[str, list[str]] = {HTML: [], SOURCE: [], XML: []}
     firsts: dict[str, list[bytes]] = {}
     for path, blob in _list_file_versions(steps):
@@ -210,7 +210,7 @@ def _classify_files(tip: Tip, steps: Sequence[Step], place: GitLocation) -> dict
 
 
 def _list_tasks(steps: Iterable[Step], kinds: Mapping[str, int]) -> list[BlobTask]:
-    """Every content once, page by page."""
+    """List every blob content of a git branch to parse once, page by page."""
     by_path: dict[str, list[bytes]] = {}
     for path, blob in _list_file_versions(steps):
         if path in kinds:
@@ -281,7 +281,7 @@ def _build_history(
 
 
 def _world_name(place: GitLocation) -> str:
-    """The name of the world, without any path."""
+    """Return the name of the git world, without any path."""
     inside = f"#{place.branch}" + (f":{place.folder}" if place.folder else "")
     return f"git:{place.label}{inside if place.branch or place.folder else ''}"
 
@@ -295,7 +295,7 @@ def _content_number(read: _ContentTable, version: Version) -> int:
 def _build_link_graph(
     lives: Sequence[Life], content: Ints, read: _ContentTable, links: LinkIndex, pages: Sequence[str]
 ) -> tuple[Ints, Ints]:
-    """Where every version leads: where its links start, and the lives that they mean."""
+    """Build the link graph of a git history: where each version's links start, and the lives they point to."""
     meant = _LifeResolver(lives, pages)
     known: dict[str, dict[int, int]] = {}
     found: list[Ints] = []
@@ -322,10 +322,10 @@ def _resolve_links(read: _ContentTable, content: int, page: str, links: LinkInde
 
 
 class _LifeResolver:
-    """Which lives a link to a page means.
+    """Resolver of links between git pages to the lives that they point to.
 
-    The last that was born when the link was written, and those that were born while it stood; where there are none, the
-    first that is born at all. So what a link shows at a time follows from what was there until then.
+    The last that was born when the link was written, and those that were born while it was there; where there are none,
+    the first that is born at all. So what a link shows at a time follows from what was there until then.
     """
 
     def __init__(self, lives: Sequence[Life], pages: Sequence[str]) -> None:
@@ -356,7 +356,7 @@ class _LifeResolver:
 
 
 class ImportSummary(NamedTuple):
-    """What was imported, in numbers.
+    """Summary of a git history's import, in numbers.
 
     ``contents`` are those that differ, ``in_waves`` counts the versions that came with many others, and ``missing``
     what the repository lacked.
@@ -377,7 +377,7 @@ class ImportSummary(NamedTuple):
 def import_git(
     repo: str, out: str | Path, progress: Progress = lambda _done, _all: None, *, many: int = WAVE_THRESHOLD
 ) -> ImportSummary:
-    """Reads ``[git:]PATH[#branch[:folder]]`` and writes it to a file; ``read_git`` explains the rest."""
+    """Import a git history from ``[git:]PATH[#branch[:folder]]`` into a history file; see ``read_git``."""
     target = Path(out)
     if not target.parent.is_dir() or target.is_dir():
         raise UsageError(f"{out}: name a file in a folder that is there")

@@ -1,4 +1,4 @@
-"""Resolve links of a git history: which page of the world each address means.
+"""Resolve links of a git history: which page of the world each URL means.
 
 An address is resolved as a browser would, and then as the server of such a folder would: ``a/index.html`` is ``a/``,
 and ``a`` is ``a/`` or ``a.html`` where it is no page itself. In a world of sources ``a``, ``a/``, ``a.html`` and
@@ -24,21 +24,21 @@ _SOURCE_SUFFIXES = (".md", ".rst", ".markdown", ".txt")
 
 
 class _ParsedHref(NamedTuple):
-    """An address as written: its host (None: that of the page) and its path, without query and fragment."""
+    """A link of a git page as written: its host (None: that of the page) and its path, without query and fragment."""
 
     host: str | None
     path: str
 
 
 class LinkIndex:
-    """Knows all pages that there ever were, by name; a page's number is its place in the given order."""
+    """Index of all pages that a git history ever had, by name, to resolve links; pages are numbered in given order."""
 
     def __init__(self, pages: Sequence[str], host: str = "") -> None:
         self._numbers = {page: number for number, page in enumerate(pages)}
         self._host = _normalize_host(host)
 
     def resolve(self, written: str, page: str) -> int:
-        """The page that an address on a page means; ``NO_PAGE`` if none.
+        """Resolve a link written on a git page to the number of the page it means; ``NO_PAGE`` if none.
 
         >>> links = LinkIndex(["", "a/", "a/b.html", "c.md"], "www.example.org")
         >>> [links.resolve(written, "a/b.html") for written in ("../", ".", "b.html?x#y", "/c", "http://example.org/a")]
@@ -58,7 +58,7 @@ class LinkIndex:
         return self.find_page(path, root)
 
     def find_page(self, path: str, root: str = "") -> int:
-        """The page that a path below a root means."""
+        """Find the git page that a link's path below a root means."""
         plain = root + _normalize_path(path)
         for tried in _candidate_names(plain):
             if (number := self._numbers.get(page_for_path(tried)[0])) is not None:
@@ -67,7 +67,7 @@ class LinkIndex:
 
 
 def detect_own_host(written: Iterable[str], pages: Sequence[str]) -> str:
-    """The host that whole addresses of the world's own pages name; empty if there is none.
+    """Detect the own host of a git world from its pages' absolute links; empty if there is none.
 
     >>> detect_own_host([f"https://example.org/{name}.html" for name in "abcde"], ["", "a.html", "b.html", "c.html"])
     'example.org'
@@ -88,7 +88,7 @@ def detect_own_host(written: Iterable[str], pages: Sequence[str]) -> str:
 
 
 def _parse_href(written: str) -> _ParsedHref | None:
-    """An address without query and fragment; None for what no page can be fetched with (``mailto:``)."""
+    """Parse a link of a git page without query and fragment; None if it cannot be fetched (``mailto:``)."""
     address = written.strip().partition("#")[0].partition("?")[0]
     scheme, colon, rest = address.partition(":")
     if colon and "/" not in scheme:
@@ -108,7 +108,7 @@ def _normalize_host(host: str) -> str:
 
 
 def _normalize_path(path: str) -> str:
-    """A path without dots, percent signs and the slash before it."""
+    """Normalize a link's path: no dot segments, percent escapes or leading slash."""
     decoded = unquote_to_bytes(path).decode(errors="surrogateescape") if "%" in path else path
     parts: list[str] = []
     for part in decoded.split("/"):
@@ -121,7 +121,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _candidate_names(path: str) -> Iterable[str]:
-    """The names under which a page may be known, the nearest first."""
+    """Return the names of git pages that a link's path may mean, best first."""
     yield path
     stem = path.rstrip("/")
     if not path.endswith("/"):

@@ -1,4 +1,4 @@
-"""Pages by file path: which files of a repository are pages, and under what URL a server would show them.
+"""Pages by file path: which files of a git repository are pages, and under what URL a server would show them.
 
 - HTML files (``.html .htm .xhtml``) are pages. Where the whole history has more *sources* (``.md .markdown .rst``, and
   ``.txt`` below a folder called ``doc`` or ``docs``) than HTML files, the sources are the pages instead, and the HTML
@@ -39,7 +39,7 @@ _SAFE = "/-._~!$&'()*+,;=:@"
 
 
 def classify_path(path: str, folder: str = "") -> str:
-    """What a file may be by its name: ``html``, ``source``, ``xml``, or nothing (empty).
+    """Classify a file of a git repository by its path: ``html``, ``source``, ``xml``, or empty for no page.
 
     >>> [classify_path(path) for path in ("a/B.HTML", "docs/intro.txt", "intro.txt", ".github/a.md", "../a.html")]
     ['html', 'source', '', '', '']
@@ -58,7 +58,7 @@ def _is_documentation(path: str, folder: str) -> bool:
 
 
 def page_for_path(path: str) -> tuple[str, int]:
-    """The page that a file is, and its rank among the files that are this page.
+    """Return the page that a file path in a git repository becomes, and its rank among that page's files.
 
     >>> page_for_path("a/index.htm"), page_for_path("a/b.html"), page_for_path("index.html")
     (('a/', 1), ('a/b.html', 0), ('', 0))
@@ -69,7 +69,7 @@ def page_for_path(path: str) -> tuple[str, int]:
 
 
 def is_host(name: str) -> bool:
-    """Whether a folder is called like a host: ``www.`` before it, or one of the old endings behind it.
+    """Check whether a folder of a git repository is named like a host: starts with ``www.`` or has an old TLD.
 
     >>> [is_host(name) for name in ("www.example.fr", "example.org", "1.2.x", "blog", "setup.py", "org")]
     [True, True, False, False, False, False]
@@ -78,7 +78,7 @@ def is_host(name: str) -> bool:
 
 
 def site_for_page(page: str) -> str:
-    """The site of a page.
+    """Return the site of a page of a git repository: its host folder or first folder.
 
     >>> site_for_page("blog/2020/a.html"), site_for_page("about.html"), site_for_page("www.example.org/a.html")
     ('/blog/', '/', 'www.example.org')
@@ -90,7 +90,7 @@ def site_for_page(page: str) -> str:
 
 
 def page_url(page: str, host: str) -> str:
-    """The URL of a page of a world that is shown at a host.
+    """Return the URL of a git page in a world that is served at a host.
 
     >>> page_url("a/b c.html", "docs.invalid"), page_url("www.example.org/a/", "docs.invalid")
     ('https://docs.invalid/a/b%20c.html', 'https://www.example.org/a/')

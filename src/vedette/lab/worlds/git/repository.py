@@ -25,7 +25,7 @@ REPOSITORY_NAMES = ("repo", ".git")  # how a folder that holds nothing but a rep
 
 
 class GitLocation(NamedTuple):
-    """A repository, a branch (empty: the one that HEAD names) and a folder in it (empty: all of it)."""
+    """Location in a git repository: path, branch (empty: HEAD's) and folder (empty: all of it)."""
 
     path: str
     branch: str = ""
@@ -33,7 +33,7 @@ class GitLocation(NamedTuple):
 
     @property
     def label(self) -> str:
-        """A short name for a host or a file, of letters, digits and hyphens.
+        """Return a short label of the git repository for a host or a file, of letters, digits and hyphens.
 
         >>> GitLocation("/srv/apache+kafka-site/repo", "asf-site").label, GitLocation("/srv/Docs.git/").label
         ('apache-kafka-site', 'docs')
@@ -44,7 +44,7 @@ class GitLocation(NamedTuple):
 
 
 def parse_location(written: str) -> GitLocation:
-    """The place that somebody wrote, with or without ``git:`` before it.
+    """Parse a typed git location ``PATH[#branch[:folder]]``, with or without ``git:`` in front.
 
     >>> parse_location("git:/srv/site.git#asf-site:content/")
     GitLocation(path='/srv/site.git', branch='asf-site', folder='content')
@@ -57,13 +57,13 @@ def parse_location(written: str) -> GitLocation:
 
 
 class Tip(NamedTuple):
-    """An open repository and the last commit of the branch that is asked for."""
+    """Tip of a git branch: an open repository and the last commit of the branch."""
 
     repository: "pygit2.Repository"
     commit: "pygit2.Commit"
 
     def list_first_parents(self) -> tuple[list["pygit2.Commit"], int]:
-        """Return the commits from the first one on, and whether (1) the chain breaks before its end."""
+        """List the git branch's first-parent commits, oldest first, and whether (1) the chain breaks early."""
         import pygit2
 
         found = [self.commit]
@@ -76,7 +76,7 @@ class Tip(NamedTuple):
 
 
 def open_tip(place: GitLocation) -> Tip:
-    """The repository of a place, opened for reading, and the end of its branch."""
+    """Open the git repository of a location for reading, and find the tip of its branch."""
     repository = _open_repository(place.path)
     if repository.is_shallow:
         raise UsageError(f"{place.path}: is a shallow clone, its past is cut off; type: git fetch --unshallow")
@@ -84,7 +84,7 @@ def open_tip(place: GitLocation) -> Tip:
 
 
 def missing_folder_error(place: GitLocation, commit: "pygit2.Commit") -> UsageError:
-    """What to say where a folder was never there."""
+    """Build the error for a folder that the git branch never had, with suggestions."""
     folders = [entry.name or "" for entry in commit.tree if entry.type_str == "tree"]
     known = _suggest_names(place.folder, folders)
     return UsageError(f'{place.path}: never had a folder "{place.folder[:80]}" on this branch; {known}')
@@ -121,7 +121,7 @@ def _find_commit(repository: "pygit2.Repository", place: GitLocation) -> "pygit2
 
 
 def _suggest_names(wanted: str, names: Sequence[str]) -> str:
-    """The names that there are, those first that are spelled nearly so."""
+    """Suggest existing branch or folder names of a git repository, those spelled alike first."""
     near = difflib.get_close_matches(wanted, names, MAX_NAMES)
     shown = [*near, *(name for name in names if name not in near)][:MAX_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
@@ -129,7 +129,7 @@ def _suggest_names(wanted: str, names: Sequence[str]) -> str:
 
 
 def find_blob(repository: "pygit2.Repository", blob: bytes) -> "pygit2.Blob | None":
-    """Return a blob by its id; None where it is not there or cannot be read, or where something else is there."""
+    """Find a blob in the git repository by its id; None if it is missing, unreadable or not a blob."""
     import pygit2
 
     try:
@@ -141,20 +141,20 @@ def find_blob(repository: "pygit2.Repository", blob: bytes) -> "pygit2.Blob | No
 
 @cache
 def reopen_repository(path: str) -> "pygit2.Repository":
-    """Open a repository once in each process that reads it."""
+    """Open a git repository once in each process that reads it."""
     import pygit2
 
     return pygit2.Repository(path)
 
 
 def worker_count() -> int:
-    """How many processes are worth while; a process of a pool may not have children of its own."""
+    """Return how many processes should read a git repository; one inside a pool, which may have no children."""
     return 1 if multiprocessing.current_process().daemon else min(len(os.sched_getaffinity(0)), MAX_PROCESSES)
 
 
 @contextmanager
 def open_process_pool(processes: int) -> Generator[ProcessPoolExecutor]:
-    """Open a pool of processes; work that has not begun when this is left is cancelled."""
+    """Open a pool of processes to read a git repository; work not begun at exit is cancelled."""
     # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_init_worker, initargs=(os.getpid(),))

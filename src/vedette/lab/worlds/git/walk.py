@@ -1,4 +1,4 @@
-"""Walk the commits of a branch: what each did to the files that may be pages.
+"""Walk the commits of a git branch: what each did to the files that may be pages.
 
 Only *first parents* are followed: the states that the branch itself went through are what was published. Commits of a
 branch that was merged were never shown there, and what they brought arrives with the merge.
@@ -27,7 +27,7 @@ REPORT_EVERY = 200
 
 
 class Step(NamedTuple):
-    """What one second brought: for each file its new content (a blob's id), or None where it went.
+    """A step of a git branch: all changes within one second, as file to new blob id, None if it was deleted.
 
     ``renamed`` has, for files that came, the similar file that went.
     """
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """All steps in order, the time of the last commit, and how many objects were not there."""
+    """Result of walking a git branch: all steps in order, the last commit's time, and the missing objects."""
 
     steps: tuple[Step, ...]
     end_s: float
@@ -46,11 +46,11 @@ class Walk(NamedTuple):
 
 
 class _MissingObjectError(Exception):
-    """An object that the repository speaks of and does not have."""
+    """Error: an object that the git repository refers to but lacks."""
 
 
 def walk_commits(tip: Tip, place: GitLocation, progress: Progress) -> Walk:
-    """The steps of a branch in one folder, from its first commit on."""
+    """Walk the commits of a git branch in one folder, from the first on, into steps."""
     commits, missing = tip.list_first_parents()
     times = repair_commit_times([commit.commit_time for commit in commits])
     last_of_second = [row for row, at_s in enumerate(times) if row + 1 == len(times) or times[row + 1] > at_s]
@@ -75,7 +75,7 @@ def walk_commits(tip: Tip, place: GitLocation, progress: Progress) -> Walk:
 
 
 def repair_commit_times(times: Sequence[int]) -> list[float]:
-    """The times of commits in order, made such that none is before its predecessor.
+    """Repair the times of git commits in order, so that none is before its predecessor.
 
     >>> repair_commit_times([10, 20, 2037, 30, 1, 40])
     [10.0, 20.0, 20.0, 30.0, 30.0, 40.0]
@@ -93,7 +93,7 @@ def repair_commit_times(times: Sequence[int]) -> list[float]:
 
 
 def _longest_nondecreasing(times: Sequence[int]) -> frozenset[int]:
-    """The rows of a longest subsequence that never falls (patience sorting)."""
+    """Return the rows of a longest nondecreasing subsequence of commit times (patience sorting)."""
     tops: list[int] = []
     rows: list[int] = []
     before: list[int] = []
@@ -109,7 +109,7 @@ def _longest_nondecreasing(times: Sequence[int]) -> frozenset[int]:
 
 
 def _find_folder(commit: "pygit2.Commit", folder: str) -> "pygit2.Tree | None":
-    """The tree of a folder; None where the commit has no such folder."""
+    """Find the tree of a folder in a git commit; None if the commit has no such folder."""
     import pygit2
 
     try:
@@ -146,7 +146,7 @@ def _diff_trees(before: "pygit2.Tree | None", after: "pygit2.Tree | None") -> "p
 
 
 def _list_changed_files(deltas: Iterable["pygit2.DiffDelta"], folder: str) -> Iterator[tuple[str, bytes | None]]:
-    """Every file that may be a page, with what it has become; what went comes first, as it may have come back."""
+    """List the files that a commit's diff changed and that may be pages, with new blobs; deletions come first."""
     came = []
     for delta in deltas:
         path = delta.new_file.raw_path.decode(errors="surrogateescape")
@@ -160,7 +160,7 @@ def _list_changed_files(deltas: Iterable["pygit2.DiffDelta"], folder: str) -> It
 
 
 def _find_renames(diff: "pygit2.Diff", files: dict[str, bytes | None]) -> dict[str, str]:
-    """For files that came, the similar ones that went, as git sees it; no more is asked where content is missing."""
+    """Find the renames of a commit's diff by git similarity: new file to vanished file; stop at missing content."""
     import pygit2
 
     gone = sum(blob is None for blob in files.values())

@@ -45,7 +45,7 @@ EVENTS_PER_WINDOW = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A clock whose seconds are long in busy hours; a week of it has as many seconds as a week.
+    """Weekly rhythm of births and changes: a clock that runs faster in busy hours, with as many seconds in a week.
 
     ``hour_readings`` are its readings at each full hour since Monday 00:00, one more than the week has hours.
     """
@@ -53,7 +53,7 @@ class Rhythm:
     hour_readings: tuple[float, ...]
 
     def clock_at(self, offset_s: float) -> float:
-        """What this clock shows at an offset from the world's start."""
+        """Return the rhythm clock's reading at an offset from the synthetic world's start."""
         week = math.floor(offset_s / WEEK_S)
         hours = (offset_s - week * WEEK_S) / HOUR_S
         hour = min(int(hours), len(self.hour_readings) - 2)
@@ -61,7 +61,7 @@ class Rhythm:
         return week * WEEK_S + low + (hours - hour) * (self.hour_readings[hour + 1] - low)
 
     def clocks_at(self, offsets_s: Floats) -> Floats:
-        """``clock_at`` at many offsets, to the same bits."""
+        """Return the rhythm clock's readings at many offsets: ``clock_at``, to the same bits."""
         marks = np.array(self.hour_readings)
         weeks = np.floor(offsets_s / WEEK_S)
         hours = (offsets_s - weeks * WEEK_S) / HOUR_S
@@ -71,7 +71,7 @@ class Rhythm:
         return readings
 
     def offset_s(self, reading: float) -> float:
-        """The offset from the world's start at which this clock shows a reading."""
+        """Return the offset from the synthetic world's start at which the rhythm clock shows a reading."""
         week = math.floor(reading / WEEK_S)
         rest = reading - week * WEEK_S
         hour = min(max(bisect_right(self.hour_readings, rest), 1), len(self.hour_readings) - 1) - 1
@@ -79,7 +79,7 @@ class Rhythm:
         return week * WEEK_S + (hour + (rest - low) / (self.hour_readings[hour + 1] - low)) * HOUR_S
 
     def offsets_s(self, readings: Floats) -> Floats:
-        """``offset_s`` for many readings, to the same bits."""
+        """Return the offsets of many rhythm clock readings: ``offset_s``, to the same bits."""
         marks = np.array(self.hour_readings)
         weeks = np.floor(readings / WEEK_S)
         rest = readings - weeks * WEEK_S
@@ -90,7 +90,7 @@ class Rhythm:
 
 
 def _parse_rhythm(days: str, hours: str) -> Rhythm:
-    """A clock from the weights of seven days and of twenty-four hours, each one digit."""
+    """Parse a weekly rhythm of change times from the weights of seven days and of 24 hours, each one digit."""
     weights = [int(day) * int(hour) for day in days for hour in hours]
     unit_s = WEEK_S / sum(weights)
     return Rhythm((0.0, *accumulate(weight * unit_s for weight in weights)))
@@ -105,14 +105,14 @@ RHYTHMS: dict[str, Rhythm] = {
 
 @lru_cache(maxsize=4096)
 def _draw_positions(key: int, block: int) -> tuple[float, ...]:
-    """Where the births of a block fall in it, in order."""
+    """Draw the positions of synthetic page births within a block, in order."""
     base = mix(key ^ (block & MASK_64))
     return tuple(sorted(fraction(mix(base + index)) for index in range(_BIRTHS_PER_BLOCK)))
 
 
 @dataclass(frozen=True, slots=True)
 class BirthSchedule:
-    """When each page of a site is born: a stock before the world opens, then a steady flow by a rhythm.
+    """Birth times of a synthetic site's pages: a stock before the world opens, then a steady flow by a rhythm.
 
     ``stock`` pages lie within ``span_s`` before the start, thicker towards it by ``growth`` (1, 1.5 or 2, computed with
     operations that are exact alike for numbers and arrays); later ones come ``per_s`` on average. Births are whole
@@ -127,7 +127,7 @@ class BirthSchedule:
     rhythm: Rhythm
 
     def birth_s(self, number: int) -> float:
-        """When the page of this number is born."""
+        """Return the birth time of the synthetic page of this number."""
         later = number - self.stock
         if later < 0:
             return START_S - math.ceil(self.span_s * self._age_curve((self.stock - number) / self.stock))
@@ -136,12 +136,12 @@ class BirthSchedule:
         return START_S + math.floor(self.rhythm.offset_s(reading))
 
     def births_s(self, numbers: Ints) -> Floats:
-        """``birth_s`` of many numbers at once."""
+        """Return the birth times of many synthetic pages at once: ``birth_s`` for arrays."""
         ages = np.ceil(self.span_s * self._age_curve(np.maximum((self.stock - numbers) / self.stock, 0.0)))
         return np.where(numbers < self.stock, START_S - ages, self._later_births_s(numbers - self.stock))
 
     def count_born(self, now_s: float) -> int:
-        """How many pages there are by now, dead ones included."""
+        """Count the pages of a synthetic site born by now, dead ones included."""
         if now_s < START_S:
             return bisect_right(range(self.stock), now_s, key=self.birth_s)
         near = (
@@ -152,7 +152,7 @@ class BirthSchedule:
         return bisect_right(range(high), now_s, lo=low, key=self.birth_s)
 
     def is_born(self, number: int, now_s: float) -> bool:
-        """Whether the page of this number exists by now."""
+        """Check whether the synthetic page of this number is born by now."""
         return (number < self.stock and now_s >= START_S) or self.birth_s(number) <= now_s
 
     def _age_curve(self, share: _Share) -> _Share:
@@ -176,32 +176,32 @@ ChangeLaw = Literal["never", "poisson", "working", "periodic"]
 
 @dataclass(frozen=True, slots=True)
 class ChangeProcess:
-    """How a page changes. ``per_s`` is the mean rate; a periodic one changes every 1 / per_s seconds exactly."""
+    """How a synthetic page changes; ``per_s`` is the mean rate, a periodic one changes every 1 / per_s seconds."""
 
     law: ChangeLaw
     key: int = 0
     per_s: float = 0.0
 
     def clock_at(self, moment_s: float) -> float:
-        """What the clock by which this process is even shows at a time."""
+        """Return the reading, at a time, of the clock by which this change process is even."""
         offset_s = moment_s - START_S
         return RHYTHMS["office"].clock_at(offset_s) if self.law == "working" else offset_s
 
     def moment_s(self, reading: float) -> float:
-        """When that clock shows a reading."""
+        """Return the time at which the change process's clock shows a reading."""
         return START_S + (RHYTHMS["office"].offset_s(reading) if self.law == "working" else reading)
 
 
 @dataclass(frozen=True, slots=True)
 class EditState:
-    """The state of a page's text: when it last changed (or was born), and which edit each group shows, 0 for none."""
+    """Edit state of a synthetic page: when it last changed (or was born), and each group's edit, 0 for none."""
 
     last_s: float
     shown: tuple[int, ...] = (0, 0, 0, 0)
 
 
 def edit_state(process: ChangeProcess, birth_s: float, now_s: float) -> EditState:
-    """The edits that a page shows now; those at or before its birth do not count."""
+    """Return the edits that a synthetic page shows now by its change process; those before its birth do not count."""
     if process.law == "never" or now_s <= birth_s:
         return EditState(birth_s)
     if process.law == "periodic":
@@ -210,7 +210,7 @@ def edit_state(process: ChangeProcess, birth_s: float, now_s: float) -> EditStat
 
 
 def last_event(process: ChangeProcess, now_s: float) -> tuple[float, int]:
-    """When a Poisson process that has always run last had an event, and the number of that event."""
+    """Return time and number of the last change event of a Poisson process that has always run."""
     windows = process.clock_at(now_s) * process.per_s / EVENTS_PER_WINDOW
     window = math.floor(windows)
     places = _cached_window_events(process.key, window)[0]
@@ -238,7 +238,7 @@ def _periodic_edits(process: ChangeProcess, birth_s: float, now_s: float) -> Edi
 
 
 def _poisson_cdf(mean: float) -> tuple[float, ...]:
-    """P(count <= k) for k = 0, 1, ...; thirty are enough for any mean used here."""
+    """Return the Poisson CDF of change counts, P(count <= k) for k = 0, 1, ...; 30 suffice for the means used here."""
     terms = accumulate(range(1, 30), lambda term, k: term * mean / k, initial=math.exp(-mean))
     return tuple(accumulate(terms))
 
@@ -248,7 +248,7 @@ POISSON_CDF = _poisson_cdf(EVENTS_PER_WINDOW)
 
 
 def _window_events(key: int, window: int) -> tuple[list[float], int]:
-    """The places of a window's events in it, in order, and a word whose bit pairs name the groups that they touch."""
+    """Return the positions of a window's change events, in order, and a word whose bit pairs name the edited groups."""
     state = mix(key ^ (window & MASK_64))
     places = []
     for _ in range(bisect_right(POISSON_CDF, fraction(state))):
@@ -277,7 +277,7 @@ def _poisson_edits(process: ChangeProcess, birth_s: float, now_s: float) -> Edit
 
 
 def _iter_edits_backwards(process: ChangeProcess, now: float, birth: float) -> Iterator[tuple[int, int, float]]:
-    """Edits from the newest to the oldest, as (its own number, the group it touches, the clock's reading)."""
+    """Iterate over a page's edits from newest to oldest, as (edit number, group it changes, clock reading)."""
     width = EVENTS_PER_WINDOW / process.per_s
     for window in range(math.floor(now / width), math.floor(birth / width) - 1, -1):
         places, groups = _window_events(process.key, window)

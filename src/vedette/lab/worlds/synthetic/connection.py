@@ -37,7 +37,7 @@ UNREADABLE_REQUEST = HttpRequest("", "http", "", 0, "", "", None, None, keep_ali
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much and how long a client may keep the server waiting; seconds are of wall time."""
+    """Limits of a client connection to the synthetic web: sizes, and wall seconds it may keep the server waiting."""
 
     head_bytes: int = 16 * 1024
     waiting_bytes: int = 256 * 1024
@@ -49,7 +49,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Exchange:
-    """A request under way: what has been handed to the socket so far, and since when.
+    """A request in progress on a client connection: what was handed to the socket so far, and since when.
 
     ``last_seen_s`` is a wall time at which the client was surely still there: a stamp of one beat counts once the next
     beat has passed without news, since the end of a connection may lie unread in between.
@@ -70,13 +70,13 @@ class Exchange:
         self.written_s = self.last_seen_s = self._newest_s = self.started_s
 
     def on_tick(self, wall_s: float) -> None:
-        """The client has not been seen leaving until now."""
+        """Note on the server's tick that the client of this exchange is still connected."""
         self.last_seen_s, self._newest_s = self._newest_s, wall_s
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionContext:
-    """What all connections share: who answers, who takes notes, what time it is, and who is connected."""
+    """Context shared by all connections to the synthetic web server: request handler, log, clock, open connections."""
 
     clock: Clock
     limits: Limits
@@ -86,7 +86,7 @@ class ConnectionContext:
 
 
 class Connection(asyncio.Protocol):
-    """The server's side of one connection."""
+    """The server's side of one client connection to the synthetic web, as an asyncio protocol."""
 
     def __init__(self, service: ConnectionContext) -> None:
         self._service = service
@@ -102,10 +102,10 @@ class Connection(asyncio.Protocol):
         self._deadline_s = inf
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client came."""
+        """Register a new client connection."""
         self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
-        # With no slack in the buffer, being told to go on means that everything has left.
+        # With no slack in the buffer, a call to resume means that everything has left.
         self._transport.set_write_buffer_limits(high=0)
         self.closed = self._loop.create_future()
         self._address = str(transport.get_extra_info("sockname")[0])
@@ -113,7 +113,7 @@ class Connection(asyncio.Protocol):
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the reason changes nothing
-        """The client left, or the server lets go; what is under way ends here."""
+        """End the exchange in progress when the client connection closes."""
         self._input_closed = True
         self._heads.clear()
         self._service.connections.pop(self, None)
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
             self._exchange = None
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came: heads are cut out at once, so that each has the time at which it was complete."""
+        """Buffer received bytes and cut out request heads at once, each with the time at which it was complete."""
         if self._input_closed:
             return
         self._inbox += data
@@ -137,12 +137,12 @@ class Connection(asyncio.Protocol):
         self._answer_waiting()
 
     def pause_writing(self) -> None:
-        """The socket is full."""
+        """Pause sending on the connection: the socket is full."""
         self._writable = self._loop.create_future()
         self._deadline_s = self._loop.time() + self._service.limits.stalled_s
 
     def resume_writing(self) -> None:
-        """Everything handed over has left."""
+        """Resume sending on the connection: everything handed over has left."""
         room, self._writable = self._writable, None
         self._deadline_s = self._loop.time() + self._service.limits.linger_s if self._input_closed else inf
         if room is not None and not room.done():
@@ -150,14 +150,14 @@ class Connection(asyncio.Protocol):
         self._answer_waiting()
 
     def on_tick(self, wall_s: float, loop_s: float) -> None:
-        """Called many times a second: notice who is still there, and drop who keeps the server waiting too long."""
+        """Check the connection on the server's tick: note that the client is connected, and drop it after a timeout."""
         if self._exchange is not None:
             self._exchange.on_tick(wall_s)
         if loop_s > self._deadline_s:
             self.drop()
 
     def drop(self) -> None:
-        """End the connection now."""
+        """Drop the client connection now."""
         self._transport.abort()
 
     def _split_heads(self, wall_s: float) -> None:
@@ -188,7 +188,7 @@ class Connection(asyncio.Protocol):
         return self._exchange is None and self._writable is None and not self._transport.is_closing()
 
     def _wait_for_head(self) -> None:
-        """A head that has begun must end in time, however its bytes trickle; otherwise the connection may idle."""
+        """Set the connection's deadline: a request head that has begun must end in time, otherwise it may idle."""
         now_s, limits = self._loop.time(), self._service.limits
         if not self._inbox:
             self._deadline_s = now_s + limits.idle_s
@@ -266,7 +266,7 @@ class Connection(asyncio.Protocol):
             await self._write(exchange, encode_chunk(piece, last=exchange.is_whole) if in_chunks else piece)
 
     async def _write(self, exchange: Exchange, data: bytes) -> None:
-        """Hand bytes to the socket and wait until it has room for more; an empty body has ended with its head."""
+        """Write response bytes to the connection's socket and wait for room; an empty body has ended with its head."""
         if not data:
             return
         exchange.written_s = self._clock.wall_now()
@@ -275,13 +275,13 @@ class Connection(asyncio.Protocol):
             await self._writable
 
     async def _pace(self, exchange: Exchange, began_s: float) -> None:
-        """Wait until the bytes sent so far are due; without a rate, only let the others have their turn."""
+        """Pace a slow response on the connection until the sent bytes are due; without a rate, only yield to others."""
         rate = exchange.reply.delivery.bytes_per_s
         due_s = began_s if rate is None else began_s + exchange.sent_bytes / rate
         await asyncio.sleep(max(0.0, due_s - self._loop.time()))
 
     def _close_after_reply(self, exchange: Exchange) -> None:
-        """Close after the answer; a client still sending is heard out for a moment, lest a reset eat its answer."""
+        """Close the connection after the reply; let a client finish sending, lest a reset eat the reply."""
         self._input_closed = True
         self._heads.clear()
         if exchange.request.carries_body and not self._transport.is_closing():
@@ -299,5 +299,5 @@ def _can_keep_alive(exchange: Exchange) -> bool:
 
 
 def text_reply(status: int, text: str, headers: Headers = ()) -> Reply:
-    """An answer of the server's own."""
+    """Build a plain-text reply of the server's own on a connection, such as an error."""
     return Reply(status, (("content-type", "text/plain; charset=utf-8"), *headers), f"{text}\n".encode())

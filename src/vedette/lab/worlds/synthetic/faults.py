@@ -1,4 +1,4 @@
-"""Faults and crawler traps of the synthetic web: slow, broken, endless, mislabelled, looping, overloaded servers.
+"""Faults and crawler traps of the synthetic web: slow, broken, endless, mislabeled, looping, overloaded servers.
 
 Some hosts show them all below ``/odd/``, one page for each. A few hosts are ill as a whole, some of the time or always.
 """
@@ -42,7 +42,7 @@ def _site_prose(visit: PageRequest) -> Prose:
 
 
 def calendar_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """A month with its days and neighbours, or a day on which nothing happens."""
+    """Return a page of the endless calendar trap: a month with its days and neighbors, or an empty day."""
     match = _CALENDAR.fullmatch(visit.path)
     if match is None:
         return None
@@ -63,7 +63,7 @@ def _neighbour_months(year: int, month: int) -> Iterator[bytes]:
 
 
 def members_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """A room for members: without a session id one is given, and every link hands out another."""
+    """Return a page of the session-id trap: every link in the members' area hands out another session id."""
     room = visit.path.removeprefix("/members/")
     if room not in _MEMBER_PAGES:
         return None
@@ -80,7 +80,7 @@ def _new_session_id(numbers: Iterator[int]) -> str:
 
 
 def nested_folder_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """A folder that contains more folders of the same names."""
+    """Return a page of the nested-folder trap: a folder that contains more folders of the same names."""
     if not _PATHS.fullmatch(visit.path):
         return None
     text = _site_prose(visit).paragraph(hash_key(visit.site.key, visit.path))
@@ -90,13 +90,13 @@ def nested_folder_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def soft_404_page(web: SyntheticWeb, visit: PageRequest) -> Reply:
-    """A page that says it does not exist, with status 200."""
+    """Return a soft-404 fault: a page that says it does not exist, with status 200."""
     reply = simple_page(web, visit, b"Page not found", [b"<p>Sorry, the page that you asked for is not here.</p>\n"])
     return replace(reply, body=strip_canonical(reply.body))
 
 
 def link_farm_page(proses: tuple[Prose, ...], host: str, path: str) -> Reply:
-    """A page of the link farm: any name and any path below it is one."""
+    """Return a page of the link farm trap: any host name and any path below it is one."""
     key = hash_key("farm", host, path)
     numbers = lcg_stream(key)
     prose = proses[key % len(proses)]
@@ -122,7 +122,7 @@ Fault = Callable[[PageRequest], Reply]
 
 
 def _odd_html(visit: PageRequest, charset: str = "utf-8", extra: str = "") -> bytes:
-    """A plain page of about six kilobytes about nothing in particular."""
+    """Build the plain HTML page of about six kilobytes that a synthetic fault is shown on."""
     prose = visit.site.sections[0].prose
     key = hash_key(visit.site.key, visit.path)
     text = b"".join(prose.paragraph(key + turn) for turn in range(12)).decode()
@@ -143,7 +143,7 @@ def _redirect_fault(location: str, code: int = 302) -> Fault:
 
 
 def _charset_fault(said: str, meant: str, meta: str) -> Fault:
-    """A page whose header says one encoding, whose bytes are in another, and whose meta says a third thing."""
+    """Build a charset fault: the header says one encoding, the bytes are in another, and the meta says a third."""
 
     def fault(visit: PageRequest) -> Reply:
         body = _odd_html(visit, meant, _ACCENTS * 3).replace(
@@ -165,7 +165,7 @@ def _deep_html() -> bytes:
 
 
 def _flaky_reply(visit: PageRequest) -> Reply:
-    """503 in about half of all hours."""
+    """Return the flaky-server fault: 503 in about half of all hours."""
     if mix(visit.site.key + int(visit.now_s // HOUR_S)) & 1:
         return _status_fault(503, ("retry-after", "3600"))(visit)
     return Reply(200, (HTML,), _odd_html(visit))
@@ -219,7 +219,7 @@ _FAULTS: Mapping[str, Fault] = {
 
 
 def odd_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The page that links to every fault, or one of them."""
+    """Return the ``/odd/`` page that links to every fault of a synthetic host, or one of the faults."""
     if visit.path == "/odd/":
         links = (f'<li><a href="/odd/{name}">{name.replace("-", " ")}</a></li>\n'.encode() for name in _FAULTS)
         return simple_page(web, visit, b"Odd things", (b"<ul>\n", *links, b"</ul>\n"))
@@ -228,12 +228,12 @@ def odd_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def _window_hash(site: Site, now_s: float, hours: float) -> int:
-    """A word that is the same for the whole of a window of time."""
+    """Return a hash that stays the same for a whole window of time, to time a host's outages."""
     return mix(site.key ^ int(now_s // (hours * HOUR_S)))
 
 
 def outage_reply(visit: PageRequest) -> Reply | None:
-    """What a host that is ill just now answers instead of its page; None when it is well."""
+    """Return the error that a faulty synthetic host answers during an outage; None if it is up."""
     if not visit.site.host_fault:
         return None
     site, now_s, is_robots = visit.site, visit.now_s, visit.path == "/robots.txt"
@@ -249,7 +249,7 @@ def outage_reply(visit: PageRequest) -> Reply | None:
 
 
 def slow_down(visit: PageRequest, reply: Reply) -> Reply:
-    """The reply as a slow host sends it; from other hosts as it is."""
+    """Slow down a reply if the synthetic host has the slow fault; otherwise return it unchanged."""
     if visit.site.host_fault != "slow" or reply.delivery is not NORMAL_DELIVERY:
         return reply
     wait_s = 0.2 + 2.8 * fraction(hash_key(visit.site.key, visit.path)) ** 3

@@ -82,7 +82,7 @@ _TAIL_TEMPLATES = (
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A part of a title: as text and as it stands in a URL."""
+    """A generated phrase of a title: as text and as its URL slug."""
 
     text: bytes
     slug: bytes
@@ -90,7 +90,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """What one topic has ready; a chapter is a heading with its paragraph, a title has a head and a tail."""
+    """Generated prose of one topic: a chapter is a heading with its paragraph, a title has a head and a tail."""
 
     topic: Topic
     sentences: tuple[bytes, ...]
@@ -100,16 +100,16 @@ class Prose:
     tails: tuple[Phrase, ...]
 
     def sentence(self, key: int) -> bytes:
-        """The sentence that a key stands for."""
+        """Return the generated sentence of a key."""
         return self.sentences[mix(key) % len(self.sentences)]
 
     def paragraph(self, key: int) -> bytes:
-        """The paragraph that a key stands for."""
+        """Return the generated paragraph of a key."""
         return self.paragraphs[mix(key) % len(self.paragraphs)]
 
 
 def pluralize(noun: str) -> str:
-    """The plural of a noun of ours.
+    """Return the plural of a noun from the grammar's vocabulary.
 
     >>> pluralize("ferry"), pluralize("trolley"), pluralize("rose bush"), pluralize("loaf")
     ('ferries', 'trolleys', 'rose bushes', 'loaves')
@@ -122,19 +122,19 @@ def pluralize(noun: str) -> str:
 
 
 def past_tense(verb: str) -> str:
-    """The past tense of a regular verb of ours."""
+    """Return the past tense of a regular verb from the grammar's vocabulary."""
     if verb.endswith("y") and verb[-2] not in "aeiou":
         return verb[:-1] + "ied"
     return verb + ("d" if verb.endswith("e") else "ed")
 
 
 def add_article(phrase: str) -> str:
-    """The phrase after ``a`` or ``an``."""
+    """Add ``a`` or ``an`` before a phrase of generated text."""
     return ("an " if phrase[0] in "aeiou" else "a ") + phrase
 
 
 def slugify(text: str) -> str:
-    """The text as a part of a URL.
+    """Turn generated title text into a URL slug.
 
     >>> slugify("Tuesday's salt-stained ferries")
     'tuesdays-salt-stained-ferries'
@@ -144,7 +144,7 @@ def slugify(text: str) -> str:
 
 
 def person_name(number: int) -> str:
-    """One of about a thousand people, by number."""
+    """Return a generated person's name by number, one of about a thousand."""
     return f"{FIRST_NAMES[number % len(FIRST_NAMES)]} {SURNAMES[number // len(FIRST_NAMES) % len(SURNAMES)]}"
 
 
@@ -159,7 +159,7 @@ _INFLECTIONS: Mapping[str, tuple[str, Callable[[str], str]]] = {
 
 @dataclass(slots=True)
 class _TemplateSlots:
-    """Fills the gaps of one template; a word is not used twice in a sentence."""
+    """Slots of one sentence template of the grammar and their words, none used twice in a sentence."""
 
     lists: Mapping[str, tuple[str, ...]]
     numbers: Iterator[int]
@@ -219,7 +219,7 @@ def _build_phrases(topic: Topic, templates: tuple[str, ...], count: int, key: in
 
 
 def _join_paragraph(sentences: tuple[bytes, ...], key: int) -> bytes:
-    """A paragraph of three to seven sentences."""
+    """Join generated sentences into a paragraph of three to seven."""
     numbers = lcg_stream(key)
     return b"<p>%b</p>\n" % b" ".join(sentences[next(numbers) % len(sentences)] for _ in range(3 + next(numbers) % 5))
 
@@ -246,5 +246,5 @@ def _build_prose(topic: Topic, seed: int) -> Prose:
 
 @lru_cache(maxsize=4)
 def build_library(seed: int) -> tuple[Prose, ...]:
-    """The prepared prose of every topic, in a fixed order."""
+    """Build the library of generated prose for every topic, in a fixed order."""
     return tuple(_build_prose(topic, seed) for topic in TOPICS)

@@ -1,4 +1,4 @@
-"""Hash functions of the synthetic web: every fact of it is a hash of where and when it stands.
+"""Hash functions of the synthetic web: every fact of it is a hash of its place and time.
 
 ``mix`` is the finaliser of splitmix64 (Steele, Lea & Flood 2014); ``mix_all`` does the same to an array, to the same
 bits, so that a fact asked for one page and one computed for a million pages never disagree.
@@ -21,7 +21,7 @@ LCG_MULTIPLIER, LCG_INCREMENT = 0x5851F42D4C957F2D, 0x14057B7EF767814F
 
 
 def mix(word: int) -> int:
-    """A thoroughly stirred copy of a 64-bit word; what overflows is cut off."""
+    """Mix a 64-bit hash word (splitmix64); overflow is cut off."""
     word = (word + _GAMMA) & MASK_64
     word = ((word ^ (word >> 30)) * _MULTIPLIER_1) & MASK_64
     word = ((word ^ (word >> 27)) * _MULTIPLIER_2) & MASK_64
@@ -29,7 +29,7 @@ def mix(word: int) -> int:
 
 
 def mix_all(words: HashArray) -> HashArray:
-    """``mix`` of every word; unsigned arrays cut off what overflows by themselves.
+    """Mix every 64-bit hash word of an array: ``mix``, to the same bits; unsigned arrays cut off overflow.
 
     >>> mix_all(np.array([7], dtype=np.uint64)).tolist() == [mix(7)]
     True
@@ -41,22 +41,22 @@ def mix_all(words: HashArray) -> HashArray:
 
 
 def hash_key(*parts: int | str) -> int:
-    """A 64-bit key for a thing with a name, such as one host of the world with a seed."""
+    """Return a 64-bit hash key for a named thing, such as one host of the synthetic world with a seed."""
     return xxhash.xxh64_intdigest("/".join(map(str, parts)).encode("utf-8", "surrogatepass"))
 
 
 def fraction(word: int) -> float:
-    """The upper 53 bits as a number in [0, 1)."""
+    """Convert the upper 53 bits of a hash word to a number in [0, 1)."""
     return (word >> 11) * 2.0**-53
 
 
 def fractions(words: HashArray) -> Floats:
-    """``fraction`` of every word."""
+    """Convert every hash word of an array to a number in [0, 1): ``fraction`` for arrays."""
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def lcg_stream(key: int) -> Iterator[int]:
-    """An endless stream of 32-bit numbers, for work where one ``mix`` per number would cost too much."""
+    """Generate an endless stream of 32-bit pseudo-random numbers from a hash key, cheaper than ``mix`` for each."""
     state = mix(key)
     while True:
         state = (state * LCG_MULTIPLIER + LCG_INCREMENT) & MASK_64

@@ -2,7 +2,7 @@
 
 The laws and the numbers are those of the served web (``world``), to the bit. Left out are traps, faults
 and mirrors (as in a calm world), boxes and rebuilds, which change no text, tags and the archive. Of what happened
-before the world opens only what held then is kept: a page's first version stands for all of its earlier ones. Listings
+before the world opens only what held then is kept: a page's first version covers all of its earlier ones. Listings
 show the newest twenty births, dead or not.
 
 Two ways of changing can be added by name, which the served web does not have: ``+waves`` (a section is rewritten at
@@ -44,7 +44,7 @@ PAGES_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class ListingVersions:
-    """The versions of listings, sorted by page and time, the first of each at its birth.
+    """Versions of the listing pages in a synthetic history, by page and time, the first of each at its birth.
 
     ``link_to[link_start[i]:link_start[i + 1]]`` are the pages that version i shows, the oldest first.
     """
@@ -56,7 +56,7 @@ class ListingVersions:
 
 
 def build_listings(pages: SyntheticPages, begin_s: float) -> ListingVersions:
-    """The listings of all sites: what held when the world opens, and a version for every birth after that."""
+    """Build all listing versions of a synthetic history: one when the world opens, and one for every later birth."""
     listing, shown = _listing_members(pages, begin_s)
     born_s = pages.born_s[shown]
     owners = np.flatnonzero(pages.number < 0)
@@ -79,9 +79,9 @@ def build_listings(pages: SyntheticPages, begin_s: float) -> ListingVersions:
 
 
 def _listing_members(pages: SyntheticPages, begin_s: float) -> tuple[Ints, Ints]:
-    """The pages of every listing by number, one listing after the other: the listing and the page of each place.
+    """Return the member pages of every listing in a synthetic history, as columns of listing and page.
 
-    A page that moved before the world opens stands there with its new address, one that moves later with its old one.
+    A page that moved before the world opens is listed with its new address, one that moves later with its old one.
     """
     articles = np.flatnonzero((pages.number >= 0) & (~pages.is_moved | (pages.born_s <= begin_s)))
     wide = int(pages.section.max(initial=0)) + 3
@@ -108,7 +108,7 @@ VARIANTS = ("bursts", "waves")
 
 
 class ArraySize(NamedTuple):
-    """How large a world is when it opens, and whether listings have links: those of a million pages are too many."""
+    """Size of a synthetic history's world, and whether listings have links: those of a million pages are too many."""
 
     size: WorldSize
     linked: bool
@@ -124,7 +124,7 @@ ARRAY_SIZES: Mapping[str, ArraySize] = MappingProxyType(
 
 
 class _Versions(NamedTuple):
-    """Versions by page and time."""
+    """Versions of a synthetic history by page and time."""
 
     page: Ints
     at_s: Floats
@@ -132,13 +132,13 @@ class _Versions(NamedTuple):
 
 
 class _Waves(NamedTuple):
-    """When sections are rewritten: ``at_s`` by section (site * MAX_SECTIONS + its place), then by time."""
+    """Rewrite waves of a synthetic history: ``at_s`` by section (site * MAX_SECTIONS + its place), then by time."""
 
     section: Ints
     at_s: Floats
 
     def changes_for(self, pages: SyntheticPages, after_s: Floats, until_s: Floats) -> Changes:
-        """The waves that go over these pages while they live."""
+        """Return the changes that rewrite waves make to these synthetic pages while they live."""
         mine = pages.site * MAX_SECTIONS + pages.section
         first, last = np.searchsorted(self.section, mine), np.searchsorted(self.section, mine, side="right") - 1
         row, place = expand_ranges(first, last)
@@ -148,7 +148,7 @@ class _Waves(NamedTuple):
 
 
 def build_synthetic_history(name: str, seed: int) -> History:
-    """Build a hundred days of the web of this size and seed; ``name`` may end in ``+waves`` and ``+bursts``."""
+    """Build a hundred days of synthetic history of this size and seed; ``name`` may end in ``+waves``, ``+bursts``."""
     size_name, *additions = name.removeprefix("made:").split("+")
     if size_name not in ARRAY_SIZES or any(one not in VARIANTS for one in additions):
         known = ", ".join(ARRAY_SIZES)
@@ -190,7 +190,7 @@ def _build_history(
 def _build_versions(
     pages: SyntheticPages, lists: ListingVersions | None, additions: Sequence[str], seed: int
 ) -> _Versions:
-    """All versions, worked out for some pages at a time so that memory stays small."""
+    """Build all versions of a synthetic history, a chunk of pages at a time so that memory stays small."""
     waves = _draw_waves(pages, seed) if "waves" in additions else None
     parts = []
     for low in range(0, len(pages), CHUNK):
@@ -205,7 +205,7 @@ def _build_versions(
 
 
 def _build_chunk(pages: SyntheticPages, waves: _Waves | None, rng: np.random.Generator | None) -> _Versions:
-    """Births and changes of some pages, in no order."""
+    """Build the births and changes of a chunk of pages for a synthetic history, unordered."""
     after_s, until_s = np.maximum(pages.born_s, START_S), np.minimum(pages.died_s, END_S)
     changes = list_changes(pages.process, after_s, until_s)
     if rng is not None:
@@ -217,7 +217,7 @@ def _build_chunk(pages: SyntheticPages, waves: _Waves | None, rng: np.random.Gen
 
 
 def _add_listings(found: _Versions, lists: ListingVersions, low: int, count: int) -> _Versions:
-    """The versions of listings beside those of pages; a listing's first one is there already."""
+    """Add the listing versions to a synthetic history's page versions; a listing's first one is there already."""
     rows = slice(*np.searchsorted(lists.page, [low, low + count]))
     later = lists.at_s[rows] > START_S
     page, at_s = lists.page[rows][later] - low, lists.at_s[rows][later]
@@ -226,7 +226,7 @@ def _add_listings(found: _Versions, lists: ListingVersions, low: int, count: int
 
 
 def _add_bursts(changes: Changes, until_s: Floats, rng: np.random.Generator) -> Changes:
-    """Half of all edits draw a second one after them, half of those a third, and so on."""
+    """Add bursts to a synthetic history: half of all edits draw a second one, half of those a third, and so on."""
     parts, last = [changes], changes
     while len(last.row):
         drawn = rng.random(len(last.row)) < 0.5
@@ -247,7 +247,7 @@ def _draw_waves(pages: SyntheticPages, seed: int) -> _Waves:
 
 
 def _match_moves(pages: SyntheticPages) -> Ints:
-    """The address that takes the place of each."""
+    """Match each moved page of a synthetic history with the address that takes its place."""
     text = pages.site << 32 | pages.number
     left, reached = np.flatnonzero(pages.moved_s < np.inf), np.flatnonzero(pages.is_moved)
     reached = reached[np.argsort(text[reached])]
@@ -257,7 +257,7 @@ def _match_moves(pages: SyntheticPages) -> Ints:
 
 
 def _hash_versions(pages: SyntheticPages, versions: _Versions, moved_to: Ints) -> HashArray:
-    """A number for each text: an edit makes a new one, a move brings along what was there."""
+    """Hash the text of each version in a synthetic history: an edit changes the hash, a move keeps it."""
     digests = mix_all(pages.key[versions.page] ^ versions.at_s.view(np.uint64))
     left = np.flatnonzero(moved_to >= 0)
     last = np.searchsorted(versions.page, left, side="right") - 1
@@ -266,7 +266,7 @@ def _hash_versions(pages: SyntheticPages, versions: _Versions, moved_to: Ints) -
 
 
 def _link_offsets(page: Ints, pages: SyntheticPages, lists: ListingVersions | None) -> Ints:
-    """Where the links of each version start; without any, one 0 that looks like many."""
+    """Return where the links of each version in a synthetic history start; zeros if listings have no links."""
     if lists is None:
         return np.broadcast_to(np.int64(0), len(page) + 1)
     counts = np.zeros(len(page), np.int64)

@@ -29,12 +29,12 @@ _BODYLESS = frozenset({204, 304})
 
 
 class MalformedRequest(Exception):
-    """A request head that no server should guess at."""
+    """Error: an HTTP request head that is malformed or ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What the head of a request says; ``host`` is in lower case, without port and final dot."""
+    """Parsed head of an HTTP request; ``host`` is in lower case, without port and final dot."""
 
     method: str
     scheme: str
@@ -50,7 +50,7 @@ class HttpRequest:
 
 
 def parse_request_head(head: bytes) -> HttpRequest:
-    r"""The request whose head (without the empty line) this is.
+    r"""Parse the head of an HTTP request, given without its final empty line.
 
     >>> request = parse_request_head(b"GET http://A.test:8080/x?y HTTP/1.1\r\nHost: other.test")
     >>> request.host, request.port, request.target, request.keep_alive
@@ -84,7 +84,7 @@ def parse_request_head(head: bytes) -> HttpRequest:
 
 
 def format_response_head(reply: Reply, *, minor: int, keep_alive: bool, world_s: float) -> bytes:
-    """Status line and headers, with the three that a world leaves to its server."""
+    """Format an HTTP response head: status line, the reply's headers, and Content-Length, Date and Connection."""
     parts = [_status_line(reply.status)]
     parts += [f"{name}: {value}\r\n" for name, value in reply.headers]
     parts.append(f"date: {format_http_date(int(world_s))}\r\n")
@@ -97,29 +97,29 @@ def format_response_head(reply: Reply, *, minor: int, keep_alive: bool, world_s:
 
 
 def is_chunked(delivery: Delivery, minor: int) -> bool:
-    """Whether the body goes in chunks; HTTP/1.0 has none."""
+    """Check whether an HTTP response body is sent in chunks; HTTP/1.0 has none."""
     return delivery.chunked and minor == 1
 
 
 def has_body(reply: Reply, method: str) -> bool:
-    """Whether a body follows the head."""
+    """Check whether a body follows the HTTP response head."""
     return method != "HEAD" and reply.status not in _BODYLESS
 
 
 def has_length(reply: Reply) -> bool:
-    """Whether the answer says how long it is."""
+    """Check whether an HTTP response states its Content-Length."""
     return reply.status not in _BODYLESS and not (reply.delivery.endless or reply.delivery.chunked)
 
 
 def is_self_delimiting(reply: Reply, request: HttpRequest) -> bool:
-    """Whether the client can tell the end of this answer without the connection's end."""
+    """Check whether the client can find the end of an HTTP response without the connection's end."""
     if not has_body(reply, request.method):
         return True
     return not reply.delivery.endless and (has_length(reply) or is_chunked(reply.delivery, request.minor))
 
 
 def body_pieces(body: bytes, delivery: Delivery) -> Iterator[bytes]:
-    """The body as it is sent: in pieces small enough to pace, over and over if endless, cut where it stops short."""
+    """Yield an HTTP body in the pieces that are sent: small enough to pace, repeated if endless, cut if truncated."""
     left = sys.maxsize if delivery.stop_after_bytes is None else delivery.stop_after_bytes
     for piece in _iter_slices(body, delivery):
         if left <= 0:
@@ -129,20 +129,20 @@ def body_pieces(body: bytes, delivery: Delivery) -> Iterator[bytes]:
 
 
 def _iter_slices(body: bytes, delivery: Delivery) -> Iterator[bytes]:
-    """The body in steps; an empty one is one empty piece."""
+    """Slice an HTTP body into pieces; an empty body is one empty piece."""
     step = _slice_size(delivery)
     for _ in repeat(None) if delivery.endless and body else (None,):
         yield from (body[start : start + step] for start in range(0, max(1, len(body)), step))
 
 
 def encode_chunk(piece: bytes, *, last: bool) -> bytes:
-    """A piece as one chunk, and the empty chunk after the last."""
+    """Encode a piece of an HTTP body as one chunk, with the empty chunk after the last."""
     chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
     return chunk + LAST_CHUNK if last else chunk
 
 
 def _slice_size(delivery: Delivery) -> int:
-    """A twentieth of a second of a slow body at a time, so that the rate shows."""
+    """Return the piece size of an HTTP body: a twentieth of a second of a slow one, so that the rate shows."""
     return PIECE_BYTES if delivery.bytes_per_s is None else max(1, min(PIECE_BYTES, int(delivery.bytes_per_s / 20)))
 
 

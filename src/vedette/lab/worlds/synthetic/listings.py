@@ -31,13 +31,13 @@ _NOTES = 5
 
 
 def live_numbers(site: Site, low: int, high: int, now_s: float) -> Ints:
-    """The pages of a range of numbers that are born and not dead, in order."""
+    """Return the live (born and not dead) pages of a number range for a listing, in order."""
     numbers = np.arange(low, min(high, site.births.count_born(now_s)))
     return numbers[traits.lifetimes(site, numbers)[1] > now_s]
 
 
 def newest_pages(site: Site, now_s: float, count: int, keep: PageFilter | None = None) -> list[int]:
-    """The newest live pages, newest first; ``keep`` picks among them by their first words."""
+    """Return the newest live pages of a site for a listing, newest first; ``keep`` filters by their first words."""
     found: list[int] = []
     high = site.births.count_born(now_s)
     while high > 0 and len(found) < count:
@@ -51,7 +51,7 @@ def newest_pages(site: Site, now_s: float, count: int, keep: PageFilter | None =
 
 
 def current_path(site: Site, number: int, first: int, now_s: float) -> bytes:
-    """The path at which a page answers now."""
+    """Return the path at which a page answers now, as a listing links to it."""
     moved_s = traits.move_s(site, traits.life_hash(first), site.births.birth_s(number))
     return (traits.page_path if moved_s > now_s else traits.moved_path)(site, number, first)
 
@@ -66,7 +66,7 @@ def _list_items(site: Site, numbers: Iterable[int], now_s: float, suffix: bytes 
 
 
 def conditional_reply(visit: PageRequest, body: bytes, kind: tuple[str, str] = HTML, more: Headers = ()) -> Reply:
-    """A reply whose version is its bytes, or 304 where the client has them."""
+    """Return a listing's reply with validators from its bytes, or 304 if the client has them."""
     stamped = validator_headers(visit.site.validators, xxhash.xxh3_64_hexdigest(body), None, visit.now_s)
     if is_not_modified(visit.request, stamped):
         return Reply(304, stamped, b"")
@@ -74,7 +74,7 @@ def conditional_reply(visit: PageRequest, body: bytes, kind: tuple[str, str] = H
 
 
 def simple_page(web: SyntheticWeb, visit: PageRequest, title: bytes, main: Iterable[bytes]) -> Reply:
-    """A page in the frame of its site, canonical at its own path."""
+    """Return a simple page such as a listing in its site's template, canonical at its own path."""
     site = visit.site
     build = build_id(site, last_event(site.rebuilds, visit.now_s)[1])
     canonical = escape(visit.path).encode("utf-8", "replace")
@@ -83,7 +83,7 @@ def simple_page(web: SyntheticWeb, visit: PageRequest, title: bytes, main: Itera
 
 
 def home_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The newest pages, the sections, and a few friends on other hosts."""
+    """Return the home page listing of a synthetic site: newest pages, sections, and a few links to other hosts."""
     if visit.path != "/":
         return None
     site = visit.site
@@ -111,7 +111,7 @@ def _link(host: str, label: str) -> bytes:
 
 
 def section_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The newest pages of one section."""
+    """Return the listing of a section's newest pages."""
     site = visit.site
     slugs = [part.slug for part in site.sections]
     slug = visit.path.removeprefix("/section/")
@@ -124,7 +124,7 @@ def section_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def tag_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The newest pages with one tag."""
+    """Return the listing of the newest pages with a tag."""
     site = visit.site
     name = visit.path.removeprefix("/tag/")
     if name not in site.tags:
@@ -141,7 +141,7 @@ def tag_listing(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def tag_index(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """Every tag of the site."""
+    """Return the listing of all tags of a synthetic site."""
     if visit.path != "/tags":
         return None
     links = (f'<li><a href="/tag/{tag}">{tag.replace("-", " ")}</a></li>\n'.encode() for tag in visit.site.tags)
@@ -149,7 +149,7 @@ def tag_index(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def archive_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The chunks of the archive, or one chunk with its live pages."""
+    """Return the archive listing: all chunks, or one chunk with its live pages."""
     site = visit.site
     chunks = -(-site.births.count_born(visit.now_s) // _PAGES_PER_CHUNK)
     if visit.path == "/archive":
@@ -163,14 +163,14 @@ def archive_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def _parse_number(path: str, prefix: str) -> Iterator[int]:
-    """The number after a prefix, where it is written as we write it."""
+    """Parse the number after a prefix of a listing's path, if it is in canonical form."""
     text = path.removeprefix(prefix)
     if text.isascii() and text.isdigit() and len(text) < 10 and str(int(text)) == text:
         yield int(text)
 
 
 def about_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """What the site is; it never changes but for its frame."""
+    """Return the about page of a synthetic site, which never changes except for its template."""
     if visit.path != "/about":
         return None
     prose = visit.site.sections[-1].prose
@@ -178,7 +178,7 @@ def about_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def private_page(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """A folder that most robots.txt files close: it exists and is linked, and nobody polite asks for it."""
+    """Return a page of the private folder, which is linked, but which most robots.txt files disallow."""
     if visit.path == "/private/":
         links = [b'<li><a href="/private/note-%d">Note %d</a></li>\n' % (note, note) for note in range(1, _NOTES + 1)]
         return simple_page(web, visit, b"Staff only", (b"<ul>\n", *links, b"</ul>\n"))

@@ -28,7 +28,7 @@ HOME_NUMBER, FEED_NUMBER, SECTION_NUMBER = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPages:
-    """Columns of equal length: the site and the number in it, whether this is where it moved to, and so on.
+    """Arrays of synthetic pages, one row per address: site, number in it, whether it is the moved address, and so on.
 
     The two addresses of a page that moves have one number and one ``key``. ``moved_s`` is when a page leaves this one.
     """
@@ -50,16 +50,16 @@ class SyntheticPages:
 
     @property
     def process(self) -> ChangeProcesses:
-        """How each changes."""
+        """Return the change processes of the page arrays."""
         return ChangeProcesses(self.law, self.key, self.per_s)
 
     def select(self, rows: "Ints | Bools | slice") -> "SyntheticPages":
-        """Some of them, in this order."""
+        """Select rows of the page arrays, in this order."""
         return SyntheticPages(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
 def list_pages(sites: Sequence[Site], begin_s: float, end_s: float) -> SyntheticPages:
-    """All addresses that live at some time of a span, by birth."""
+    """List all synthetic page addresses alive at some time of a span as arrays, by birth."""
     parts = [part for index, site in enumerate(sites) for part in _site_pages(index, site, begin_s, end_s)]
     columns = ([getattr(part, one.name) for part in parts] for one in fields(SyntheticPages))
     pages = SyntheticPages(*map(np.concatenate, columns))
@@ -84,7 +84,7 @@ def _replace_columns(pages: SyntheticPages, **columns: npt.NDArray[np.generic]) 
 
 
 def _article_pages(index: int, site: Site, end_s: float) -> SyntheticPages:
-    """The ordinary pages of a site, whatever their addresses."""
+    """Return the ordinary (article) pages of a synthetic site as arrays, before moves are applied."""
     numbers = np.arange(site.births.count_born(end_s))
     born_s, died_s, moved_s = traits.lifetimes(site, numbers)
     process = traits.change_processes(site, numbers)
@@ -104,7 +104,7 @@ def _article_pages(index: int, site: Site, end_s: float) -> SyntheticPages:
 
 
 def _listing_pages(index: int, site: Site) -> SyntheticPages:
-    """Home, feed and sections: as old as the site."""
+    """Return the listing pages of a synthetic site (home, feed and sections) as arrays; as old as the site."""
     numbers = [HOME_NUMBER, *([FEED_NUMBER] if site.feed else [])]
     numbers += [SECTION_NUMBER - part for part in range(len(site.sections))]
     count = len(numbers)
@@ -124,7 +124,7 @@ def _listing_pages(index: int, site: Site) -> SyntheticPages:
 
 
 class SyntheticUrls(Sequence[str]):
-    """The URL of each page, written when it is asked for: a million strings would take longer than all the rest."""
+    """URLs of the page arrays, formatted on demand: a million strings would take longer than all the rest."""
 
     def __init__(self, sites: Sequence[Site], pages: SyntheticPages) -> None:
         self._sites = sites
@@ -161,14 +161,14 @@ POISSON, WORKING, PERIODIC = (CHANGE_LAWS.index(law) for law in ("poisson", "wor
 
 
 class Changes(NamedTuple):
-    """Moments at which pages change, in no order; ``row`` is the page's place among the processes that were asked."""
+    """Change times of page arrays, unordered; ``row`` is the page's index among the given processes."""
 
     row: Ints
     at_s: Floats
 
 
 def list_changes(process: ChangeProcesses, after_s: Floats, until_s: Floats) -> Changes:
-    """The changes of each page after a time of its own, up to another."""
+    """List the changes of each page of the arrays after its own start time, up to its own end time."""
     parts = [
         _poisson_changes(process, np.flatnonzero(process.law == POISSON), after_s, until_s),
         _working_changes(process, np.flatnonzero(process.law == WORKING), after_s, until_s),
@@ -178,7 +178,7 @@ def list_changes(process: ChangeProcesses, after_s: Floats, until_s: Floats) -> 
 
 
 def expand_ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """The numbers of each range, ends included, one after the other; and the range that each belongs to.
+    """Expand number ranges, ends included, into arrays: the range of each number, and the number.
 
     >>> ranges, numbers = expand_ranges(np.array([3, 7, 0]), np.array([4, 6, 0]))
     >>> ranges.tolist(), numbers.tolist()
@@ -196,7 +196,7 @@ def _poisson_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, unti
 
 
 def _working_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, until_s: Floats) -> Changes:
-    """Poisson by the clock of the office."""
+    """Return page changes by the working-hours Poisson process as arrays."""
     office = RHYTHMS["office"]
     low, high = np.zeros(len(after_s)), np.zeros(len(after_s))
     low[rows], high[rows] = office.clocks_at(after_s[rows] - START_S), office.clocks_at(until_s[rows] - START_S)
@@ -205,7 +205,7 @@ def _working_changes(process: ChangeProcesses, rows: Ints, after_s: Floats, unti
 
 
 def _clock_changes(process: ChangeProcesses, rows: Ints, low: Floats, high: Floats) -> Changes:
-    """Poisson events between two readings of a clock, by that clock."""
+    """Return Poisson page changes between two readings of a clock as arrays, in that clock's readings."""
     width = EVENTS_PER_WINDOW / process.per_s[rows]
     first, last = np.floor(low[rows] / width).astype(np.int64), np.floor(high[rows] / width).astype(np.int64)
     place, window = expand_ranges(first, np.where(high[rows] > low[rows], last, first - 1))
@@ -216,7 +216,7 @@ def _clock_changes(process: ChangeProcesses, rows: Ints, low: Floats, high: Floa
 
 
 def _window_events(keys: HashArray, window: Ints) -> tuple[Ints, Floats]:
-    """The events of windows: to which one each belongs, and where it lies, in windows since the start."""
+    """Return the change events of many windows as arrays: the window of each, and its position in windows."""
     state = mix_all(keys ^ window.astype(np.uint64))
     left = np.searchsorted(POISSON_CDF, fractions(state), side="right")
     owners, places = [], []

@@ -38,7 +38,7 @@ _FOOTER_LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class PageTemplate:
-    """The prepared bytes between which the parts of a page are set, and the links that they often carry."""
+    """HTML page template of a synthetic site: the prepared bytes around a page's parts, and common links."""
 
     after_title: bytes
     after_description: bytes
@@ -70,7 +70,7 @@ def _feed_link(site: Site) -> str:
 
 
 def build_template(site: Site) -> PageTemplate:
-    """The frame of a site, prepared once."""
+    """Build the HTML page template of a synthetic site, once."""
     name = escape(site.title)
     masthead = f"</head>\n<body>\n<header><b>{name}</b>\n<nav>{_navigation(site)}</nav></header>\n<main>\n"
     return PageTemplate(
@@ -90,7 +90,7 @@ def _breadcrumbs(part: Section) -> bytes:
 def render_page(
     frame: PageTemplate, title: bytes, description: bytes, canonical: bytes, main: Iterable[bytes], build: bytes
 ) -> bytes:
-    """A whole HTML page; all parts are escaped already, and ``canonical`` is a path."""
+    """Render a whole HTML page with its site's template; all parts are escaped, and ``canonical`` is a path."""
     return b"".join(
         (
             _HEAD_START,
@@ -109,6 +109,6 @@ def render_page(
 
 
 def strip_canonical(body: bytes) -> bytes:
-    """The page without its canonical link."""
+    """Strip the canonical link from a rendered HTML page."""
     before, _, rest = body.partition(b'<link rel="canonical" href="')
     return before + rest.partition(b'">\n')[2] if rest else body

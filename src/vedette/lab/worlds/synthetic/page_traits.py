@@ -7,7 +7,7 @@ one page and the same fact computed for an array of pages agree to the last bit.
     second word   habit 10 | rate 6 | dies 10 | life 10 | moves 10 | move age 8 | box 7 | box period 1
     third word    indexed 7 | reprint 7 + 4
 
-A path that is not exactly what the page's number gives is nobody's path.
+A path that is not exactly what the page's number gives belongs to no page.
 """
 
 import math
@@ -51,7 +51,7 @@ CHANGE_LAWS: tuple[ChangeLaw, ...] = get_args(ChangeLaw)
 
 
 class ChangeProcesses(NamedTuple):
-    """How many pages change: the law of each as its place in ``CHANGE_LAWS``, its key and its rate."""
+    """Change processes of many synthetic pages: each one's law (index in ``CHANGE_LAWS``), key and rate."""
 
     law: Ints
     key: HashArray
@@ -59,37 +59,37 @@ class ChangeProcesses(NamedTuple):
 
 
 def page_hash(site: Site, number: int) -> int:
-    """The word that settles what a page is called and where it stands."""
+    """Return the first hash word of a synthetic page's traits, which settles its name and section."""
     return mix(site.key + number)
 
 
 def page_hashes(site: Site, numbers: Ints) -> HashArray:
-    """``page_hash`` of many pages."""
+    """Return the first trait hash words of many synthetic pages: ``page_hash`` for arrays."""
     return mix_all(np.uint64(site.key) + numbers.astype(np.uint64))
 
 
 def life_hash(first: int) -> int:
-    """The word that settles what becomes of a page."""
+    """Return the second hash word of a synthetic page's traits, which settles its changes, moves and death."""
     return mix(first ^ _LIFE_SALT)
 
 
 def section_index(site: Site, first: int) -> int:
-    """The section that a page belongs to, as its place in ``site.sections``."""
+    """Return the section of a synthetic page, as an index into ``site.sections``."""
     return (first & 255) % len(site.sections)
 
 
 def page_section(site: Site, first: int) -> Section:
-    """The section that a page belongs to."""
+    """Return the section that a synthetic page belongs to."""
     return site.sections[section_index(site, first)]
 
 
 def page_tags(site: Site, first: int) -> tuple[int, int]:
-    """The two tags of a page, as places in ``site.tags``; they may be the same one."""
+    """Return the two tags of a synthetic page, as indices into ``site.tags``; they may be equal."""
     return (first >> 50 & 127) % len(site.tags), (first >> 57) % len(site.tags)
 
 
 def paragraph_count(site: Site, first: int) -> int:
-    """How many paragraphs a page has: lognormal around the median of its kind, and one for each group at least."""
+    """Return the number of paragraphs of a synthetic page: lognormal around its kind's median, at least one a group."""
     return max(
         PARAGRAPH_GROUPS,
         round(site.kind.paragraphs * math.exp(site.kind.spread * _LENGTH_QUANTILES[first >> 40 & 1023])),
@@ -102,7 +102,7 @@ def _pattern_bounds(kind: SiteKind) -> list[float]:
 
 
 def change_process(site: Site, second: int) -> ChangeProcess:
-    """How the text of a page changes; a reprint never does."""
+    """Return how the text of a synthetic page changes; a reprint never does."""
     if reprinted_article(site, status_hash(second)) >= 0:
         return _NEVER
     bounds = _pattern_bounds(site.kind)
@@ -114,21 +114,21 @@ def change_process(site: Site, second: int) -> ChangeProcess:
 
 
 def death_s(site: Site, second: int, birth_s: float) -> float:
-    """When a page dies; infinity for most."""
+    """Return when a synthetic page dies; infinity for most."""
     if (second >> 16 & 1023) >= site.kind.death_share * 1024:
         return math.inf
     return birth_s + math.floor(_MIN_LIFE_S + _WAIT_QUANTILES[second >> 26 & 1023] * site.kind.life_days * DAY_S)
 
 
 def move_s(site: Site, second: int, birth_s: float) -> float:
-    """When a page gets another address; infinity for most."""
+    """Return when a synthetic page moves to another address; infinity for most."""
     if (second >> 36 & 1023) >= site.kind.move_share * 1024:
         return math.inf
     return birth_s + math.floor(_MIN_LIFE_S + _WAIT_QUANTILES[(second >> 46 & 255) * 4] * _MOVE_DAYS * DAY_S)
 
 
 def lifetimes(site: Site, numbers: Ints) -> tuple[Floats, Floats, Floats]:
-    """Birth, death and move times of many pages: the same as asked one by one."""
+    """Return birth, death and move times of many synthetic pages: the same traits as one by one."""
     births = site.births.births_s(numbers)
     words = mix_all(page_hashes(site, numbers) ^ np.uint64(_LIFE_SALT))
     lives = np.floor(_MIN_LIFE_S + _WAIT_ARRAY[_bits(words, 26, 1023)] * site.kind.life_days * DAY_S)
@@ -139,7 +139,7 @@ def lifetimes(site: Site, numbers: Ints) -> tuple[Floats, Floats, Floats]:
 
 
 def change_processes(site: Site, numbers: Ints) -> ChangeProcesses:
-    """``change_process`` of many pages."""
+    """Return how the texts of many synthetic pages change: ``change_process`` for arrays."""
     seconds = mix_all(page_hashes(site, numbers) ^ np.uint64(_LIFE_SALT))
     habits, bounds = site.kind.change_patterns, _pattern_bounds(site.kind)
     chosen = np.minimum(np.searchsorted(bounds, _bits(seconds, 0, 1023), side="right"), len(habits) - 1)
@@ -153,7 +153,7 @@ def change_processes(site: Site, numbers: Ints) -> ChangeProcesses:
 
 
 def paragraph_counts(site: Site, numbers: Ints) -> Ints:
-    """``paragraph_count`` of many pages."""
+    """Return the numbers of paragraphs of many synthetic pages: ``paragraph_count`` for arrays."""
     ranks = _LENGTH_ARRAY[_bits(page_hashes(site, numbers), 40, 1023)]
     counts = np.rint(site.kind.paragraphs * np.exp(site.kind.spread * ranks)).astype(np.int64)
     return np.where(counts > PARAGRAPH_GROUPS, counts, PARAGRAPH_GROUPS)
@@ -164,42 +164,42 @@ def _bits(words: HashArray, shift: int, width: int) -> Ints:
 
 
 def box_period_s(site: Site, second: int) -> float:
-    """How often the box beside the text turns; 0 for a page without one."""
+    """Return how often the box beside a synthetic page's text rotates; 0 for a page without one."""
     if (second >> 54 & 127) >= site.kind.box_share * 128:
         return 0.0
     return 60.0 if second >> 62 & 1 else HOUR_S
 
 
 def status_hash(second: int) -> int:
-    """The word that settles a page's standing: whether it may be indexed, and whether it is a reprint."""
+    """Return the third hash word of a synthetic page's traits: whether it is indexable, and whether a reprint."""
     return mix(second)
 
 
 def is_indexable(third: int) -> bool:
-    """Whether a page allows to be indexed; about one in a hundred does not."""
+    """Check whether a synthetic page allows indexing; about one in a hundred does not."""
     return third & 127 != 0
 
 
 def reprinted_article(site: Site, third: int) -> int:
-    """Which of an agency's articles on its topic this page reprints, or -1 where the text is its own."""
+    """Return which agency article on its topic a synthetic page reprints, or -1 if the text is its own."""
     if (third >> 7 & 127) >= site.kind.reprint_share * 128:
         return -1
     return third >> 14 & 15
 
 
 def parse_number(site: Site, target: str) -> int | None:
-    """The page number that a path claims, unchecked."""
+    """Parse the page number from a synthetic page's path, unchecked."""
     match = _NUMBER_PATTERNS[site.kind.number_first].search(target)
     return int(match[1]) if match else None
 
 
 def page_path(site: Site, number: int, first: int) -> bytes:
-    """The path at which a page is born."""
+    """Return the path at which a synthetic page is born."""
     return page_section(site, first).prefix + _file_name(site, number, first)
 
 
 def moved_path(site: Site, number: int, first: int) -> bytes:
-    """The path of a page after it has moved."""
+    """Return the path of a synthetic page after it has moved."""
     return site.kind.moved_prefix + _file_name(site, number, first)
 
 
@@ -216,20 +216,20 @@ def _title_phrases(site: Site, first: int) -> tuple[Phrase, Phrase]:
 
 
 def page_title(site: Site, first: int) -> bytes:
-    """The title of a page, escaped."""
+    """Return the title of a synthetic page, escaped."""
     head, tail = _title_phrases(site, first)
     return head.text + b" " + tail.text
 
 
 def page_link(site: Site, number: int, origin: bytes = b"") -> bytes:
-    """A link to where a page was born, with its title; ``origin`` is set in links from other hosts."""
+    """Return an HTML link with title to a synthetic page's first path; ``origin`` is set in links from other hosts."""
     first = page_hash(site, number)
     return b'<a href="%b%b">%b</a>' % (origin, page_path(site, number, first), page_title(site, first))
 
 
 @dataclass(frozen=True, slots=True)
 class PageTruth:
-    """What is settled about a page; infinity stands for never.
+    """All settled traits of a synthetic page; infinity means never.
 
     ``url`` is where it is born, ``moved_url`` where it answers from ``moved_s`` on.
     """
@@ -245,7 +245,7 @@ class PageTruth:
 
 
 def page_truth(site: Site, number: int) -> PageTruth:
-    """The truth about the page of this number."""
+    """Return the true traits of the synthetic page of this number."""
     first = page_hash(site, number)
     second, born_s = life_hash(first), site.births.birth_s(number)
     origin = f"http://{site.name}"
@@ -262,6 +262,6 @@ def page_truth(site: Site, number: int) -> PageTruth:
 
 
 def last_text_change_s(site: Site, number: int, now_s: float) -> float:
-    """When the text of a page last changed, its birth included; boxes and rebuilds do not count."""
+    """Return when a synthetic page's text last changed, or its birth; boxes and rebuilds do not count."""
     process = change_process(site, life_hash(page_hash(site, number)))
     return edit_state(process, site.births.birth_s(number), now_s).last_s

@@ -31,7 +31,7 @@ _INLINE_LINKS = 12
 
 
 class PageState(NamedTuple):
-    """Everything about a page that decides its bytes at one moment; a tuple for the same reason as ``PageRequest``."""
+    """State of an ordinary page that decides its bytes at one moment; a tuple for speed, as ``PageRequest``."""
 
     number: int
     page_hash: int
@@ -46,12 +46,12 @@ class PageState(NamedTuple):
 
     @property
     def version(self) -> str:
-        """A short name for these bytes; another moment with the same name has the same bytes."""
+        """Return the version name of an ordinary page's bytes; equal names mean equal bytes."""
         return xxhash.xxh3_64_hexdigest(repr((self.number, self.box_turn, self.rebuild, self.shown)).encode())
 
 
 def page_state(site: Site, number: int, first: int, now_s: float) -> PageState:
-    """The state of a page that is alive now; it was modified when the last of its parts was."""
+    """Return the state of an ordinary page alive now; its modified time is that of its last changed part."""
     second, birth_s = traits.life_hash(first), site.births.birth_s(number)
     text = edit_state(traits.change_process(site, second), birth_s, now_s)
     rebuilt_s, rebuild = last_event(site.rebuilds, now_s)
@@ -63,7 +63,7 @@ def page_state(site: Site, number: int, first: int, now_s: float) -> PageState:
 
 
 def page_reply(web: SyntheticWeb, visit: PageRequest, state: PageState, *, path: bytes, plain: bool = False) -> Reply:
-    """The page, or 304 where the client has it; ``plain`` is the version for printing."""
+    """Return the reply with an ordinary page, or 304 if the client has it; ``plain`` is the print version."""
     site = visit.site
     stamped = validator_headers(site.validators, state.version, state.modified_s, visit.now_s)
     if is_not_modified(visit.request, stamped):
@@ -81,7 +81,7 @@ def page_reply(web: SyntheticWeb, visit: PageRequest, state: PageState, *, path:
 
 
 def _article(site: Site, state: PageState, prose: Prose, heading: bytes) -> list[bytes]:
-    """Title, byline, and the paragraphs of the four groups, each after the first opening a chapter."""
+    """Build an ordinary page's article: title, byline, and four groups of paragraphs, later ones as chapters."""
     key, count = state.life_hash, traits.paragraph_count(site, state.page_hash)
     reprint = traits.reprinted_article(site, state.status_hash)
     if reprint >= 0:
@@ -123,7 +123,7 @@ def _long_date(day: int) -> str:
 
 
 def _insert_links(web: SyntheticWeb, site: Site, state: PageState, article: list[bytes]) -> list[bytes]:
-    """The article with links to other texts between its paragraphs, more in a longer one."""
+    """Insert links to other pages between an article's paragraphs, more in a longer one."""
     word = mix(state.life_hash ^ 1)
     near = _neighbourhood_links(site, state.number // _PAGES_PER_NEIGHBOURHOOD)[1]
     for place in range(min(len(article) - 2, 29), 5, -3):
@@ -134,7 +134,7 @@ def _insert_links(web: SyntheticWeb, site: Site, state: PageState, article: list
 
 
 def _pick_older(number: int, word: int) -> int:
-    """A page born before this one: a near neighbour, or an early one that many know."""
+    """Pick an older page for an article to link to: a near neighbor, or an early page that many link to."""
     if word & 1:
         return number - 1 - (word >> 8) % min(number, 40)
     share = (word >> 8 & 0xFFFF) / 65536
@@ -142,7 +142,7 @@ def _pick_older(number: int, word: int) -> int:
 
 
 def _below_article(web: SyntheticWeb, site: Site, state: PageState, prose: Prose) -> list[bytes]:
-    """What stands below the article: copies of it, a box, and where to read on."""
+    """Build what is below an ordinary page's article: links to its copies, a rotating box, and further reading."""
     word, items = mix(state.life_hash ^ 2), web.list_links
     return [
         *_copy_links(site, state),
@@ -161,7 +161,7 @@ def _below_article(web: SyntheticWeb, site: Site, state: PageState, prose: Prose
 
 @lru_cache(maxsize=4096)
 def _neighbourhood_links(site: Site, place: int) -> tuple[bytes, tuple[bytes, ...]]:
-    """What a run of pages born one after the other has in common: a list of older pages, and asides to some more."""
+    """Return the links shared by a run of consecutive ordinary pages: a list of older pages, and inline asides."""
     edge = place * _PAGES_PER_NEIGHBOURHOOD or min(_PAGES_PER_NEIGHBOURHOOD, site.births.stock)
     words = (mix(site.key ^ (edge << 8) + turn) for turn in range(_RELATED_LINKS + _INLINE_LINKS))
     anchors = [traits.page_link(site, _pick_older(edge, word)) for word in words]
@@ -171,7 +171,7 @@ def _neighbourhood_links(site: Site, place: int) -> tuple[bytes, tuple[bytes, ..
 
 
 def _copy_links(site: Site, state: PageState) -> list[bytes]:
-    """Links to other spellings of this page or its neighbour, which all name the clean one as canonical."""
+    """Return links to copies of an ordinary page (other URL spellings), which name the clean URL as canonical."""
     links = []
     if "print" in site.features:
         links.append(b'<p class="tags"><a href="?print=1">Print this page</a></p>\n')

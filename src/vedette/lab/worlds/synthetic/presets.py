@@ -1,4 +1,4 @@
-"""Small synthetic webs for live comparisons: a month of changes, and a day of many births.
+"""Preset synthetic webs for live comparisons: a month of changes, and a day of many births.
 
 All kinds of sites are in them, without traps and faults. They are small because every crawler of a comparison has to
 keep up with their time, and a month must fit into minutes.
@@ -22,7 +22,7 @@ BIRTH_FACTOR = 30.0  # times the births of other synthetic webs
 
 
 def births_world(seed: int) -> SyntheticWorld:
-    """Return the web of this seed with many births.
+    """Return the preset synthetic world with a day of many births, by seed.
 
     >>> world = births_world(1)
     >>> day_s = 86_400.0
@@ -34,7 +34,7 @@ def births_world(seed: int) -> SyntheticWorld:
 
 
 def month_world(seed: int) -> SyntheticWorld:
-    """Return the web of this seed for a month.
+    """Return the preset synthetic world with a month of changes, by seed.
 
     >>> world = month_world(1)
     >>> len(world.sites), sum(len(world.live_pages(host, world.start_s)) for host in world.sites) > 300

@@ -39,7 +39,7 @@ _ROBOTS_TEXTS = {
 
 
 def robots_reply(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The rules of the host at this time, or None where it has none."""
+    """Return the reply with a synthetic host's robots.txt at this time, or None if it has none."""
     site = visit.site
     if visit.path != "/robots.txt" or site.robots == "none":
         return None
@@ -61,7 +61,7 @@ def _w3c_time(moment_s: float) -> bytes:
 
 
 def sitemap_reply(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """One list of pages, or an index of lists where there are more than a thousand."""
+    """Return the reply with a synthetic site's sitemap, or a sitemap index if there are more than a thousand pages."""
     site = visit.site
     if not site.sitemap:
         return None
@@ -99,7 +99,7 @@ def _lastmod(site: Site, number: int, now_s: float) -> bytes:
 
 
 def feed_reply(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """The newest pages as Atom or RSS."""
+    """Return the reply with a synthetic site's feed of newest pages, as Atom or RSS."""
     site = visit.site
     if not site.feed:
         return None
@@ -109,7 +109,7 @@ def feed_reply(_web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def _feed_items(site: Site, numbers: list[int], now_s: float) -> Iterator[tuple[bytes, bytes, float]]:
-    """URL, title and birth of each page."""
+    """Yield URL, title and birth of each page of a feed."""
     for number in numbers:
         first = traits.page_hash(site, number)
         place = current_path(site, number, first, now_s)

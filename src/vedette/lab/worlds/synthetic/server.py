@@ -38,13 +38,13 @@ _logger = logging.getLogger(__name__)
 
 
 class HostNames:
-    """Which names a world has; ``*.x.test`` covers every name below ``x.test``."""
+    """Host names that a world's server answers for; ``*.x.test`` covers every name below ``x.test``."""
 
     def __init__(self, hosts: Iterable[WorldHost]) -> None:
         self._names = frozenset(host.name.lower() for host in hosts)
 
     def contains(self, name: str) -> bool:
-        """Whether the world answers for this lower-case name."""
+        """Check whether the server's world has a host of this lower-case name."""
         return name in self._names or (len(name) <= MAX_NAME_LENGTH and self._matches_wildcard(name))
 
     def _matches_wildcard(self, name: str) -> bool:
@@ -57,7 +57,7 @@ class HostNames:
 
 
 class RequestHandler:
-    """Answers for one world, and keeps its access log."""
+    """Request handler of a world's HTTP server, which also writes its access log."""
 
     def __init__(self, world: World, clock: Clock, log: AccessLog | None) -> None:
         self._world = world
@@ -68,7 +68,10 @@ class RequestHandler:
         self._robots_urls: set[str] = set()
 
     def answer(self, request: HttpRequest, now_s: float) -> Reply:
-        """What this request brings; a fault of the world is an answer too, so that the others are still served."""
+        """Answer an HTTP request from the served world; an exception of the world becomes an error reply.
+
+        So the other clients are still served.
+        """
         if request.method not in {"GET", "HEAD"}:
             return text_reply(405, "Only GET and HEAD are answered here.", (("allow", "GET, HEAD"),))
         if not self._names.contains(request.host):
@@ -81,7 +84,7 @@ class RequestHandler:
             return text_reply(500, "The world failed at this request; see the server's messages.")
 
     def log_exchange(self, exchange: Exchange, ended_s: float, whole: bool) -> None:  # noqa: FBT001 - a callback of one shape
-        """Write down what became of a request."""
+        """Write a finished exchange of the server to its access log."""
         if self._log is not None:
             self._log.add(self._log_entry(exchange, ended_s, whole=whole))
 
@@ -153,7 +156,7 @@ _FUNCTION_NAME = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 
 
 class Server:
-    """A world that is being served; ``stop`` ends every connection and closes the log."""
+    """HTTP server of a world; ``stop`` ends every connection and closes the log."""
 
     def __init__(
         self, listeners: Sequence[asyncio.Server], service: ConnectionContext, log: AccessLog | None, port: int
@@ -167,11 +170,11 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Return the number of clients connected to the world's server."""
         return len(self._service.connections)
 
     async def stop(self) -> None:
-        """Let go of every client and of the port."""
+        """Stop the world's server: drop every client and close the port."""
         self._ticker.cancel()
         for listener in self._listeners:
             listener.close()
@@ -197,7 +200,7 @@ class Server:
 async def open_server(
     world: World, *, clock: Clock, port: int = 0, log_path: Path | None = None, limits: Limits | None = None
 ) -> Server:
-    """Serve a world in the running event loop; port 0 lets the system choose one that is free on every address."""
+    """Open an HTTP server for a world in the running event loop; port 0 picks one free on every address."""
     sockets = _bind_all(list_addresses(world.hosts()), port)
     port = int(sockets[0].getsockname()[1])
     log = _open_access_log(world, clock, port, log_path)
@@ -217,17 +220,17 @@ def serve(
     ready: Callable[[Server], None] | None = None,
     parent: int | None = None,
 ) -> None:
-    """Serve a world in this process until SIGTERM, SIGINT, or the end of the process ``parent``."""
+    """Serve a world over HTTP in this process until SIGTERM, SIGINT, or the end of the process ``parent``."""
     uvloop.run(_serve(world, clock, port, log_path, ready, parent))
 
 
 def connect_to_lines(world: World, port: int) -> list[str]:
-    """How a crawler is told where the hosts of a world are: one ``--connect-to`` value per host."""
+    """Return the ``--connect-to`` values, one per host, that point a crawler to a world's server."""
     return [f"{host.name}:80={host.address}:{port}" for host in world.hosts()]
 
 
 def list_addresses(hosts: Iterable[WorldHost]) -> list[str]:
-    """Every address of these hosts, once, after the one that people type; an address of the outside is refused."""
+    """List the loopback addresses to serve these hosts on, each once, the default first; refuse any other address."""
     addresses = list(dict.fromkeys([LOOPBACK, *(host.address for host in hosts)]))
     for address in addresses:
         if not _is_loopback(address):
@@ -267,7 +270,7 @@ async def _serve(
 
 
 def _ignore_signal() -> None:
-    """A signal that is not for us."""
+    """Ignore a signal that is not for the server process."""
 
 
 def _open_access_log(world: World, clock: Clock, port: int, path: Path | None) -> AccessLog | None:
@@ -278,7 +281,7 @@ def _open_access_log(world: World, clock: Clock, port: int, path: Path | None) -
 
 
 def _bind_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """One socket per address, all on one port."""
+    """Bind one server socket per loopback address, all on one port."""
     _raise_file_limit()
     for _ in range(PORT_TRIES):
         sockets: list[socket.socket] = []
@@ -309,14 +312,14 @@ def _bind(address: str, port: int) -> socket.socket:
 
 
 def _raise_file_limit() -> None:
-    """A listener per address and a socket per client soon pass the usual soft limit of 1 024."""
+    """Raise the server's limit of open files: a socket per address and client soon pass the usual 1,024."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 @dataclass(frozen=True, slots=True)
 class ServerHandle:
-    """A server in a child process; usable in a ``with`` block, which stops it."""
+    """Handle of a world's server in a child process; usable in a ``with`` block, which stops it."""
 
     port: int
     hosts: dict[str, str]
@@ -324,11 +327,11 @@ class ServerHandle:
     process: subprocess.Popen[bytes]
 
     def connect_to_lines(self) -> list[str]:
-        """As the function of this name, for the hosts of this server."""
+        """Return the ``--connect-to`` values for the hosts of this server process."""
         return [f"{name}:80={address}:{self.port}" for name, address in self.hosts.items()]
 
     def stop(self) -> None:
-        """End the child and wait for it; its log is complete afterwards."""
+        """Stop the server's child process and wait for it; its access log is complete afterwards."""
         self.process.terminate()
         try:
             self.process.wait(STOP_TIMEOUT_S)
@@ -356,7 +359,7 @@ def start_server(
     port: int = 0,
     log_path: Path | None = None,
 ) -> ServerHandle:
-    """Serve a world in a child process; without ``clock`` the world opens now and runs at ``speed``.
+    """Start a world's server in a child process; without ``clock`` the world opens now and runs at ``speed``.
 
     ``world`` is what ``open_world`` takes.
     """
@@ -378,7 +381,7 @@ def _read_handle(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
 
 
 def open_world(name: str, seed: int = 1) -> World:
-    """The world that a command line names: made, constant, or what a function of elsewhere makes of the seed.
+    """Open the world to serve by its command-line name: synthetic, constant, or made by a function named there.
 
     A seed within the name wins, so that every world's own name opens it again.
 
@@ -403,7 +406,7 @@ def _import_opener(module: str, function: str) -> Callable[[int], World] | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the child process does: open, say where, serve."""
+    """Run the server's child process: open the world, print the port, serve."""
     options = _parse_options(arguments)
     try:
         world = open_world(options.world, options.seed)

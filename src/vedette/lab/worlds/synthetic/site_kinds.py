@@ -12,7 +12,7 @@ _YEAR_S = 365 * DAY_S
 
 @dataclass(frozen=True, slots=True)
 class ChangePattern:
-    """One way of changing, and the share of pages that have it."""
+    """Change pattern of a kind of synthetic site, and the share of its pages that have it."""
 
     share: float
     law: ChangeLaw
@@ -21,7 +21,7 @@ class ChangePattern:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteKind:
-    """A kind of site.
+    """A kind of synthetic site: page sizes, and rates of births, changes, moves and deaths.
 
     ``born_per_day`` is relative to the stock of the site. In ``prefix`` a ``*`` stands for the section; pages that
     move go below ``moved_prefix``. ``box_share`` of the pages carry a box that turns by itself, and
@@ -100,7 +100,7 @@ SITE_KINDS: tuple[SiteKind, ...] = tuple(map(_build_kind, _RATES))
 
 
 def pick_kind(index: int, word: int) -> SiteKind:
-    """The kind of the host at an index: the first six cover all kinds, later ones are drawn by weight."""
+    """Pick the kind of the synthetic site at an index: the first six cover all, later ones are drawn by weight."""
     if index < len(SITE_KINDS):
         return SITE_KINDS[index]
     bag = [kind for kind in SITE_KINDS for _ in range(kind.weight)]

@@ -1,4 +1,4 @@
-"""Hosts of a synthetic web: how many pages each has, what it writes about, and which oddities it shows.
+"""Sites (hosts) of a synthetic web: how many pages each has, what it writes about, and which oddities it shows.
 
 The number of pages falls with the rank of a host as 1 / (rank + 2), so a few sites hold most pages. The first hosts are
 dealt one of each behaviour, so that a world of six hosts shows them all; later ones draw by hash.
@@ -56,7 +56,7 @@ def _format_name(kind: SiteKind, topic: Topic, number: int) -> str:
 
 
 def _candidate_names(kind: SiteKind, topic: Topic, key: int) -> Iterator[str]:
-    """Names in order of preference; the numbered ones at the end never run out."""
+    """Yield candidate host names of a synthetic site, best first; the numbered ones at the end never run out."""
     yield from (_format_name(kind, topic, mix(key + step) >> 8) for step in range(12))
     first = _format_name(kind, topic, key >> 8)
     left, _, right = first.partition(".")
@@ -64,7 +64,7 @@ def _candidate_names(kind: SiteKind, topic: Topic, key: int) -> Iterator[str]:
 
 
 def host_names(kinds: list[SiteKind], topics: list[Topic], keys: list[int]) -> list[str]:
-    """One name for each host, no two alike."""
+    """Return a unique host name for each synthetic site."""
     taken: dict[str, None] = {}
     for kind, topic, key in zip(kinds, topics, keys, strict=True):
         name = next(name for name in _candidate_names(kind, topic, key) if name not in taken)
@@ -73,7 +73,7 @@ def host_names(kinds: list[SiteKind], topics: list[Topic], keys: list[int]) -> l
 
 
 def site_title(name: str) -> str:
-    """What the site calls itself.
+    """Return the title of a synthetic site from its host name.
 
     >>> site_title("www.ashford-college.test"), site_title("docs.lantern-maps.test")
     ('Ashford College', 'Lantern Maps Documentation')
@@ -85,7 +85,7 @@ def site_title(name: str) -> str:
 
 
 def loopback_address(seed: int, index: int) -> str:
-    """The loopback address of a place in the world: never in 127.0, never ending in 0 or 255.
+    """Return the loopback address of a synthetic site: never in 127.0, never ending in 0 or 255.
 
     >>> loopback_address(1, 0) != loopback_address(1, 1)
     True
@@ -101,7 +101,7 @@ SiteFeature = Literal["calendar", "sessions", "paths", "soft404", "farm", "odd",
 
 @dataclass(frozen=True, slots=True)
 class WorldSize:
-    """How large a world is when it opens."""
+    """Size of a synthetic world when it opens: its hosts and pages."""
 
     hosts: int
     pages: int
@@ -119,7 +119,7 @@ SIZES: Mapping[str, WorldSize] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a site with its own topic; ``prefix`` is what the paths of its pages begin with."""
+    """A section of a synthetic site with its own topic; ``prefix`` is what the paths of its pages begin with."""
 
     slug: str
     label: str
@@ -129,7 +129,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """One host: everything about it that does not depend on time."""
+    """A synthetic site (one host): everything about it that does not depend on time."""
 
     index: int
     name: str
@@ -180,14 +180,14 @@ _COPY_FEATURES: tuple[tuple[SiteFeature, ...], ...] = (
 
 
 def _pick_features(index: int, word: int, *, calm: bool) -> tuple[SiteFeature, ...]:
-    """The features of a host: all kinds within the first six, half of the later hosts have some."""
+    """Pick the features of a synthetic site: all kinds within the first six hosts, some for half of the later ones."""
     copies = _COPY_FEATURES[index % len(_COPY_FEATURES)]
     plain = calm or (index >= 24 and word >> 20 & 1)
     return copies if plain else copies + _ODD_FEATURES[index % len(_ODD_FEATURES)]
 
 
 def _pick_host_fault(index: int, *, calm: bool) -> HostFault:
-    """What ails a whole host: four among the first 24, then four in every 96."""
+    """Pick the fault of a whole synthetic host: four among the first 24 have one, then four in every 96."""
     place = index if index < 24 else index % 96 - 24
     return "" if calm else _HOST_FAULTS.get(place, "")
 
@@ -215,14 +215,14 @@ def _list_tags(sections: tuple[Section, ...]) -> tuple[str, ...]:
 
 
 def _split_pages(size: WorldSize, kinds: list[SiteKind]) -> list[int]:
-    """How many pages each host starts with, so that about ``size.pages`` of them are alive."""
+    """Split the world's pages among synthetic sites, so that about ``size.pages`` of them are alive."""
     weights = [1.0 / (rank + 2) for rank in range(len(kinds))]
     unit = size.pages / sum(weights)
     return [max(6, round(unit * weight / _alive_share(kind))) for weight, kind in zip(weights, kinds, strict=True)]
 
 
 def _alive_share(kind: SiteKind) -> float:
-    """Roughly what share of a site's stock has not died yet; the live count is checked by a test, not promised."""
+    """Estimate the share of a synthetic site's stock that has not died yet; a test checks the live count."""
     ages = ((rank + 0.5) / 100 for rank in range(100))
     lived = (kind.span_s / DAY_S * age**kind.growth / kind.life_days for age in ages)
     return 1.0 - kind.death_share * sum(1.0 - exp(-x) for x in lived) / 100
@@ -262,7 +262,7 @@ def _build_site(
 
 
 def build_sites(size: WorldSize, seed: int, library: tuple[Prose, ...], *, calm: bool) -> tuple[Site, ...]:
-    """Every ordinary host of a world, largest first."""
+    """Build every ordinary site of a synthetic world, largest first."""
     keys = [hash_key(seed, "host", index) for index in range(size.hosts)]
     kinds = [pick_kind(index, key >> 5) for index, key in enumerate(keys)]
     topics = [_build_sections(kind, library, key)[0].prose.topic for kind, key in zip(kinds, keys, strict=True)]

@@ -1,7 +1,7 @@
 """Topics of the synthetic web: eighteen trades and pastimes, each with the words that its sentences are built from.
 
 The verbs are regular and fit any of the topic's things, and each place brings its own preposition; so every sentence of
-``text`` is grammatical whichever words it draws.
+``grammar`` is grammatical whichever words it draws.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """The vocabulary of one subject; each field is a list of words or phrases."""
+    """A topic of the synthetic web with its vocabulary; each field is a list of words or phrases."""
 
     slug: str
     label: str

@@ -1,4 +1,4 @@
-"""Conditional requests: which validators (ETag, Last-Modified) a host sends, and when it answers 304.
+"""Conditional requests: which validators (ETag, Last-Modified) a synthetic host sends, and when it answers 304.
 
 Most hosts are honest. Some send only one validator, some none, and a few change the ETag every hour for the same text.
 """
@@ -17,7 +17,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @lru_cache(maxsize=8192)
 def format_http_date(moment_s: float) -> str:
-    """The time as HTTP writes it, to the second; pages of a site share many, so they are remembered.
+    """Format a time as an HTTP date for Last-Modified; cached, since pages of a site share many.
 
     >>> format_http_date(1767571200.9)
     'Mon, 05 Jan 2026 00:00:00 GMT'
@@ -27,7 +27,7 @@ def format_http_date(moment_s: float) -> str:
 
 
 def validator_headers(validators: Validators, version: str, modified_s: float | None, now_s: float) -> Headers:
-    """The validators that a host sends with a text of this version, last modified then."""
+    """Return the validator headers (ETag, Last-Modified) that a synthetic host sends with a version of a text."""
     match validators:
         case "none":
             return ()
@@ -41,7 +41,10 @@ def validator_headers(validators: Validators, version: str, modified_s: float | 
 
 
 def is_not_modified(question: WorldRequest, stamped: Headers) -> bool:
-    """Whether the client holds what would be sent; If-None-Match decides alone where it is given (RFC 9110, 13.2.2)."""
+    """Check by validators whether the client holds what would be sent, for a 304 reply.
+
+    If-None-Match decides alone if it is given (RFC 9110, 13.2.2).
+    """
     wanted = question.if_none_match
     if wanted is not None:
         etag = dict(stamped).get("etag")

@@ -17,7 +17,7 @@ _MIRROR_REMAINDER = 3
 
 @dataclass(frozen=True, slots=True)
 class SyntheticWeb:
-    """Everything that does not depend on the question.
+    """A synthetic web with all that does not depend on the request: sites, templates, mirrors, popular link targets.
 
     ``popular_sites`` names a site by index at each of its places; a site that many link to has many places.
     ``list_links`` and ``inline_links`` hold a link to some page of that site for each place, for lists and for texts.
@@ -34,7 +34,7 @@ class SyntheticWeb:
 
 
 class PageRequest(NamedTuple):
-    """One question, taken apart; a tuple, because one is made for every answer and a frozen class costs twice that."""
+    """One request to the synthetic web, split into its parts; a tuple, since a frozen class costs twice as much."""
 
     site: Site
     path: str
@@ -44,7 +44,7 @@ class PageRequest(NamedTuple):
 
 
 def build_web(seed: int, sites: tuple[Site, ...]) -> SyntheticWeb:
-    """The web of these sites."""
+    """Build the synthetic web of these sites."""
     mirrors = {
         site.index: f"mirror.{site.name.removeprefix('www.')}" for site in sites if site.index % 13 == _MIRROR_REMAINDER
     }
@@ -56,14 +56,14 @@ def build_web(seed: int, sites: tuple[Site, ...]) -> SyntheticWeb:
 
 
 def _draw_popular_sites(seed: int, count: int) -> tuple[int, ...]:
-    """Places for links between hosts, crowded at a few hosts: the cube of an even number is mostly small."""
+    """Draw the sites that links between hosts point to, mostly a few: the cube of a uniform number is mostly small."""
     ranks = [int(count * fraction(mix(seed + place)) ** 3) for place in range(_LINK_SLOTS)]
     order = sorted(range(count), key=lambda index: mix(mix(seed) + index))
     return tuple(order[rank] for rank in ranks)
 
 
 def _stock_page_link(site: Site, word: int) -> bytes:
-    """A link to a stock page of a host, to its home page now and then."""
+    """Return an HTML link to a stock page of another synthetic host, or to its home page now and then."""
     origin = b"http://" + site.name.encode()
     if not word & 7:
         return b'<a href="%b/">%b</a>' % (origin, site.title.encode())
@@ -73,5 +73,5 @@ def _stock_page_link(site: Site, word: int) -> bytes:
 
 @lru_cache(maxsize=4096)
 def build_id(site: Site, rebuild: int) -> bytes:
-    """The name of the build that the footer shows after the rebuild of this number."""
+    """Return the build id that a synthetic site's footer shows after the rebuild of this number."""
     return b"%06x" % (mix(site.key ^ rebuild & MASK_64) & 0xFFFFFF)

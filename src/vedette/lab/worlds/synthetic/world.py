@@ -1,4 +1,4 @@
-"""The synthetic web as a world: routes a request to what answers it, and knows the truth about every URL.
+"""The synthetic web as a world: routes a request to its handler, and knows the truth about every URL.
 
 What a URL answers is a pure function of seed, URL and time. Caches hold what was computed; nothing else is kept.
 """
@@ -75,7 +75,7 @@ _REQUIRED_FEATURES = {"calendar": "calendar", "members": "sessions", "browse": "
 
 
 def find_route(site: Site, path: str) -> tuple[UrlKind, Handler]:
-    """Who answers a path on a site, and what kind of thing stands there."""
+    """Find the route of a path on a synthetic site: the kind of URL, and the handler that answers it."""
     head = path[1:].partition("/")[0]
     if head.startswith("sitemap-"):
         head = "sitemap.xml"
@@ -85,7 +85,7 @@ def find_route(site: Site, path: str) -> tuple[UrlKind, Handler]:
 
 
 def is_copy_query(query: str) -> bool:
-    """Whether a query makes another spelling of the same page: tracking, sorting, printing, and nothing else."""
+    """Check whether a query only makes a copy URL of the same synthetic page: tracking, sorting or printing."""
     if len(query) > 200:
         return False
     pairs = parse_qsl(query, keep_blank_values=True)
@@ -93,7 +93,7 @@ def is_copy_query(query: str) -> bool:
 
 
 def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
-    """Return the reply of the handler of this path, or None where there is none."""
+    """Answer a request to the synthetic world with the handler of its path, or None if there is none."""
     kind, handler = find_route(visit.site, visit.path)
     if visit.query and kind != "trap" and not is_copy_query(visit.query):
         return None
@@ -101,7 +101,7 @@ def answer(web: SyntheticWeb, visit: PageRequest) -> Reply | None:
 
 
 def find_page_number(site: Site, path: str) -> int | None:
-    """The number of the page whose path, before or after a move, this is; born yet or not."""
+    """Find the number of the synthetic page whose path, before or after a move, this is; born yet or not."""
     number = traits.parse_number(site, path)
     if number is None or find_route(site, path) is not _PAGE_ROUTE:
         return None
@@ -115,7 +115,7 @@ _UNKNOWN_HOST = Reply(421, (("content-type", "text/plain"),), b"No such host her
 
 
 class SyntheticWorld:
-    """A web generated from a seed; see ``open_synthetic_world``.
+    """A synthetic world generated from a seed; see ``open_synthetic_world``.
 
     ``name`` opens it on a command line, ``start_s`` is the world time at which it opens. ``sites`` are the ordinary
     hosts, largest first, without mirrors and farms.
@@ -132,11 +132,11 @@ class SyntheticWorld:
         self._hosts = tuple(_assign_addresses(web.seed, tuple(self._host_sites), calm=calm))
 
     def hosts(self) -> tuple[WorldHost, ...]:
-        """Every host, in a fixed order."""
+        """Return every host of the synthetic world, in a fixed order."""
         return self._hosts
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:
-        """What this request brings at this world time."""
+        """Return the synthetic world's reply to a request at this world time."""
         host = question.host.partition(":")[0].lower()
         path, _, query = question.target.partition("?")
         door = self._host_sites.get(host)
@@ -158,7 +158,7 @@ class SyntheticWorld:
         return host.endswith("." + LINK_FARM) and not self._calm
 
     def classify_url(self, url: str) -> UrlKind:
-        """What kind of thing stands at a URL, judged by its spelling alone and for all times."""
+        """Classify a URL of the synthetic world by its spelling alone, for all times."""
         host, path, query = _split_url(url)
         if host not in self._host_sites:
             return "trap" if self._is_farm(host) else "unknown"
@@ -169,14 +169,14 @@ class SyntheticWorld:
         return "copy" if kind == "page" and (mirror or query) else kind
 
     def live_pages(self, host: str, now_s: float) -> list[str]:
-        """The URL of every ordinary page of a host that answers 200 now, in order of birth."""
+        """Return the URLs of all ordinary pages of a synthetic host that answer 200 now, in order of birth."""
         site = self._host_sites[host][0]
         numbers = live_numbers(site, 0, site.births.count_born(now_s), now_s).tolist()
         words = ((number, traits.page_hash(site, number)) for number in numbers)
         return [f"http://{host}{current_path(site, number, first, now_s).decode()}" for number, first in words]
 
     def truth(self, url: str) -> PageTruth | None:
-        """What is settled about an ordinary page, by either of its URLs; None for anything else."""
+        """Return the truth about an ordinary page of the synthetic world by either of its URLs; None for other URLs."""
         host, path, _ = _split_url(url)
         door = self._host_sites.get(host)
         number = find_page_number(door[0], path) if door else None
@@ -184,14 +184,14 @@ class SyntheticWorld:
 
 
 def _split_url(url: str) -> tuple[str, str, str]:
-    """Host, path and query of an http URL."""
+    """Split an http URL of the synthetic world into host, path and query."""
     authority, _, rest = url.partition("://")[2].partition("/")
     path, _, query = rest.partition("?")
     return authority.partition(":")[0].lower(), "/" + path, query
 
 
 def _assign_addresses(seed: int, names: tuple[str, ...], *, calm: bool) -> Iterator[WorldHost]:
-    """Each host with an address of its own, but for those of the blog hoster, which share one."""
+    """Assign loopback addresses to the synthetic world's hosts: one each, but one shared by the blog hoster's."""
     for index, name in enumerate(names):
         yield WorldHost(name, loopback_address(seed, 0 if name.endswith("." + BLOG_HOST) else index + 2))
     if not calm:
@@ -199,7 +199,7 @@ def _assign_addresses(seed: int, names: tuple[str, ...], *, calm: bool) -> Itera
 
 
 def open_synthetic_world(name: str, seed: int = 1, *, calm: bool = False) -> SyntheticWorld:
-    """Open the synthetic web of this size and seed; a calm one has neither traps nor faults."""
+    """Open the synthetic web of this size and seed as a world; a calm one has neither traps nor faults."""
     if name not in SIZES:
         raise UsageError(f"no made world is called {name!r}; known: {', '.join(SIZES)}")
     proses = build_library(seed)

@@ -1,1 +1,1 @@
-"""Policies of sponsored choice: one per file, each a ``decide.Choice`` over ``candidates.Candidates`` batches."""
+"""Ad policies: one per file, each a ``policy.Choice`` over ``AdCandidates`` batches."""

@@ -1,4 +1,4 @@
-"""What a showing is believed to earn, by what is known of ad, phrase and advertiser; less where money runs short."""
+"""Bayes-greedy ad policy: rank by the expected earnings of an impression, less where a budget runs short."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -16,7 +16,7 @@ UNKNOWN_AD_CLICKS = 1 / OWN_VARIANCE
 
 
 class AdMemory(NamedTuple):
-    """What is believed, the plan of traffic, how much each advertiser's bid counts, and what follows for each ad."""
+    """Memory of the Bayes-greedy ad policy: click rate beliefs, traffic plan, bid discounts, and ad priors."""
 
     beliefs: Beliefs
     traffic: Traffic
@@ -26,16 +26,18 @@ class AdMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BayesGreedy(ScorePolicy):
-    """Ours: (expected rate + exploration x sqrt(ln(1 + n_j / (1 + views))) x its standard deviation) x bid x keep.
+    """Bayes-greedy ad policy (ours): rank by optimistic click rate times bid times budget discount.
 
-    The rate is an empirical-Bayes posterior over phrase, advertiser and ad (``beliefs``), with showings counted by how
-    much their slot is seen. What is unsure is tried where that pays: the deviation is on the scale of the rate itself,
-    and counts the more, the more often the phrase is asked beside how often the ad was seen. ``keep`` is below 1 only
-    for an advertiser whose budget would not last through the queries that the plan of traffic still expects today
+    score = (expected rate + exploration x sqrt(ln(1 + n_j / (1 + views))) x its standard deviation) x bid x keep
+
+    The rate is an empirical-Bayes posterior over phrase, advertiser and ad (``click_rates``), with impressions weighted
+    by how much their slot is seen. Uncertain ads are tried where that pays: the deviation is on the scale of the rate
+    itself, and counts more, the more often the phrase is searched relative to the views of the ad. ``keep`` is below 1
+    only for an advertiser whose budget would not last through the queries that the traffic plan still expects today
     (``pacing``); the first day has no plan, and no discount.
 
-    Useful for: few showings an ad, new ads, budgets. Not useful for: a single phrase with few ads and no budget, where
-    there is nothing to learn from others.
+    Useful for: few impressions an ad, new ads, budgets. Not useful for: a single phrase with few ads and no budget,
+    where there is nothing to learn from others.
     """
 
     name: str = "believed"
@@ -43,11 +45,11 @@ class BayesGreedy(ScorePolicy):
     paces: bool = True
 
     def start(self, config: None) -> AdMemory:
-        """Nothing was seen."""
+        """Return the initial memory of the Bayes-greedy ad policy."""
         return AdMemory(NEUTRAL_BELIEFS, NO_TRAFFIC, np.ones(0), NO_PRIORS)
 
     def observe(self, state: AdMemory, batch: AdCandidates, now: float) -> AdMemory:
-        """Learn from all ads: their counts, how often phrases were asked, what is left of budgets."""
+        """Learn from all ads: their counts, how often phrases were searched, and what is left of budgets."""
         beliefs = update_beliefs(state.beliefs, batch)
         clicks, views = get_prior(beliefs, batch)
         traffic = update_traffic(state.traffic, _count_queries(batch), now)
@@ -58,17 +60,17 @@ class BayesGreedy(ScorePolicy):
         return AdMemory(beliefs, traffic, keep, _index_by_ad(batch, clicks, views, keep))
 
     def get_ad_priors(self, state: AdMemory) -> AdPriors:
-        """What follows for each ad."""
+        """Return the click rate prior and bid discount of each ad."""
         return state.ads
 
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
-        """What a showing is worth."""
+        """Score each ad by the expected worth of an impression, with an exploration bonus."""
         mean, deviation = _posterior(*_get_priors(told, options.ad), options)
         unknown = np.sqrt(np.log1p(options.asked / (1.0 + options.views)))
         return (mean + self.exploration * unknown * deviation) * options.bid * _look_up(told.keep, options.ad, 1.0)
 
     def reason(self, state: AdMemory, batch: AdCandidates, row: int, now: float) -> str:
-        """The rate that is believed, how sure, and how much the bid counts."""
+        """Describe the estimated click rate of an ad, its uncertainty, and how much the bid counts."""
         # Of one row only, and of plain numbers: this is asked of each ad that is shown.
         ad, told = int(batch.ad[row]), state.ads
         clicks, views, keep = UNKNOWN_AD_CLICKS, UNKNOWN_AD_CLICKS / FIRST_RATE, 1.0
@@ -83,12 +85,12 @@ class BayesGreedy(ScorePolicy):
 
 
 def _get_priors(told: AdPriors, ad: Ints) -> tuple[Floats, Floats]:
-    """The clicks and views that stand for what is believed of each ad before its own are counted."""
+    """Look up the prior clicks and views of each ad, before its own are counted."""
     return _look_up(told.clicks, ad, UNKNOWN_AD_CLICKS), _look_up(told.views, ad, UNKNOWN_AD_CLICKS / FIRST_RATE)
 
 
 def _posterior(clicks: Floats, views: Floats, ads: AdCandidates) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of what is believed of each rate, a Gamma distribution."""
+    """Compute the posterior mean and standard deviation of each ad's click rate, a Gamma distribution."""
     shape, rate = clicks + ads.clicked + ads.prior_clicked, views + ads.views + ads.prior_shown
     return shape / rate, np.sqrt(shape) / rate
 
@@ -100,7 +102,7 @@ def _count_queries(ads: AdCandidates) -> Floats:
 
 
 def _index_by_ad(ads: AdCandidates, clicks: Floats, views: Floats, keep: Floats) -> AdPriors:
-    """By the numbers of ads. What is no ad of the batch has what any stranger has."""
+    """Index priors by ad number; numbers without an ad in the batch get the default prior."""
     size = int(ads.ad.max(initial=-1)) + 1
     spread = AdPriors(np.full(size, UNKNOWN_AD_CLICKS), np.full(size, UNKNOWN_AD_CLICKS / FIRST_RATE), np.ones(size))
     for column, values in zip(spread, (clicks, views, keep[ads.advertiser]), strict=True):
@@ -109,7 +111,7 @@ def _index_by_ad(ads: AdCandidates, clicks: Floats, views: Floats, keep: Floats)
 
 
 def _look_up(column: Floats, ad: Ints, usual: float) -> Floats:
-    """The values of ads; the usual one for those that came after the last look at all of them."""
+    """Look up column values by ad; the usual value for ads added after the last update."""
     if len(column) > ad.max(initial=-1):
         return column[ad]
     known = np.append(column, usual)
@@ -118,11 +120,11 @@ def _look_up(column: Floats, ad: Ints, usual: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class PacedGreedy(BayesGreedy):
-    """Ours, as it is at work on the page: ``believed``, and no bunching at midnight.
+    """Ours, as it runs live: ``BayesGreedy`` with budget pacing, so that budgets last through the day.
 
-    A bid that counts less keeps an ad from being shown where there are others. Where it is alone, its budget would be
-    gone in the first hours of a day. So whoever was charged a larger share of the budget than the share of a usual
-    day's queries that has come, and ``ahead`` more, rests until more have come. The first day has no plan, and no rest.
+    A discounted bid keeps an ad from being shown where there are others. Where it is alone, its budget would be gone in
+    the first hours of a day. So an advertiser that was charged a larger share of the budget than the share of a usual
+    day's queries so far, plus ``ahead``, pauses until more queries have come. The first day has no plan, and no pause.
 
     Useful for: budgets that are to last through the day. Not useful for: a day that ends before its usual time.
     """
@@ -131,5 +133,5 @@ class PacedGreedy(BayesGreedy):
     ahead: float = 0.1
 
     def get_spend_limit(self, state: AdMemory, now: float) -> float:
-        """By the plan."""
+        """Return the share of the day's budget that the traffic plan allows by now."""
         return spend_allowance(state.traffic, now, self.ahead)

@@ -1,5 +1,5 @@
-"""Which results deserve a chance? Policies that learn what people like without shutting out what nobody has seen.
+"""Exploration policies: learn what people like without shutting out results that nobody has seen.
 
-One policy a file, each a ``decide.Choice`` over ``candidates.Candidates``, and each with ``plan``: the way in which it
-deals lists (``dealing``), from which one list is dealt to a person, or a place of many lists asked for at once.
+One policy per file, each a ``policy.Choice`` over ``candidates.Candidates``, and each with ``plan``: its distribution
+over lists (``randomized_lists``), from which one list is drawn for a person, or one place of many lists at once.
 """

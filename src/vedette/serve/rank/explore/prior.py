@@ -1,9 +1,9 @@
-"""What pages are like in general, learned from what people made of those that were seen: a law of quality on a grid.
+"""Prior of page quality: a distribution on a grid, learned from the feedback on all pages (empirical Bayes).
 
-Most pages are liked by next to nobody and a few by many, so no Beta law fits. The weights of a grid of qualities are
-fitted by expectation maximisation to (likes, awareness) of all pages, a nonparametric empirical Bayes (Robbins 1956,
-Laird 1978). A few pages' worth of the law that is believed before anything was seen is kept, so that nothing is ever
-impossible. A page's posterior is this law, weighed by how probable its own likes are under each quality.
+Most pages are liked by next to nobody and a few by many, so no Beta distribution fits. The weights of a grid of
+qualities are fitted by expectation maximization to (likes, awareness) of all pages, a nonparametric empirical Bayes
+(Robbins 1956, Laird 1978). The initial prior keeps the weight of a few pages, so that nothing is ever impossible. A
+page's posterior is this prior, weighted by the likelihood of its own likes under each quality.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ STEPS = 30
 
 
 def uniform_prior() -> Floats:
-    """Before anything is seen: every order of magnitude alike."""
+    """Return the initial quality prior: uniform over orders of magnitude."""
     return np.full(len(GRID), 1.0 / len(GRID))
 
 
 def posterior(weights: Floats, likes: Floats, aware: Floats) -> Floats:
-    """How probable each quality of the grid is, a row for each page.
+    """Compute the posterior probability of each quality on the grid, a row per page.
 
     >>> unseen, liked = posterior(uniform_prior(), np.array([0.0, 1.0]), np.array([0.0, 1.0])) @ GRID
     >>> bool(unseen < liked)
@@ -35,7 +35,7 @@ def posterior(weights: Floats, likes: Floats, aware: Floats) -> Floats:
 
 
 def fit_prior(weights: Floats, likes: Floats, aware: Floats, pages: Floats) -> Floats:
-    """The law after some steps of expectation maximisation; ``pages`` says how many had these likes."""
+    """Fit the quality prior by some steps of expectation maximization; ``pages`` are counts of pages."""
     for _ in range(STEPS):
         counts = pages @ posterior(weights, likes, aware) + KEPT_PAGES * uniform_prior()
         weights = counts / counts.sum()

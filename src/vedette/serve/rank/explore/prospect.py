@@ -1,4 +1,4 @@
-"""Ours: by what a view is worth, now and for the rest of a page's life. What runs by default."""
+"""Prospect exploration policy (ours, the default): rank by what a view is worth, now and over a page's life."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -25,7 +25,7 @@ AHEAD = (1, 2, 4, 8, 16)
 
 
 class ValueTable(NamedTuple):
-    """Expected quality, what a view teaches, and how many views teach most, by awareness (row) and likes (column)."""
+    """Expected quality, what a view teaches, and the most useful number of views, by awareness and likes."""
 
     mean: Floats
     teaching: Floats
@@ -33,7 +33,7 @@ class ValueTable(NamedTuple):
 
 
 class RankedMeans(NamedTuple):
-    """A list by expected quality, best first, the share of views of each place, and what all from there on lose."""
+    """Pages by expected quality, best first, the view share of each place, and the loss of all from there on."""
 
     means: Floats
     shares: Floats
@@ -41,7 +41,7 @@ class RankedMeans(NamedTuple):
 
     @classmethod
     def from_means(cls, means: Floats) -> "RankedMeans":
-        """The list of pages with these means."""
+        """Build the ranked list of pages with these mean qualities."""
         ordered = np.sort(means)[::-1]
         shares = visibility(np.arange(1, len(ordered) + 2))
         shares /= shares.sum()
@@ -49,7 +49,7 @@ class RankedMeans(NamedTuple):
         return cls(ordered, shares, np.append(np.cumsum(lost[::-1])[::-1], 0.0))
 
     def gain(self, quality: Floats) -> Floats:
-        """What a further page of each quality adds to the expected quality of a view.
+        """Compute what one more page of each quality adds to the expected quality of a view.
 
         The page at place p pushes all below it down by one: ``s_p q - sum over i >= p from_means (s_i - s_(i+1)) m_i``
         with the shares of views s and the means m.
@@ -62,7 +62,7 @@ class RankedMeans(NamedTuple):
 
 
 def build_table(weights: Floats, ladder: RankedMeans, crowd: UserPopulation) -> ValueTable:
-    """The worth of every state that a young page can be in, under a law of quality, among others."""
+    """Compute the value of every state of a young page, under a quality prior, among the other pages."""
     aware, likes = (each.ravel() for each in np.mgrid[: MAX_AWARE + 1, : MAX_LIKES + 1].astype(np.float64))
     believed = posterior(weights, np.minimum(likes, aware), aware)
     mean = believed @ GRID
@@ -78,7 +78,7 @@ def build_table(weights: Floats, ladder: RankedMeans, crowd: UserPopulation) -> 
 
 
 def _outcomes_after(believed: Floats, views: int) -> tuple[Floats, Floats]:
-    """How probably each number of likes comes of so many views, and the mean that is then expected."""
+    """Compute the probability of each number of likes after ``views`` views, and the posterior mean of each."""
     likes = np.arange(views + 1)
     ways = np.cumprod(np.append(1.0, (views - likes[:-1]) / (likes[:-1] + 1.0)))
     each = ways * GRID[:, None] ** likes * (1 - GRID[:, None]) ** (views - likes)
@@ -91,7 +91,7 @@ WIDTH = MAX_AWARE + 1
 
 
 class LearnedPrior(NamedTuple):
-    """The law of quality of all pages, and what follows from it for young ones; no table before anything was seen."""
+    """The learned quality prior of all pages, and the value table for young ones; no table before any data."""
 
     weights: Floats
     table: ValueTable | None
@@ -99,13 +99,13 @@ class LearnedPrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """Order by expected quality and by what a view would teach for the rest of a page's life (see ``prospects``).
+    """Rank by expected quality plus what a view would teach over the rest of a page's life (prospect policy).
 
-    The law of quality is learned from all pages (``prior``), so a page is believed to be as good as others that fared
-    alike. ``patience`` below 1 explores less than the knowledge gradient says: it takes the choice for now or never,
-    while a page can wait a day. A result is *unproven* where it owes its place to what it would teach; none comes
-    before place ``first``, and at most ``most`` are among the first ten. Equals are in any order, which is where
-    propensities below 1 come from.
+    The quality prior is learned from all pages (``prior``), so a page is believed to be as good as others with a
+    similar history. ``patience`` below 1 explores less than the knowledge gradient says: that assumes a choice is now
+    or never, while a page can wait a day. A result is *unproven* where it owes its place to what it would teach; none
+    comes before place ``first``, and at most ``most`` are among the first ten. Equals are in random order, which is
+    where propensities below 1 come from.
 
     Useful where pages are many and views are few. Not useful where nothing is known of how long pages live and how many
     will see them: then the second part is a guess.
@@ -119,11 +119,11 @@ class Prospect:
     name: str = "prospect"
 
     def start(self, config: None) -> LearnedPrior:
-        """Every order of magnitude of quality alike."""
+        """Return the initial quality prior, uniform over orders of magnitude."""
         return LearnedPrior(uniform_prior(), None)
 
     def observe(self, state: LearnedPrior, batch: Candidates, now: float) -> LearnedPrior:
-        """Learn the law of quality from pages, and work out what views of young ones are worth."""
+        """Fit the quality prior to pages, and compute what views of young ones are worth."""
         if not len(batch):
             return state
         codes = _encode_states(batch)
@@ -134,32 +134,32 @@ class Prospect:
         return LearnedPrior(weights, build_table(weights, ladder, batch.crowd))
 
     def plan(self, state: LearnedPrior, batch: Candidates, now: float) -> TiedOrder:
-        """The order by worth, with seats for the unproven."""
+        """Plan the prospect order by worth, with trial slots for unproven pages."""
         mean, teaching, ahead = _estimate_parts(batch, state)
         teaching *= self.patience
         seats = TrialSlots(self.first, self.most, batch.crowd.views_per_day * batch.crowd.delay_days)
         return allocate_slots(batch.relevance * (mean + teaching), teaching > mean, ahead, seats)
 
     def choose(self, state: LearnedPrior, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:
-        """One list, dealt anew."""
+        """Draw one list of results from the prospect plan."""
         return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: LearnedPrior, batch: Candidates, row: int, now: float) -> str:
-        """Both parts of the worth, in words."""
+        """Describe both parts of a result's worth: expected quality and what a view teaches."""
         mean, teaching, _ahead = (float(part[row]) for part in _estimate_parts(batch, state))
         told = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"
         return f"prospect: {told}" + ("; shown to learn more about it" if self.patience * teaching > mean else "")
 
 
 def _encode_states(batch: Candidates) -> Ints:
-    """States as numbers: awareness and likes. What was seen more often than the table has is scaled down."""
+    """Encode awareness and likes as table states; counts beyond the table are scaled down."""
     scale = np.minimum(1.0, MAX_AWARE / np.maximum(batch.aware, 1.0))
     aware, likes = np.rint(batch.aware * scale), np.minimum(np.rint(batch.likes * scale), WIDTH - 1)
     return (aware * WIDTH + likes).astype(np.int64)
 
 
 def _estimate_parts(batch: Candidates, state: LearnedPrior) -> tuple[Floats, Floats, Floats]:
-    """Expected quality, what a view teaches, how many are wanted: by the table for young pages, by their likes else."""
+    """Estimate expected quality, what a view teaches and views wanted; by table for young pages."""
     prior = float(state.weights @ GRID)
     mean = (batch.likes + prior) / (batch.aware + 1.0)
     teaching, ahead = np.zeros(len(batch)), np.ones(len(batch))

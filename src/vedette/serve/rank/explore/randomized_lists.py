@@ -1,7 +1,7 @@
-"""How lists are dealt where lots decide: the whole chance of each list, so that propensities are exact.
+"""Randomized result lists: distributions over lists with exact propensities.
 
-A plan is made once from what is known; from it a list is dealt for each person anew (``deal``). In the lab only one
-place of each list is looked at, and ``standing`` says who stands there, for many independent lists at once.
+A plan is made once from what is known; from it a new list is drawn for each person (``draw``). In the lab only one
+place of each list is viewed, and ``draw_at_ranks`` returns the row at that place, for many independent lists at once.
 """
 
 from typing import NamedTuple, Protocol
@@ -13,19 +13,19 @@ from vedette.policy import Floats, Ints, Picks
 
 
 class RandomizedList(Protocol):
-    """A chance over lists."""
+    """Protocol of a randomized list: a probability distribution over result lists."""
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """The first k of one list; the propensity is that of a row to stand where it stands."""
+        """Draw the first k rows of one list; the propensity is the probability of a row at its place."""
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
-        """Who stands at each rank (from 1), each in a list of its own."""
+        """Draw the row at each rank (from 1), each from an independent randomized list."""
 
 
 class TiedOrder(NamedTuple):
-    """Rows by blocks of equals, which stand in any order, and for each place the block that has it.
+    """A ranking with ties: rows in blocks of equals in random order, and the block of each place.
 
-    ``begin`` and ``size`` are those of the block, by place. Mostly a block has neighbouring places.
+    ``begin`` and ``size`` are those of the block, by place. Usually the places of a block are adjacent.
     """
 
     rows: Ints
@@ -33,7 +33,7 @@ class TiedOrder(NamedTuple):
     size: Ints
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """Each block is shuffled on its own.
+        """Draw a list with each block of ties shuffled.
 
         >>> rank_with_ties(np.array([1.0, 3.0, 3.0])).draw(3, np.random.default_rng(1)).propensities.tolist()
         [0.5, 0.5, 1.0]
@@ -42,24 +42,24 @@ class TiedOrder(NamedTuple):
         return Picks(self.rows_in_order(shuffled)[:k], 1.0 / self.size[:k])
 
     def rows_in_order(self, shuffled: npt.NDArray[np.intp] | None = None) -> Ints:
-        """The list where the members of each block take its places one after the other."""
+        """Return the rows in order, with the members of each block filling its places in turn."""
         rows = np.zeros(len(self.rows), np.int64)
         rows[np.argsort(self.begin, kind="stable")] = self.rows if shuffled is None else self.rows[shuffled]
         return rows
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
-        """Any of the block at that place."""
+        """Draw a random member of the block at each rank."""
         places = ranks - 1
         return self.rows[self.begin[places] + (rng.random(len(ranks)) * self.size[places]).astype(np.int64)]
 
 
 def rank_with_ties(scores: Floats) -> TiedOrder:
-    """The plan of an order by score, largest first, with lots among equals."""
+    """Rank rows by score, largest first, with random order among ties."""
     return group_ties(best_first(scores), scores)
 
 
 def group_ties(rows: npt.NDArray[np.int64] | npt.NDArray[np.intp], scores: Floats) -> TiedOrder:
-    """The plan of rows that are in order already; neighbours of equal score are a block."""
+    """Group already ordered rows into blocks of ties; neighbors of equal score form a block."""
     edges = np.flatnonzero(np.diff(scores[rows]) != 0.0) + 1
     begins = np.append(0, edges)[: len(rows)].astype(np.int64)
     sizes = np.diff(np.append(begins, len(rows)))
@@ -67,7 +67,7 @@ def group_ties(rows: npt.NDArray[np.int64] | npt.NDArray[np.intp], scores: Float
 
 
 def best_first(scores: Floats) -> Ints:
-    """Rows by score, largest first; equals as they came.
+    """Sort rows by score, largest first; equal scores keep their order.
 
     >>> best_first(np.array([1.0, 3.0, 3.0])).tolist()
     [1, 2, 0]
@@ -76,7 +76,7 @@ def best_first(scores: Floats) -> Ints:
 
 
 class PoolMerge(NamedTuple):
-    """The merge of Pandey08, section 5.5: an ordered list, a pool in any order, and a coin for each place.
+    """The randomized merge of Pandey08, section 5.5: an ordered list, a shuffled pool, and a coin per place.
 
     The first ``first - 1`` places are the ordered list's. At each further place a coin takes the next of the pool with
     probability ``degree``, else the next of the ordered list; when one is used up, the other goes on.
@@ -88,7 +88,7 @@ class PoolMerge(NamedTuple):
     degree: float
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """One list, coin by coin."""
+        """Draw one merged list, coin by coin."""
         length = min(k, len(self.ordered) + len(self.pool))
         pool = rng.permutation(self.pool)
         coins = rng.random(length) < self.degree
@@ -103,7 +103,7 @@ class PoolMerge(NamedTuple):
         return Picks(rows, propensities)
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
-        """How many of the pool stand before a place is binomial, until one of the lists is used up."""
+        """Draw the row at each rank; the number of pool rows before it is binomial until one list is used up."""
         head = min(self.first - 1, len(self.ordered))
         flips = np.maximum(ranks - 1 - head, 0)
         left = len(self.ordered) - head
@@ -120,12 +120,12 @@ class PoolMerge(NamedTuple):
         return coin and place >= self.first - 1 and taken < len(self.pool)
 
     def _promotion_chance(self, place: int, taken: int) -> float:
-        """How probably this place is the pool's, once so many of it were taken."""
+        """Return the probability that a place goes to the pool, once ``taken`` of its rows were used."""
         never, always = (self._is_promoted(place, taken, coin=coin) for coin in (False, True))
         return self.degree * always + (1 - self.degree) * never
 
     def _taken_chances(self, length: int) -> Floats:
-        """For each place, how probably how many of the pool stand before it."""
+        """Return, for each place, the distribution of how many pool rows come before it."""
         chances = np.zeros((length + 1, length + 2))
         chances[0, 0] = 1.0
         for place in range(length):
@@ -137,7 +137,7 @@ class PoolMerge(NamedTuple):
         return chances
 
     def _propensity(self, place: int, taken: int, chances: Floats, *, promoted: bool) -> float:
-        """How probably this row stands here: one of the pool for any count, one of the list for one count only."""
+        """Return the probability of this row at this place: a pool row by any count, a list row by one."""
         if not promoted:
             return float(chances[taken]) * (1 - self._promotion_chance(place, taken))
         ways = sum(float(chances[count]) * self._promotion_chance(place, count) for count in range(place + 1))
@@ -145,5 +145,5 @@ class PoolMerge(NamedTuple):
 
 
 def _take_rows(rows: Ints, places: Ints) -> Ints:
-    """Rows at places; where there are none, nobody asks for them."""
+    """Take the rows at places; an empty list gives zeros, which are never used."""
     return rows[places] if len(rows) else np.zeros(len(places), np.int64)

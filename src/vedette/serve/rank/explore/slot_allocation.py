@@ -1,4 +1,4 @@
-"""Where the unproven may sit: a list by worth, where what is shown to learn takes no more than it has use for."""
+"""Slot allocation for unproven results: rank by worth, but give trials no more views than they can use."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,10 +20,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 class TrialSlots(NamedTuple):
-    """Which places are open to the unproven: none before ``first``, and at most ``most`` of the first ten.
+    """The places open to unproven results: none before ``first``, and at most ``most`` of the first ten.
 
-    ``views`` are those of all results until the order changes. Nobody unproven sits where he would get more of them
-    than teach anything: the rest would be lost.
+    ``views`` are those of all results until the order changes. No unproven result gets a place with more views than
+    teach anything: the rest would be lost.
     """
 
     first: int = 1
@@ -31,20 +31,20 @@ class TrialSlots(NamedTuple):
     views: float = 0.0
 
     def views_by_place(self, length: int) -> Floats:
-        """The views of each of the places that are seated one by one."""
+        """Return the views of each place that is allocated one by one."""
         shares, total = _shares(length)
         return np.asarray(self.views * shares / max(total, 1.0))
 
 
 @lru_cache(maxsize=256)  # lists of searches have few lengths
 def _shares(length: int) -> tuple[Floats, float]:
-    """The visibility of each of the places that are seated one by one, and of all together."""
+    """Return the visibility of each place that is allocated one by one, and of all together."""
     shares = visibility(np.arange(1, length + 1))
     return shares[:MAX_SLOTS].copy(), float(shares.sum())
 
 
 def allocate_slots(worth: Floats, is_unproven: Bools, wanted: Floats, seats: TrialSlots) -> TiedOrder:
-    """By worth, as far as seats are open; ``wanted`` are the views that each row has use for.
+    """Allocate slots by worth, as far as they are open; ``wanted`` are the views that each row can use.
 
     >>> worth, young = np.array([5.0, 4.0, 3.0, 2.0]), np.array([True, False, True, False])
     >>> allocate_slots(worth, young, np.ones(4), TrialSlots(first=2)).rows_in_order().tolist()
@@ -67,7 +67,7 @@ def _is_open_to_all(seats: TrialSlots, views: Floats, least: float) -> bool:
 
 
 def _move_blocks(order: TiedOrder, young: Bools, wanted: Floats, seats: TrialSlots, views: Floats) -> TiedOrder:
-    """The same blocks at other places: one place after the other to the first block that may sit there."""
+    """Move blocks of ties to other places: each place goes to the first block allowed there."""
     begins, sizes = np.unique(order.begin, return_counts=True)
     unproven = young[begins]
     each = wanted[order.rows[begins]] * np.where(sizes >= MANY_EQUALS, CROWD_VIEW_SHARE, 1.0)
@@ -81,7 +81,7 @@ def _move_blocks(order: TiedOrder, young: Bools, wanted: Floats, seats: TrialSlo
 def _fill_slots(
     sizes: list[int], unproven: list[bool], use: list[float], seats: TrialSlots, views: list[float]
 ) -> list[int]:
-    """The block that sits at each of the first places."""
+    """Assign a block to each of the first places."""
     taken: list[int] = []
     waiting = list(range(min(len(sizes), 2 * MAX_SLOTS)))
     chances = 0
@@ -100,7 +100,7 @@ def _fill_slots(
 
 
 def _split_top(worth: Floats) -> tuple[Ints, Ints]:
-    """Rows that are put in order, and the rest, which saves a long sort."""
+    """Split off the rows that need sorting from the rest, which saves a long sort."""
     if len(worth) <= DEPTH:
         return np.arange(len(worth)), np.zeros(0, np.int64)
     least = np.partition(worth, len(worth) - DEPTH)[len(worth) - DEPTH]

@@ -1,1 +1,1 @@
-"""Admin."""
+"""Console administration pages: sign-in guard, activity log, storage and lab reports."""

@@ -1,4 +1,4 @@
-"""The console's page Actions: the log of what operators did, and undoing it."""
+"""The console's Actions page: the activity log of operator commands, and undoing one of them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,12 +22,12 @@ MAX_ACTIONS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ActivityPage:
-    """The log, and the post that undoes one of its actions."""
+    """The console's activity log page, and the POST handler that undoes a logged action."""
 
     shell: ConsoleShell
 
     def show(self, request: Request) -> Response:
-        """Show what was done, the last action first."""
+        """Show the activity log of operator actions, latest first, or export it as CSV."""
         if request.query_params.get("csv"):
             return _export_actions(self.shell.admin.list_actions(MAX_ACTIONS, None))
         before = parse_number(request.query_params.get("before", ""))
@@ -44,7 +44,7 @@ class ActivityPage:
         )
 
     def undo(self, request: Request) -> Response:
-        """Undo an action, and go back to where that was asked for."""
+        """Undo a logged operator action, then redirect back to the page it was requested from."""
         form = read_form(request)
         action, back = parse_number(form.get("action", "")), safe_redirect(form.get("back", ""))
         if action is None:

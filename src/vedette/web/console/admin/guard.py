@@ -1,7 +1,8 @@
-"""Who may come into the console: everything under ``/console`` passes here, so that no page can be forgotten.
+"""Session guard of the console: sign-in, session cookies and CSRF checks for everything under ``/console``.
 
-The operator shows the token once and gets a session: a secret in a cookie, of which only the digest is kept. Each form
-carries a mark that is made of this secret; a post without it does nothing. So does one that another site's page sends.
+Every route passes through it, so no page can be forgotten. The operator enters the token once and gets a session: a
+secret in a cookie, whose digest alone is stored. Each form carries a CSRF token derived from this secret; a POST
+without it is refused, and so is one that a page of another site sends.
 """
 
 import hashlib
@@ -52,7 +53,7 @@ _NOT_A_FORM = Refusal(400, "no_form", "This is not what a page of the console se
 
 
 def safe_redirect(place: str) -> str:
-    """Where somebody wanted to go, if that is a page of the console; else its first page.
+    """Return the sign-in redirect target if it is a console URL, else the console's home page.
 
     >>> [safe_redirect(place) for place in ("/console/sites?sort=pages", "//example.org/console/", "/console/../x")]
     ['/console/sites?sort=pages', '/console/', '/console/']
@@ -61,7 +62,7 @@ def safe_redirect(place: str) -> str:
 
 
 class SessionGuard:
-    """Stands before the console's routes."""
+    """ASGI middleware in front of the console's routes that requires a signed-in session."""
 
     def __init__(
         self,
@@ -77,11 +78,11 @@ class SessionGuard:
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """What is guarded."""
+        """Return the console routes behind the session guard."""
         return self._app.routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request in, or answers it here."""
+        """Pass a request with a valid console session on to its route, or answer it here."""
         request = Request(scope, receive)
         stopped, sealed = await self._check_request(request), _add_security_headers(send)
         try:
@@ -90,7 +91,7 @@ class SessionGuard:
             await self._shell.not_found_page(request, error.status_code)(scope, receive, sealed)
 
     async def _check_request(self, request: Request) -> Response | None:
-        """The answer to what goes no further; None for what does."""
+        """Return the response to a request without access to the console; None to let it through."""
         is_read = request.method in {"GET", "HEAD"}
         if get_path(request) == SIGN_IN_PATH:
             return self._render_sign_in(request) if is_read else await self._sign_in(request)
@@ -104,7 +105,7 @@ class SessionGuard:
         return await self._check_post(request) or await self._sign_out(request, session)
 
     async def _check_post(self, request: Request) -> Response | None:
-        """A post that is not of our own pages, or of another session's."""
+        """Refuse a console POST from another origin, or with another session's CSRF token."""
         if not is_same_origin(request, self._shell.access):
             return self._refuse(request, _FOREIGN_FORM)
         fields = await read_form(request)
@@ -119,7 +120,7 @@ class SessionGuard:
     # sessions
 
     def _find_session(self, request: Request) -> str | None:
-        """The secret of an open session, where the request shows one."""
+        """Return the secret of the open console session in the request's cookie, if there is one."""
         secret = request.cookies.get(SESSION_COOKIE, "")
         opened_s = self._shell.admin.session_opened_s(hash_secret(secret)) if secret else None
         if opened_s is None or not -CLOCK_SLACK_S <= self._wall() - opened_s < SESSION_S:
@@ -127,7 +128,10 @@ class SessionGuard:
         return secret
 
     def _make_csrf_token(self, session: str) -> str:
-        """What forms of this session carry. It tells nothing of the session's secret, and nobody else can make it."""
+        """Derive the CSRF token for the forms of a console session by HMAC.
+
+        It reveals nothing about the session's secret, and nobody else can compute it.
+        """
         key, text = self._shell.admin.get_signing_secret(), f"console form {session}"
         return hmac.new(key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
@@ -153,7 +157,10 @@ class SessionGuard:
         return self._render_sign_in(request, place, 429, said, {"retry-after": str(wait_s)})
 
     async def _open_session(self, request: Request, place: str) -> Response:
-        """Always a new secret: one that was in the browser before is worth nothing, whoever put it there."""
+        """Sign the operator in: open a new console session and set its cookie.
+
+        The secret is always new: one that was in the browser before is worth nothing, no matter who put it there.
+        """
         secret = secrets.token_urlsafe(32)
         try:
             await self._run_command(OpenSession(hash_secret(secret), self._wall()), request)
@@ -213,7 +220,10 @@ def _redirect_to_sign_in(request: Request) -> Response:
 
 
 def _add_security_headers(send: Send) -> Send:
-    """Forbid caching, and let forms say where they come from, which ``is_same_origin`` asks."""
+    """Add headers to console responses that forbid caching and keep the referrer within the origin.
+
+    The referrer lets ``is_same_origin`` check where forms come from.
+    """
 
     async def send_checked(message: Message) -> None:
         if message["type"] == "http.response.start":

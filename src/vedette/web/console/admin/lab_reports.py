@@ -1,7 +1,7 @@
-"""The console's pages on the lab: its reports, and each with its question, its plots and its tables.
+"""The console's lab report pages: the list of reports, and each report with its question, plots and tables.
 
-Plots are files of whoever wrote them. A page shows them as pictures, in which browsers run and load nothing; and they
-are sent with a policy by which that holds where somebody opens one by itself.
+Plot files are not trusted. A page shows them as images, in which browsers run and load nothing; and they are sent with
+a content security policy that has the same effect when one is opened by itself.
 """
 
 import re
@@ -27,7 +27,7 @@ _AMOUNT = re.compile(rf"({_NUMBER})({_UNIT})(?: \[({_NUMBER}), ({_NUMBER}){_UNIT
 
 
 class Amount(NamedTuple):
-    """A number as reports write it, with its unit and its interval; None where it has none."""
+    """A number in a lab report's table, with its unit and its interval; bounds are None without an interval."""
 
     value: float
     unit: str = ""
@@ -36,7 +36,7 @@ class Amount(NamedTuple):
 
 
 def parse_amount(text: str) -> Amount | None:
-    """The number that a text says; None where it says something else.
+    """Parse a lab report's table cell as a number with unit and interval; None if it is not one.
 
     >>> parse_amount("4\u2009997 [4\u2009994, 4\u2009999]"), parse_amount("1.12\u2009d"), parse_amount("made:tiny")
     (Amount(value=4997, unit='', low=4994, high=4999), Amount(value=1.12, unit='d', low=None, high=None), None)
@@ -51,13 +51,13 @@ def parse_amount(text: str) -> Amount | None:
 
 
 def _parse_number(text: str) -> float:
-    """As it was written: 5 000 is 5000, and not 5000.0."""
+    """Parse a number of a lab report as an int or a float, as it is written: 5 000 is 5000, not 5000.0."""
     bare = text.replace("\u2009", "")
     return float(bare) if "." in bare or "e" in bare else int(bare)
 
 
 def build_table(told: ReportTable, key: str) -> Table[Row]:
-    """The table as pages show it: a column of numbers is sorted as such."""
+    """Build the sortable console table for a lab report's table; number columns sort numerically."""
     numbers = _find_number_columns(told)
     columns = (
         Column(f"c{place}", _capitalize(title), _make_sort_key(place, is_number=numbers[place]), numbers[place])
@@ -67,7 +67,7 @@ def build_table(told: ReportTable, key: str) -> Table[Row]:
 
 
 def _capitalize(title: str) -> str:
-    """With a capital, as in all tables; but p and n are written small everywhere."""
+    """Capitalize a lab report's column title, except single letters such as p and n."""
     return title if title[1:2] in {"", " "} else f"{title[0].upper()}{title[1:]}"
 
 
@@ -88,7 +88,10 @@ def _make_sort_key(place: int, *, is_number: bool) -> Callable[[Row], Cell]:
 
 
 def export_csv(request: Request, told: ReportTable, table: Table[Row], name: str) -> Response:
-    """The rows that the filter leaves, in the order asked for. Intervals take two more columns, units stand above."""
+    """Export the filtered and sorted rows of a lab report's table as CSV.
+
+    An interval takes two more columns, and units are part of the column titles.
+    """
     whole = Table(table.columns, prefix=table.prefix, page_size=max(len(told.rows), 1))
     rows = whole.paginate(request, told.rows).rows
     columns = [column for place, each in enumerate(table.columns) for column in _expand_column(told, place, each)]
@@ -97,7 +100,7 @@ def export_csv(request: Request, told: ReportTable, table: Table[Row], name: str
 
 
 def _expand_column(told: ReportTable, place: int, column: Column[Row]) -> Iterator[tuple[str, Callable[[Row], Cell]]]:
-    """A column as one or several: its number, the ends of its interval, and its unit where lines differ in it."""
+    """Split a lab report's column into CSV columns: number, interval bounds, and unit if rows differ in it."""
 
     def amount(row: Row) -> Amount:
         return parse_amount(row[place]) or Amount(0.0)
@@ -125,7 +128,7 @@ _REPORT_LIST: Table[ReportLine] = Table(
 
 
 class _ReportSection(NamedTuple):
-    """A table of a report, and what is seen of it under its key."""
+    """A lab report's table with its key in URLs and the part of it that is shown."""
 
     key: str
     told: ReportTable
@@ -135,14 +138,17 @@ class _ReportSection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabPages:
-    """The list of reports, a report, and its plots; ``wall_clock`` is the one by which files are dated."""
+    """The console's lab pages: list of lab reports, one report, and its plots.
+
+    ``wall_clock`` is the clock that report files are dated by.
+    """
 
     shell: ConsoleShell
     reports: ReportStore
     wall_clock: Callable[[], float]
 
     def show_list(self, request: Request) -> Response:
-        """Show all reports, or how to make one."""
+        """Show the list of lab reports, or how to create one."""
         lines = self.reports.list_reports()
         if file := find_csv(request, (_REPORT_LIST, lines, "reports")):
             return file
@@ -150,7 +156,7 @@ class LabPages:
         return self.shell.render_page("lab.html", request, here="lab", title="Lab", seen=seen, wall_s=self.wall_clock())
 
     def show_report(self, request: Request) -> Response:
-        """Show a report, or a table of it as CSV."""
+        """Show a lab report, or export one of its tables as CSV."""
         name = request.path_params["name"]
         report = self.reports.load_report(name)
         if report is None:
@@ -166,7 +172,7 @@ class LabPages:
         )
 
     def show_plot(self, request: Request) -> Response:
-        """Send a plot as a picture."""
+        """Send a lab report's plot as an SVG image."""
         drawing = self.reports.load_plot(request.path_params["name"], request.path_params["file"])
         if drawing is None:
             return self.shell.not_found_page(request)

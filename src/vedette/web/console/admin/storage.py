@@ -1,4 +1,4 @@
-"""The console's page Storage: what takes disk space, how fast it grows, and how long the disk will last."""
+"""The console's Storage page: what takes disk space, how fast it grows, and how long the disk will last."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,14 +20,16 @@ MAX_OUTLOOK_DAYS = 3650.0
 
 
 class StorageForecast(NamedTuple):
-    """How much more room is taken each day, and in how many days there is none; None where that is not known."""
+    """Forecast of disk usage: growth in bytes a day, and days until the disk is full; None if unknown."""
 
     bytes_a_day: float | None = None
     full_in_days: float | None = None
 
 
 def forecast_storage(storage: StorageStatus, growths: list[float | None]) -> StorageForecast:
-    """From how each part grows. Fetching pauses before the disk is full, so that is when it ends.
+    """Forecast when the disk is full from the daily growth of each stored part.
+
+    Fetching pauses at the configured minimum of free space, so that counts as full.
 
     >>> forecast_storage(StorageStatus(free_bytes=1_100, min_free_bytes=100), [60.0, 40.0, None])
     StorageForecast(bytes_a_day=100.0, full_in_days=10.0)
@@ -43,13 +45,13 @@ def forecast_storage(storage: StorageStatus, growths: list[float | None]) -> Sto
 
 @dataclass(frozen=True, slots=True)
 class StoragePage:
-    """The page."""
+    """The console's Storage page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show what takes room now, and what did over the chosen time."""
+        """Show the disk space that each part of the data folder takes, now and over the chosen time range."""
         over, now_s, storage = parse_time_range(request), self.shell.now_s(), self.monitoring.get_storage_status()
         since_s = now_s - GROWTH_OVER_DAYS * DAY_S
         growths = [

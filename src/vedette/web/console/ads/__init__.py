@@ -1,1 +1,1 @@
-"""Ads."""
+"""Console pages for ads (sponsored results): campaigns, charts and forms."""

@@ -1,4 +1,4 @@
-"""The console's page Sponsored: campaigns and what they spend, ads that wait for a word, and why each was shown."""
+"""The console's Sponsored page: ad campaigns and their spending, ads to review, and why each ad was shown."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _VERDICTS: Final[dict[str, AdStatus]] = {"approve": "approved", "revoke": "revok
 
 
 def describe_outcome(one: AdImpression) -> str:
-    """What became of a showing, in words."""
+    """Describe what became of an ad impression: open, clicked and charged, not charged, or not clicked."""
     if one.closed == "refused":
         return f"clicked, not charged: {one.said}"
     return {"": "open: a click would be charged", "charged": "clicked and charged"}.get(one.closed, "not clicked")
@@ -84,18 +84,18 @@ IMPRESSION_TABLE: Final = Table[AdImpression](
 
 @dataclass(frozen=True, slots=True)
 class AdsPage:
-    """The page, and the posts that review an ad and pause a campaign."""
+    """The console's page on ad campaigns, and the POST handlers that review an ad and pause a campaign."""
 
     shell: ConsoleShell
     ads: AdService
     wall_clock: Callable[[], float]
 
     def show(self, request: Request) -> Response:
-        """Show all of it, or export one of its tables."""
+        """Show ad campaigns, ads, impressions and charts, or export one of these tables as CSV."""
         return self._render(request)
 
     def review_ad(self, request: Request) -> Response:
-        """Approve or revoke an ad."""
+        """Approve or revoke an ad that waits for review in the console."""
         form = read_form(request)
         number, standing = parse_number(form.get("ad", ""), MAX_AD_DIGITS), _VERDICTS.get(form.get("verdict", ""))
         if standing is None or number is None:
@@ -103,7 +103,7 @@ class AdsPage:
         return self._run_command(request, ReviewAd(number, standing))
 
     def pause_campaign(self, request: Request) -> Response:
-        """Pause a campaign, or resume it."""
+        """Pause or resume an ad campaign."""
         form = read_form(request)
         command = PauseCampaign(form.get("name", "")[:100], paused=form.get("paused") == "yes")
         return self._run_command(request, command)

@@ -1,4 +1,4 @@
-"""Charts of sponsored results: day by day what was shown, clicked, paid and lost, and how today's budget is spent."""
+"""Charts for ad campaigns: daily impressions, clicks, spending and losses, and the pace of today's budget."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -19,7 +19,7 @@ _EMPTY_HINT = "There is a number for each day."
 
 
 def sum_by_day(days: Sequence[DayLine], today: date, campaigns: Sequence[str]) -> dict[date, AdStats]:
-    """What some campaigns came to on each day from the first on which there is anything; a quiet day has nothing.
+    """Sum the ad statistics of the given campaigns by day, with empty statistics for days without any.
 
     >>> list(sum_by_day([], date(2026, 5, 9), ()))[0], len(sum_by_day([], date(2026, 5, 9), ()))
     (datetime.date(2026, 5, 3), 7)
@@ -38,7 +38,7 @@ def sum_by_day(days: Sequence[DayLine], today: date, campaigns: Sequence[str]) -
 def build_charts(
     days: Sequence[DayLine], refused: Sequence[RefusedClicks], today: TodayReport, lines: Sequence[CampaignLine]
 ) -> list[Markup]:
-    """Draw all charts, of these campaigns together."""
+    """Draw all charts of the console's ads page for the given campaigns together."""
     names = [line.campaign.name for line in lines]
     found = sum_by_day(days, today.day, names)
     chart = _DailyCharts(found, today)
@@ -67,7 +67,7 @@ def _get_values(days: dict[date, AdStats], name: str) -> dict[date, float]:
 
 
 class _DailyCharts:
-    """Lines over the same days; each day stands where it began, and today at the end."""
+    """Builder of ad charts over the same days; a day's point is at its start, and today's at the end."""
 
     def __init__(self, days: Sequence[date] | dict[date, AdStats], today: TodayReport) -> None:
         self._today, self._first = today, min(days)
@@ -104,7 +104,7 @@ class _DailyCharts:
 
 
 def _render_pace(today: TodayReport, names: Sequence[str], budget: Decimal) -> Markup:
-    """What was spent until now, beside what the searches of a usual day would have spent by then."""
+    """Draw the pace of today's ad budget: spent so far, beside what a usual day would have spent by now."""
     own = [(at_s, amount) for at_s, payer, amount in today.charges if payer in names]
     step_s = (today.now_s - today.began_s) / STEPS_PER_DAY
     marks = [today.began_s + step_s * step for step in range(STEPS_PER_DAY + 1)]

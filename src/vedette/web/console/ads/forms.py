@@ -1,4 +1,4 @@
-"""Forms of sponsored results: an advertiser, a campaign, an ad; each new or to be changed."""
+"""The console's forms for ads: create or edit an advertiser, a campaign or an ad."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,20 +40,20 @@ FieldParsers = dict[str, Callable[[str], object]]
 
 @dataclass(frozen=True, slots=True)
 class AdForms:
-    """The forms, and the posts that save what they say."""
+    """The console's forms for advertisers, campaigns and ads, and the POST handlers that save them."""
 
     shell: ConsoleShell
     ads: AdService
 
     def show_advertiser(self, request: Request) -> Response:
-        """Empty, or of one there is."""
+        """Show the advertiser form, empty or filled with an existing advertiser."""
         name = request.query_params.get("name", "")
         row = next((row for row in self.ads.list_advertisers() if row.name == name), None)
         typed = {"name": row.name, "key": row.key} if row else {"name": name[:64]}
         return self._render(request, "advertiser", typed)
 
     def save_advertiser(self, request: Request) -> Response:
-        """New, or with another key."""
+        """Save the advertiser form: create an advertiser, or replace its key."""
         typed = self._read_fields(request, ("name", "key"))
         problems = find_problems(typed, {"name": parse_name})
         if problems:
@@ -62,7 +62,7 @@ class AdForms:
         return self._save(request, command, "advertiser", typed, f"{PAGE_URL}/campaign?advertiser={typed['name']}")
 
     def show_campaign(self, request: Request) -> Response:
-        """Empty, or one there is."""
+        """Show the ad campaign form, empty or filled with an existing campaign."""
         name = request.query_params.get("name", "")
         row = self._find_campaign(name)
         advertisers = self._list_owners("campaign")
@@ -76,7 +76,7 @@ class AdForms:
         return self._render(request, "campaign", typed)
 
     def save_campaign(self, request: Request) -> Response:
-        """New, or with another budget or other days."""
+        """Save the ad campaign form: create a campaign, or change its budget or its days."""
         typed = self._read_fields(request, _CAMPAIGN_FIELDS)
         reads: FieldParsers = {
             "name": parse_name,
@@ -96,7 +96,7 @@ class AdForms:
         return self._save(request, command, "campaign", typed)
 
     def show_ad(self, request: Request) -> Response:
-        """Empty, or one there is."""
+        """Show the ad form, empty or filled with an existing ad."""
         number = request.query_params.get("ad", "")
         row = next((line.ad for line in self.ads.list_ads() if str(line.ad.id) == number), None)
         if number and row is None:
@@ -110,7 +110,7 @@ class AdForms:
         return self._render(request, "ad", {"campaign": asked if asked in names else names[0]})
 
     def save_ad(self, request: Request) -> Response:
-        """Submitted or edited; it waits to be approved."""
+        """Save the ad form: submit a new ad or edit one; it then waits to be approved."""
         typed = self._read_fields(request, _AD_FIELDS)
         reads: FieldParsers = {
             "title": parse_title,
@@ -155,7 +155,7 @@ class AdForms:
         )
 
     def _list_owners(self, form: FormName) -> list[str]:
-        """Return what can be chosen: an ad belongs to a campaign, a campaign to an advertiser."""
+        """List the choices in an ad form: campaigns for an ad, advertisers for a campaign."""
         if form == "ad":
             return [line.campaign.name for line in self.ads.list_campaigns()]
         return [row.name for row in self.ads.list_advertisers()] if form == "campaign" else []
@@ -177,7 +177,7 @@ def _parse_ad(typed: FormValues) -> AdRow:
 
 
 def _fill_ad_form(row: AdRow) -> dict[str, str]:
-    """An ad as the form has it: one phrase a line."""
+    """Fill the ad form's fields with an existing ad, one phrase per line."""
     phrases = {way: "\n".join(text for each, text in row.targets if each == way) for way in _MATCH_TYPES}
     plain = {name: str(getattr(row, name)) for name in ("campaign", "title", "text", "url", "bid")}
     return {"ad": str(row.id), **plain, **phrases, "negatives": "\n".join(row.negatives)}

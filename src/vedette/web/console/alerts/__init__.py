@@ -1,1 +1,1 @@
-"""Alerts."""
+"""Console pages for alerts on new pages."""

@@ -1,4 +1,4 @@
-"""The console's page Watches: alerts on new pages, and what became of the messages to their webhooks."""
+"""The console's Watches page: alerts on new pages, and the deliveries to their webhooks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _FIELD_PARSERS: Final[dict[str, Callable[[str], str]]] = {
 
 
 def describe_delivery(sent: SentMessage) -> str:
-    """What became of a message, in a word or two."""
+    """Describe the delivery status of an alert's webhook message in a word or two."""
     message = sent.delivery
     if message.next_s is not None:
         return "waits" if not message.tries else "is tried again"
@@ -69,18 +69,18 @@ MESSAGE_TABLE: Final = Table[SentMessage](
 
 @dataclass(frozen=True, slots=True)
 class AlertsPage:
-    """The page, and the posts that add, remove and test an alert."""
+    """The console's alerts page, and the POST handlers that add, remove and test an alert."""
 
     shell: ConsoleShell
     alerts: AlertService
     wall_clock: Callable[[], float]
 
     def show(self, request: Request) -> Response:
-        """Show all alerts and the latest messages."""
+        """Show all alerts and the latest webhook messages."""
         return self._render(request, {})
 
     def add(self, request: Request) -> Response:
-        """Add an alert; or show the form again, with what is wrong beside each field."""
+        """Add an alert from its form, or show the form again with the problem of each field."""
         form = read_form(request)
         typed = {name: form.get(name, "")[:2100] for name in _FIELD_PARSERS}
         problems = _find_problems(typed)
@@ -95,14 +95,14 @@ class AlertsPage:
             return self._render(request, typed, {"form": sentence(str(error))})
 
     def remove(self, request: Request) -> Response:
-        """Remove an alert; what it was told stays, should it come back."""
+        """Remove an alert; its record of sent messages stays, in case it is added again."""
         try:
             return self.shell.run_command(request, RemoveAlert(_read_name(request)), PAGE_URL)
         except VedetteError as error:
             return self._render(request, {}, {"form": sentence(str(error))})
 
     def send_test(self, request: Request) -> Response:
-        """Send a message without pages at once; what came of it stands first among the messages."""
+        """Send an alert's webhook a test message without pages, and show its outcome first in the list."""
         try:
             self.alerts.send_test(_read_name(request))
         except VedetteError as error:
@@ -135,7 +135,7 @@ def _read_name(request: Request) -> str:
 
 
 def _find_problems(typed: FormValues) -> Problems:
-    """Return what is wrong, by field; and with all of it, where each field is right."""
+    """Return what is wrong with the alert form, by field; if each field is valid, check them together."""
     found = find_problems(typed, _FIELD_PARSERS)
     if not found and (wrong := find_problem(lambda: parse_alert(**typed))):
         found["reader" if typed["reader"] and not typed["webhook"] else "place"] = wrong

@@ -1,6 +1,6 @@
-"""Adding a site: one field first, then a page that says what it would be, then it is one.
+"""The console's Add site pages: type a URL, preview the site, then add it.
 
-Looking at a site may ask its host for its robots.txt. So that is a post, too: no link of a stranger can set it off.
+A preview may fetch the host's robots.txt. So it is a POST, too: no link on another site can trigger it.
 """
 
 import math
@@ -25,7 +25,7 @@ from vedette.web.formatting import sentence
 
 
 class ScopePreview(NamedTuple):
-    """What a scope would take, in words, with URLs that it takes and URLs that it leaves."""
+    """Preview of a site scope: its description, with example URLs inside and outside of it."""
 
     scope: ScopeKind
     words: str
@@ -34,7 +34,7 @@ class ScopePreview(NamedTuple):
 
 
 def preview_scopes(site: Site) -> tuple[ScopePreview, ...]:
-    """What each scope would take, with examples of both sides.
+    """Preview each scope that a new site could have, with example URLs inside and outside of it.
 
     >>> [look.takes[-1] for look in preview_scopes(Site("https://www.example.org/docs/a"))]
     ['https://www.example.org/docs/page', 'https://www.example.org/elsewhere', 'https://blog.example.org/']
@@ -76,24 +76,24 @@ MAX_ROBOTS_AGE_S = DAY_S
 
 @dataclass(frozen=True, slots=True)
 class AddSitePages:
-    """The first field, the preview, and the command itself."""
+    """The console's pages to add a site: URL field, preview, and the command that adds it."""
 
     shell: ConsoleShell
     sites: SiteService
 
     def show_start(self, request: Request) -> Response:
-        """Show one field; a link may have filled it in."""
+        """Show the first step of adding a site: a URL field, which a link may have filled in."""
         return self._render_start(request, request.query_params.get("site", "")[:2000], {})
 
     def preview(self, request: Request) -> Response:
-        """Show what a site would be, with its settings as they are typed so far."""
+        """Preview a new site with the settings typed so far, before it is added."""
         form = read_form(request)
         typed = form if "scope" in form else build_empty_form(form.get("site", ""))
         _, problems = parse_form(typed, self.shell.access.serve.console_secrets)
         return self._render_preview(request, typed, problems)
 
     def add(self, request: Request) -> Response:
-        """Add it; or show the same form again, with what is wrong."""
+        """Add the previewed site, or show its form again with what is wrong."""
         form = read_form(request)
         site, problems = parse_form(form, self.shell.access.serve.console_secrets)
         if site is None:
@@ -110,7 +110,7 @@ class AddSitePages:
         )
 
     def _render_preview(self, request: Request, typed: FormValues, problems: Problems) -> Response:
-        """Without a site there is nothing to preview, so it is the first field again."""
+        """Render the preview of a new site; without a valid site, the first step again."""
         if "site" in problems:
             return self._render_start(request, typed.get("site", ""), problems)
         allowed = self.shell.access.serve.console_secrets
@@ -130,7 +130,7 @@ class AddSitePages:
         )
 
     def _get_robots_fetched_s(self, form: FormValues, site: Site) -> float | None:
-        """When the host was asked for the look ahead, as the form remembers it; another host was not."""
+        """Return when the preview fetched the host's robots.txt, if the form remembers it for this host."""
         if form.get("asked_of") != origin_of(site.start).host:
             return None
         try:
@@ -142,7 +142,7 @@ class AddSitePages:
 
 
 def _parse_leniently(typed: FormValues, places: Sequence[str]) -> Site:
-    """The site as far as it can be read: settings that are wrong are left at their defaults."""
+    """Parse the add-site form for its preview; invalid settings keep their defaults."""
     site, _ = parse_form(typed, places)
     if site is not None:
         return site

@@ -1,4 +1,4 @@
-"""The console's page Budget: where the fetch budget went, at what price, and what came of it."""
+"""The console's Budget page: where the fetch budget went, at what price, and what it brought."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -31,17 +31,17 @@ OTHER_SITES: Final = "other sites, and none"
 
 
 def label_kind(row: SpendingLine) -> str:
-    """What a kind of fetch is called."""
+    """Return the label of a kind of fetch in the fetch budget tables."""
     return KIND_LABELS.get(row.name, row.name)
 
 
 def label_site(row: SpendingLine) -> str:
-    """What a site is called."""
+    """Return the label of a site in the fetch budget tables."""
     return row.name or OTHER_SITES
 
 
 def get_table_days(over: TimeRange) -> int:
-    """How many days the tables speak of, today among them."""
+    """Return how many days the fetch budget tables cover, including today."""
     return _DAYS[over.name]
 
 
@@ -64,13 +64,13 @@ _DEFERRED_TABLE: Table[DeferredLine] = Table(
 
 @dataclass(frozen=True, slots=True)
 class BudgetPage:
-    """The page."""
+    """The console's Budget page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show where the budget went in the chosen time; each table is a file, too."""
+        """Show how the fetch budget was spent in the chosen time range, or export a table as CSV."""
         over = parse_time_range(request)
         told = self.monitoring.get_budget_report(get_table_days(over))
         tables = (
@@ -103,7 +103,7 @@ class BudgetPage:
         )
 
     def _compute_spending_per_s(self, over: TimeRange) -> float | None:
-        """On average since there has been a budget, in the time that is looked at; None where nothing was noted."""
+        """Compute the mean fetches a second against the budget in the chosen range; None without data."""
         since_s = self.shell.now_s() - over.span_s
         limits = self.monitoring.load_series("budget_per_s", since_s, MAX_POINTS)
         spent = self.monitoring.load_series("budget_spent_per_s", limits[0][0], MAX_POINTS) if limits else []

@@ -1,4 +1,4 @@
-"""The console's page New pages: how soon they are found, which sources name them, which looks are wasted."""
+"""The console's New pages page: discovery delay, the sources of new pages, and wasted polls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ DATE_ONLY, NO_DATE = "only the day is stated", "no date is stated"
 
 
 class DelaySummary(NamedTuple):
-    """How many pages were found, of how many the time of birth is known, and how those delays lie.
+    """Summary of discovery delays: pages found, pages with a known birth time, median and quartiles.
 
-    Quarters are None where no birth is known.
+    Median and quartiles are None where no birth time is known.
     """
 
     pages: int
@@ -48,12 +48,12 @@ class DelaySummary(NamedTuple):
 
     @property
     def undated(self) -> int:
-        """Pages of which nobody states a date."""
+        """Return how many newly discovered pages state no date."""
         return self.pages - self.known - self.by_day
 
 
 def compute_delay(page: FoundPage) -> float | None:
-    """From its birth to its discovery; None where that is not known to the minute.
+    """Compute a new page's discovery delay, from its birth until it was found; None if not known to the minute.
 
     >>> [compute_delay(FoundPage(90_090.0, born_s)) for born_s in (90_000.0, 86_400.0, None)]
     [90.0, None, None]
@@ -62,17 +62,17 @@ def compute_delay(page: FoundPage) -> float | None:
 
 
 def _is_date_only(born_s: float) -> bool:
-    """Whether a date has no time of day; one born at midnight to the second is taken for such."""
+    """Check whether a page's birth date lacks a time of day; exact midnight is taken for that."""
     return born_s % DAY_S == 0
 
 
 def compute_delays(pages: Sequence[FoundPage]) -> list[float]:
-    """Those that are known, in order of size."""
+    """Return the known discovery delays of new pages, sorted."""
     return sorted(delay for page in pages if (delay := compute_delay(page)) is not None)
 
 
 def summarize_delays(pages: Sequence[FoundPage]) -> DelaySummary:
-    """The middle and the quarters.
+    """Summarize discovery delays: median, quartiles, and how many pages are undated.
 
     >>> spread = summarize_delays([FoundPage(100.0 + each, 100.0) for each in (60, 120, 600)] + [FoundPage(7.0)])
     >>> spread.median_s, spread.low_s, spread.high_s, spread.undated
@@ -87,7 +87,7 @@ def summarize_delays(pages: Sequence[FoundPage]) -> DelaySummary:
 
 
 def count_by_delay(pages: Sequence[FoundPage]) -> list[tuple[str, float]]:
-    """How many pages were found how soon; those of unknown birth at the end, where there are any.
+    """Count newly discovered pages by discovery delay, with pages of unknown birth time last.
 
     >>> [count for _, count in count_by_delay([FoundPage(130.0, 100.0), FoundPage(1e9, 100.0), FoundPage(1.0)])]
     [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0]
@@ -101,7 +101,7 @@ def count_by_delay(pages: Sequence[FoundPage]) -> list[tuple[str, float]]:
 
 
 def compute_medians(pages: Sequence[FoundPage], since_s: float, now_s: float, step_s: float) -> list[Point]:
-    """The middle delay of the pages that were found in each stretch of time, at its end; none where none was."""
+    """Compute the median discovery delay per time bin; empty bins are left out."""
     found: dict[int, list[float]] = {}
     for page in pages:
         delay_s = compute_delay(page)
@@ -111,7 +111,7 @@ def compute_medians(pages: Sequence[FoundPage], since_s: float, now_s: float, st
 
 
 def describe_dates(spread: DelaySummary) -> str:
-    """Of how many pages times are told, and why not of all.
+    """Describe how many newly discovered pages state their birth time, and why not all do.
 
     >>> describe_dates(DelaySummary(5, 2, 1)), describe_dates(DelaySummary(1, 1, 0, 1.0, 1.0, 1.0))
     ('Of 5 new pages 2 state when they were made, 1 only the day, 2 nothing.', '')
@@ -143,7 +143,7 @@ SOURCE_TABLE: Table[SourceLine] = Table(
 
 
 def format_daily_rate(rate_d: float) -> str:
-    """A rate in a table, with two digits that count.
+    """Format a discovery source's daily rate of new links with two significant digits.
 
     >>> format_daily_rate(0.0347), format_daily_rate(12.3), format_daily_rate(0.0), format_daily_rate(4.0)
     ('0.035', '12', '0', '4')
@@ -152,7 +152,7 @@ def format_daily_rate(rate_d: float) -> str:
 
 
 def format_rate_interval(row: SourceLine) -> str:
-    """The ends of what its rate may be.
+    """Format the interval of a discovery source's daily rate of new links.
 
     >>> format_rate_interval(SourceLine("", 2.0, 1.0, 4.0, 0.0, 0, 0, 0, None, ""))
     '1 to 4'
@@ -162,13 +162,13 @@ def format_rate_interval(row: SourceLine) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryPage:
-    """The page."""
+    """The console's page on discovery (New pages)."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show how discovery goes over the chosen time; its tables and charts are files, too."""
+        """Show how discovery of new pages goes over the chosen time range, or export a table or chart as CSV."""
         found, over, now_s = self.monitoring.get_discovery_report(), parse_time_range(request), self.shell.now_s()
         pages = [page for page in found.pages if page.found_s >= now_s - over.span_s]
         delays = compute_medians(found.pages, now_s - over.span_s, now_s, get_bin_size(over)[0])
@@ -208,7 +208,7 @@ class DiscoveryPage:
 
 
 def _build_charts(delays: list[Point], counts: BinnedCounts, over: TimeRange, now_s: float) -> list[Markup]:
-    """Delays where there are enough for a line, and polls with those of them that were in vain."""
+    """Draw the discovery charts: median delay where there is enough data, and polls with the wasted ones."""
     what = ("looks", f"Looks at sources {get_bin_size(over)[1]}", "n")
     looks = render_binned_chart(PAGE_URL, what, counts.all, (over, now_s), counts.second_line)
     if len(delays) < MIN_POINTS:

@@ -1,7 +1,8 @@
-"""Whether forecasts can be trusted: what was said of pages before they were fetched again, against what was found.
+"""Calibration of change forecasts on the console's Refresh page: forecast chances against changes found.
 
-Of the pages of which a chance of 30 to 40 % was said about 35 % should turn out to have changed. So each tenth of the
-chances is a dot: how high was said to the right, how often it came true upwards. Dots on the diagonal are as said.
+Of the pages with a forecast chance of 30 to 40 %, about 35 % should turn out to have changed. So each tenth of the
+chances is a dot: the forecast on the x axis, the share that had changed on the y axis. Dots on the diagonal are
+calibrated.
 """
 
 import math
@@ -26,7 +27,7 @@ MIN_DOT, MAX_DOT = 4.0, 10.0
 
 
 class CalibrationRow(NamedTuple):
-    """A tenth of the chances as people read it: which, the mean that was said, what was found, of how many."""
+    """A tenth of the forecast chances in the calibration table: mean forecast, share changed, refreshes."""
 
     place: int
     said: float
@@ -35,7 +36,7 @@ class CalibrationRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its ends."""
+        """Return the bounds of this tenth of the forecast chances."""
         return f"{10 * self.place} to {10 * (self.place + 1)}{THIN}%"
 
 
@@ -51,7 +52,7 @@ CALIBRATION_TABLE: Table[CalibrationRow] = Table(
 
 
 def build_calibration_rows(tenths: Sequence[CalibrationBin]) -> list[CalibrationRow]:
-    """Those of which enough is left to tell something."""
+    """Build the rows of the forecast calibration table; bins with too few refreshes are left out."""
     return [
         CalibrationRow(
             place, _clamp(each.expected / each.refreshes), _clamp(each.found / each.refreshes), each.refreshes
@@ -62,7 +63,7 @@ def build_calibration_rows(tenths: Sequence[CalibrationBin]) -> list[Calibration
 
 
 def describe_calibration(tenths: Sequence[CalibrationBin]) -> str:
-    """Whether forecasts can be trusted, in a sentence or two.
+    """Describe in a sentence or two whether change forecasts can be trusted.
 
     >>> describe_calibration([CalibrationBin(100.0, 35.0, 37.0)]).replace(THIN, " ")
     'Forecasts can be trusted: 35 % were said to have changed, and 37 % had.'
@@ -87,7 +88,7 @@ def describe_calibration(tenths: Sequence[CalibrationBin]) -> str:
 
 
 def _estimate_deviation(lines: Sequence[CalibrationRow], count: float) -> float:
-    """How far off the best of forecasts may be with so few refreshes: the mean distance, and twice its deviation."""
+    """Estimate how far off perfectly calibrated forecasts may be: mean distance plus two deviations."""
     spread = [line.refreshes * line.said * (1 - line.said) for line in lines]
     mean = sum(math.sqrt(2 / math.pi * each) for each in spread)
     return (mean + 2 * math.sqrt((1 - 2 / math.pi) * sum(spread))) / count
@@ -102,7 +103,10 @@ def _describe_bias(more: float) -> str:
 
 
 def render_reliability_diagram(tenths: Sequence[CalibrationBin]) -> Markup:
-    """The drawing; text has one size on every screen, as in other charts. The table beside it says the same."""
+    """Draw the reliability diagram of change forecasts as SVG.
+
+    Text has one size on every screen, as in other charts. The table beside it says the same.
+    """
     lines = build_calibration_rows(tenths)
     most = max((line.refreshes for line in lines), default=1.0)
     return Markup(
@@ -137,7 +141,7 @@ def _draw_axes() -> Markup:
 
 
 def _draw_intervals(lines: Sequence[CalibrationRow]) -> Markup:
-    """Where the true share lies with 95 %, by Wilson's interval."""
+    """Draw the 95 % Wilson interval of each dot in the reliability diagram."""
     mark = Markup('<line class="whisker" x1="{x:.2f}%" x2="{x:.2f}%" y1="{low:.1f}" y2="{high:.1f}"/>')
     ends = ((line, *_compute_interval(line)) for line in lines)
     return Markup().join(mark.format(x=100 * line.said, low=_to_y(low), high=_to_y(high)) for line, low, high in ends)
@@ -151,7 +155,7 @@ def _compute_interval(line: CalibrationRow) -> tuple[float, float]:
 
 
 def _draw_dot(line: CalibrationRow, most: float) -> Markup:
-    """As large as there were many."""
+    """Draw a dot of the reliability diagram, sized by its number of refreshes."""
     size = max(MIN_DOT, MAX_DOT * math.sqrt(line.refreshes / most))
     return Markup('<circle class="dot" cx="{:.2f}%" cy="{:.1f}" r="{:.1f}"/>').format(
         100 * line.said, _to_y(line.found), size

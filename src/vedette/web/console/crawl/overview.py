@@ -1,4 +1,4 @@
-"""The console's page Overview: how the crawl and the index are doing, and what needs attention."""
+"""The console's Overview page: how the crawl and the index are doing, and what needs attention."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,7 +28,7 @@ CHARTS = ("pages", "coverage", "checked_in_time", "median_age_s")
 
 
 class HealthWarning(NamedTuple):
-    """Something that is not as it should be, and what to do about it."""
+    """A health warning on the console's Overview page, with what to do about it."""
 
     what: str
     do: str
@@ -37,7 +37,10 @@ class HealthWarning(NamedTuple):
 
 
 def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
-    """What the operator should know, the gravest first; ``behind`` is why the index is incomplete."""
+    """Find the health warnings for the Overview page, most severe first.
+
+    ``behind`` is why the index is incomplete.
+    """
     found = []
     if crawl.is_busy:
         what = "The keeper had no time to answer: it is starting, ending or very busy."
@@ -74,16 +77,16 @@ def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:
 
 @dataclass(frozen=True, slots=True)
 class OverviewPage:
-    """The page."""
+    """The console's Overview page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
     search: SearchService
 
     async def show(self, request: Request) -> Response:
-        """Show the crawl, its charts, its troubles and the latest actions.
+        """Show an overview of the crawl: charts, health warnings and the latest operator actions.
 
-        The search is asked here, and not in another thread: it belongs to that of the event loop.
+        The search index is queried here, and not in another thread: it belongs to the event loop's thread.
         """
         private = tuple(site.start for site in self.search.list_sites() if site.secrets)  # the operator may see all
         found, behind = self.search.get_overview(private).pages, self.search.get_incomplete_reason()

@@ -1,4 +1,4 @@
-"""The console's page Push: WebSub subscriptions, how far signals are believed, and those that were ignored."""
+"""The console's Push page: WebSub subscriptions, how far push signals are trusted, and ignored signals."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ _STATE_LABELS = {
 
 
 def describe_subscription(row: Subscription, has_address: bool) -> str:  # noqa: FBT001 - half of what decides the words
-    """How a subscription stands; without an address of our own no hub can push anything."""
+    """Describe the status of a WebSub subscription; without a public address no hub can push to us."""
     if not has_address and row.standing in {"wanted", "asked"}:
         return "waits for serve.public_url"
     return _STATE_LABELS[row.standing]
@@ -61,13 +61,13 @@ _IGNORED_TABLE: Table[IgnoredSignals] = Table(
 
 @dataclass(frozen=True, slots=True)
 class PushPage:
-    """The page."""
+    """The console's Push page."""
 
     shell: ConsoleShell
     push: PushService
 
     def show(self, request: Request) -> Response:
-        """Show how push stands; each table is a file, too."""
+        """Show WebSub subscriptions and push signals, or export one of the tables as CSV."""
         status = self.push.get_status()
         tables = (
             (_SUBSCRIPTION_TABLE, status.subscriptions, "subscriptions"),

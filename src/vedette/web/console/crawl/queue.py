@@ -1,4 +1,4 @@
-"""The console's page Queue: which hosts wait for what, what went wrong, and live numbers of the crawl."""
+"""The console's Queue page: which hosts wait for what, fetch errors, and live numbers of the crawl."""
 
 import asyncio
 import json
@@ -38,13 +38,13 @@ _HOST_TABLE: Table[HostLine] = Table(
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """The page."""
+    """The console's Queue page."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show what waits, and why."""
+        """Show the crawl queue: hosts with waiting URLs and what each waits for."""
         hosts = self.monitoring.list_hosts()
         if file := find_csv(request, (_HOST_TABLE, hosts.rows, "hosts")):
             return file
@@ -66,14 +66,14 @@ class QueuePage:
 
 
 class LiveStreams:
-    """Numbers that move, sent to open pages every few seconds."""
+    """Live numbers of the crawl, streamed to open Queue pages every few seconds."""
 
     def __init__(self, monitoring: Monitoring) -> None:
         self._monitoring = monitoring
         self._open = 0
 
     async def stream(self, request: Request) -> Response:
-        """A stream of server-sent events; without script the page is loaded again instead."""
+        """Stream live crawl numbers as server-sent events; without script the page reloads instead."""
         if request.method == "HEAD":  # there is nothing to wait for
             return Response(media_type=EVENT_STREAM_TYPE)
         if self._open >= MAX_STREAMS:
@@ -81,7 +81,7 @@ class LiveStreams:
         return StreamingResponse(self._generate_events(request.state.is_in), media_type=EVENT_STREAM_TYPE)
 
     async def _generate_events(self, is_in: Callable[[], bool]) -> AsyncIterator[str]:
-        """Until whoever looks has signed out, or has looked for so long that the guard should look again who it is."""
+        """Yield live crawl numbers as events until sign-out, or until the session must be checked again."""
         self._open += 1
         try:
             for _ in range(LIVE_EVENTS):
@@ -95,7 +95,7 @@ class LiveStreams:
 
 
 def _format_live(crawl: CrawlStatus) -> dict[str, str]:
-    """The numbers that move, as they are shown."""
+    """Format the live numbers of the crawl as the Queue page shows them."""
     return {
         "waiting": format_value(crawl.waiting, "n"),
         "out": format_value(crawl.out, "n"),
@@ -106,7 +106,7 @@ def _format_live(crawl: CrawlStatus) -> dict[str, str]:
 
 
 def _render_errors(crawl: CrawlStatus) -> list[Markup]:
-    """What went wrong since the start, by kind."""
+    """Draw the fetch errors since the crawl started, by kind, as bars."""
     errors = {status: times for status, times in crawl.statuses.items() if status[:1] in {"4", "5"}}
     groups: tuple[tuple[Mapping[str, int], str, UrlKind], ...] = (
         (errors, "Answers that are errors", "errors"),

@@ -1,4 +1,4 @@
-"""The console's page Refresh: how current they are, what that costs, whether forecasts come true."""
+"""The console's Refresh page: how current pages are, what refreshing costs, whether forecasts come true."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,12 +56,12 @@ POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
 
 
 def fill_form_values(machine: RuntimeSettings) -> dict[str, str]:
-    """The form as it holds."""
+    """Return the field values of the refresh settings form as currently set: policy and budget."""
     return {"policy": machine.policy, "budget": machine.budget}
 
 
 def parse_settings(form: Mapping[str, str], machine: RuntimeSettings) -> tuple[SetMachine | None, Problems]:
-    """The order that a form means; or what is wrong, by the name of its field.
+    """Parse the refresh settings form into a command, or into the problem of each field.
 
     >>> parse_settings({"policy": "nutch", "budget": "0"}, RuntimeSettings("uniform", "0"))
     (SetMachine(changes={'refresh.policy': 'nutch'}), {})
@@ -85,7 +85,7 @@ def parse_settings(form: Mapping[str, str], machine: RuntimeSettings) -> tuple[S
 
 
 def _find_problem(name: str, value: str) -> str:
-    """What is wrong with a value; nothing where it is right. Which one it is, its field says."""
+    """Return what is wrong with a value of the refresh settings form; empty if valid."""
     try:
         override(Config(), {name: value})
     except ConfigError as error:
@@ -94,14 +94,14 @@ def _find_problem(name: str, value: str) -> str:
 
 
 def load_gains(monitoring: Monitoring, over: TimeRange, now_s: float) -> list[Point]:
-    """Return what fetches of known pages brought to search over a time, from the first that was measured on."""
+    """Load what refreshes brought to search over a time range, from the first measurement on."""
     gains, step_s = monitoring.list_gains(now_s - over.span_s), get_bin_size(over)[0]
     begun_s = max(gains[0][0] - step_s, now_s - over.span_s) if gains else now_s
     return sum_by_bin(gains, begun_s, now_s, step_s)
 
 
 def describe_due(page: DuePage) -> str:
-    """Why a page is due when it is: how often it changes, or the rule that has it."""
+    """Describe why a page is due for a refresh then: how often it changes, or the fixed rule for it."""
     if page.rate_d is None:
         return page.rule
     return f"changes {format_interval(page.rate_d, page.rate_low_d, page.rate_high_d)}"
@@ -121,18 +121,18 @@ _DUE_TABLE: Table[DuePage] = Table(
 
 @dataclass(frozen=True, slots=True)
 class RefreshPage:
-    """The page, and the post that changes its settings."""
+    """The console's Refresh page, and the POST handler that changes the refresh policy and budget."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show how refreshing stands; each table and chart is a file, too."""
+        """Show how refreshing goes, or export one of its tables or charts as CSV."""
         refresh = self.monitoring.get_refresh_status()
         return self._find_csv(request, refresh) or self._render(request, refresh)
 
     def change_settings(self, request: Request) -> Response:
-        """Set another policy or budget; or show the page again, with what is wrong beside its field."""
+        """Set another refresh policy or budget, or show the Refresh page again with each field's problem."""
         form = read_form(request)
         command, problems = parse_settings(form, self.monitoring.get_runtime_settings())
         try:
@@ -187,7 +187,7 @@ class RefreshPage:
         )
 
     def _build_charts(self, counts: BinnedCounts, over: TimeRange) -> list[Markup]:
-        """Those with two lines stand first, side by side."""
+        """Draw the refresh charts, those with two lines first, side by side."""
         watch, now_s, words = self.monitoring, self.shell.now_s(), get_bin_size(over)[1]
         refreshes, won = ("refreshes", f"Refreshes {words}", "n"), ("won", f"Quality won {words}", "gain")
         return [

@@ -1,6 +1,6 @@
-"""A site's settings as a form: what stands in its fields, and the site that they mean or what is wrong with each.
+"""The form with a site's settings: fill its fields, and parse them into a site or the problem of each field.
 
-All reading is that of ``config.site_settings``, so that a form takes what a command line and a TOML file take.
+Parsing is done by ``config.site_settings``, so that a form accepts what the command line and a TOML file accept.
 """
 
 import tomllib
@@ -23,7 +23,9 @@ _WILDCARD = "*"
 
 
 def is_allowed(place: str, allowed: Sequence[str]) -> bool:
-    """Whether a place is among those allowed; a path that goes up or round about is none of a folder's.
+    """Check whether a site form may name this credentials location (environment variable or file).
+
+    A path that is not normalized never matches, since it could leave an allowed folder.
 
     >>> allowed = ("env:WIKI_*", "file:/etc/vedette/*")
     >>> [is_allowed(place, allowed) for place in ("env:WIKI_LOGIN", "env:HOME", "file:/etc/vedette/../shadow")]
@@ -33,7 +35,7 @@ def is_allowed(place: str, allowed: Sequence[str]) -> bool:
 
 
 def describe_allowed(allowed: Sequence[str]) -> str:
-    """What may be named, as a hint beside the field.
+    """Describe the credentials locations that a site form may name, as a hint beside its field.
 
     >>> describe_allowed(("env:A", "env:B_*", "file:/c/*"))
     'env:A, env:B_… or file:/c/…'
@@ -43,7 +45,10 @@ def describe_allowed(allowed: Sequence[str]) -> str:
 
 
 def check_secret(place: str, allowed: Sequence[str], kept: str = "") -> str:
-    """Why a place may not be named; empty where it may. ``kept`` is what the site has, which it may keep."""
+    """Return why a site form may not name this credentials location; empty if it may.
+
+    ``kept`` is the site's current location, which it may keep.
+    """
     if place in {"", kept} or is_allowed(place, allowed):
         return ""
     ways = f"name {describe_allowed(allowed)}; " if allowed else ""
@@ -59,7 +64,7 @@ def _matches(place: str, allowed: str) -> bool:
 
 
 def _is_normalized(place: str) -> bool:
-    """A file is named by the shortest way to it, so that its beginning says in which folder it lies."""
+    """Check that a credentials location's file path is absolute and normalized, without ``..`` or ``.``."""
     kind, _, path = place.partition(":")
     return kind != "file" or (path.startswith("/") and not {"", ".", ".."} & {*path[1:].split("/")})
 
@@ -73,12 +78,14 @@ _EXAMPLE_SITE = "https://example.org/"
 
 
 def build_empty_form(text: str = "") -> FormValues:
-    """The fields of a form for a new site: everything as it is by default."""
+    """Return the field values of the form for a new site: the default settings."""
     return fill_form(_DEFAULT_SITE) | {"site": text}
 
 
 def fill_form(site: Site) -> FormValues:
-    r"""The fields of a form for a site that is there; the confirmation of an own site is never filled in.
+    r"""Return the field values of the form for an existing site's settings.
+
+    The confirmation that a site is the operator's own is never filled in.
 
     >>> typed = fill_form(Site("https://example.org/", delay_s=2.0, exclude=("/a/*", "/b/*")))
     >>> typed["delay"], typed["exclude"], typed["sort_parameters"]
@@ -96,9 +103,9 @@ def fill_form(site: Site) -> FormValues:
 def parse_form(
     form: Mapping[str, str], places: Sequence[str] = (), kept: Site = _DEFAULT_SITE
 ) -> tuple[Site | None, dict[str, str]]:
-    """The site that was typed; or None, and what is wrong by field.
+    """Parse the site form into a site, or into None and the problem of each field.
 
-    ``places`` are those whose credentials may be given to it, besides what is ``kept`` of it.
+    ``places`` are the allowed credentials locations, besides that of the existing site ``kept``.
 
     >>> site, problems = parse_form({"site": "example.org", "delay": "soon"})
     >>> site is None, list(problems)
@@ -114,7 +121,7 @@ def parse_form(
 
 
 def parse_form_settings(form: Mapping[str, str]) -> dict[str, object]:
-    """What differs from the default, by key, as TOML would have it."""
+    """Return the site form's settings that differ from the defaults, by TOML key."""
     settings: dict[str, object] = {name: form[name] for name in (*_TEXT_FIELDS, *_NAME_FIELDS) if form.get(name)}
     for name in _LINE_FIELDS:
         if name in form and (lines := [line.strip() for line in form[name].split("\n") if line.strip()]):
@@ -129,7 +136,7 @@ def parse_form_settings(form: Mapping[str, str]) -> dict[str, object]:
 
 
 def diff_sites(old: Site, new: Site) -> dict[str, object]:
-    """The fields that differ, with their new values."""
+    """Return the settings in which an edited site differs from the old one, with their new values."""
     return {
         field.name: getattr(new, field.name)
         for field in fields(Site)

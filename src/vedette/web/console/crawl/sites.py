@@ -1,4 +1,4 @@
-"""The console's page Sites: the list of sites, and pausing, changing or removing one."""
+"""The console's Sites page: list sites, and pause, edit or remove one."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -31,7 +31,7 @@ STATE_LABELS: Final[dict[SiteState, str]] = {
 
 
 def _describe_state(line: SiteLine) -> str:
-    """How a site stands, and why its host does not answer where it does not."""
+    """Describe a site's state in the list of sites, and why its host does not answer if it is in trouble."""
     why = line.trouble.removeprefix("robots.txt: ")
     return f"{STATE_LABELS[line.state]}: {why}" if why else STATE_LABELS[line.state]
 
@@ -56,13 +56,13 @@ SITE_TABLE: Final = Table[SiteLine](
 
 @dataclass(frozen=True, slots=True)
 class SitePages:
-    """The list of sites, and the forms and posts that change one."""
+    """The console's list of sites, and the forms and POST handlers that pause, edit or remove a site."""
 
     shell: ConsoleShell
     sites: SiteService
 
     def show_list(self, request: Request) -> Response:
-        """Show all sites, with how each stands."""
+        """Show the list of sites with the state of each, or export it as CSV."""
         lines = self.sites.list_sites()
         if file := find_csv(request, (SITE_TABLE, lines, "sites")):
             return file
@@ -79,7 +79,7 @@ class SitePages:
         )
 
     def pause(self, request: Request) -> Response:
-        """Pause a site, or resume it."""
+        """Pause or resume a site."""
         form = read_form(request)
         command = PauseSite(form.get("site", ""), paused=form.get("paused") == "yes")
         try:
@@ -88,7 +88,7 @@ class SitePages:
             return self._not_found(request, str(error))
 
     def edit(self, request: Request) -> Response:
-        """Show the settings of a site, and change them."""
+        """Show a site's settings form, or save the edited settings."""
         form = read_form(request)
         kept = self._find_site(request, form)
         if kept is None:
@@ -111,7 +111,7 @@ class SitePages:
             return self._edit_form(request, kept, typed, {"form": sentence(str(error))})
 
     def remove(self, request: Request) -> Response:
-        """Show what would go, and remove it once the name of the host is typed."""
+        """Show what removing a site would delete, and remove it once its host name is typed."""
         form = read_form(request)
         kept = self._find_site(request, form)
         if kept is None:
@@ -172,6 +172,6 @@ class SitePages:
 
 
 def _describe_changes(typed: FormValues, before: FormValues) -> str:
-    """What was changed, as a command line would say it, for the log of actions."""
+    """Describe the edited settings of a site as the command line would, for the activity log."""
     changed = [name for name in before if typed.get(name, "").split() != before[name].split()]
     return " ".join(f"{name}={','.join(typed.get(name, '').split())}" for name in changed)

@@ -1,4 +1,4 @@
-"""The console's page Discover: hosts that pages link to and no site takes."""
+"""The console's Discover page: unlisted hosts, to which pages link but which belong to no site."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,13 +30,13 @@ UNLISTED_HOST_TABLE: Final = Table[UnlistedHost](
 
 @dataclass(frozen=True, slots=True)
 class UnlistedHostsPage:
-    """The page, and the post that dismisses a host."""
+    """The console's page of unlisted hosts, and the POST handler that dismisses one."""
 
     shell: ConsoleShell
     sites: SiteService
 
     def show(self, request: Request, problems: Problems | None = None) -> Response:
-        """Show the hosts that pages link to most."""
+        """Show the unlisted hosts that pages link to most."""
         hosts = self.sites.list_unlisted_hosts(MAX_UNLISTED_HOSTS)
         if file := find_csv(request, (UNLISTED_HOST_TABLE, hosts, "hosts")):
             return file
@@ -52,7 +52,7 @@ class UnlistedHostsPage:
         )
 
     def dismiss(self, request: Request) -> Response:
-        """Do not offer a host again."""
+        """Dismiss an unlisted host, so that it is not suggested again."""
         try:
             host = parse_rule("block", "", read_form(request).get("host", "")).value  # a host, as rules know it
             return self.shell.run_command(request, Dismiss(host), "/console/discover")

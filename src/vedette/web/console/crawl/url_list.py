@@ -1,7 +1,7 @@
-"""The console's page Pages: the URLs behind a count, of a site or of all, by what became of them.
+"""The console's Pages page: the list of URLs behind a count, of one site or of all, by their state.
 
-Every count of the list of sites and of the errors in the queue leads here. There may be millions, so each page says how
-far it looked, and the next one goes on from there.
+Every count in the list of sites and among the queue's errors links here. There may be millions of URLs, so each page
+says how far it searched, and the next one continues from there.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _TITLES: Final = ("URL", "Status", "Title", "Fetched", "Next fetch", "Why", "Not
 
 
 def build_pages_url(kind: UrlKind = "all", why: str = "", site: str = "") -> str:
-    """The address of the rows behind a count.
+    """Build the console URL of the URL list behind a count.
 
     >>> build_pages_url("errors", "404"), build_pages_url(site="https://example.org/")
     ('/console/pages?what=errors&why=404', '/console/pages?site=https%3A%2F%2Fexample.org%2F')
@@ -47,7 +47,7 @@ def build_pages_url(kind: UrlKind = "all", why: str = "", site: str = "") -> str
 
 
 class _ListQuery(NamedTuple):
-    """What stands in an address."""
+    """The query parameters of a console URL list: site, state, reason and position."""
 
     site: str
     kind: UrlKind
@@ -56,20 +56,20 @@ class _ListQuery(NamedTuple):
     after: int
 
     def build_url(self, **changes: str) -> str:
-        """The address with some things changed; the first page of it, unless a place is named."""
+        """Build the address of the URL list with some parameters changed, at its first page unless one is given."""
         asked = {"site": self.site, "what": self.kind, "why": self.why, "part": self.part, **changes}
         return f"{PAGE_URL}?{urlencode({name: value for name, value in asked.items() if value}, errors='replace')}"
 
 
 @dataclass(frozen=True, slots=True)
 class UrlListPage:
-    """The page."""
+    """The console's URL list page (Pages)."""
 
     shell: ConsoleShell
     sites: SiteService
 
     def show(self, request: Request) -> Response:
-        """Show the rows that an address asks for, or all that there are as a file."""
+        """Show a page of the URL list for the request's filters, or export all of its rows as CSV."""
         asked = _parse_query(request)
         kept = self.sites.find_site(asked.site) if asked.site else None
         if asked.site and kept is None:
@@ -98,7 +98,7 @@ class UrlListPage:
 
 
 def _parse_query(request: Request) -> _ListQuery:
-    """What an address says; what it says wrongly is as if it were not there."""
+    """Parse the query parameters of the URL list; invalid ones are ignored."""
     typed = request.query_params
     kind = next((each for each in URL_KINDS if each == typed.get("what", "")), URL_KINDS[0])
     return _ListQuery(

@@ -1,1 +1,1 @@
-"""Why a URL is fetched or not, in words."""
+"""Console texts that explain why a URL is fetched or not."""

@@ -1,4 +1,4 @@
-"""A page's content in words, for the console: what was read, copies, indexing; facts of ``runtime.explain.content``."""
+"""Describe a page's content on the Explain page: its text, copies and indexing (``runtime.explain.content``)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ MAX_LENGTH = 400
 
 
 def describe_content(told: Facts) -> Iterator[Fact]:
-    """Describe what was read in the page."""
+    """Describe the content that was read in a page, for the Explain page."""
     content, change = told["content"], told["change"]
     if content is None:
         return
@@ -34,7 +34,7 @@ def describe_content(told: Facts) -> Iterator[Fact]:
 
 
 def describe_copies(told: Facts) -> Iterator[Fact]:
-    """Describe the pages that say the same."""
+    """Describe a page's copies, which have the same content, for the Explain page."""
     copies = told["copies"]
     if copies is None:
         return
@@ -46,7 +46,7 @@ def describe_copies(told: Facts) -> Iterator[Fact]:
 
 
 def describe_index(told: Facts) -> Iterator[Fact]:
-    """Describe whether it can be found, and what speaks against it."""
+    """Describe whether a page is indexed by its content, and the objections against it."""
     for rule in told["hidden"]:
         yield Fact("Hidden by your rule", str(Rule(rule["kind"], rule["query"], rule["value"])))
     index = told["index"]
@@ -61,7 +61,7 @@ def describe_index(told: Facts) -> Iterator[Fact]:
 
 
 def describe_trap(told: Facts) -> Iterator[Fact]:
-    """Describe until when a URL is held back, or what is fetched in its place."""
+    """Describe until when a URL is held back as a trap, or which copy is fetched in its place."""
     held, known = told["held"], told["known"]
     if held is not None:
         until = "never by itself: no page is spelt like this on purpose"
@@ -72,5 +72,5 @@ def describe_trap(told: Facts) -> Iterator[Fact]:
 
 
 def truncate(text: str) -> str:
-    """Return the text, cut where it is longer than a fact may be."""
+    """Truncate a text to the maximum length of a fact on the Explain page."""
     return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"

@@ -1,4 +1,4 @@
-"""Decisions about a URL in words, for console and command line: the facts of ``runtime.explain.decisions``."""
+"""Describe decisions about a URL for console and command line: the facts of ``runtime.explain.decisions``."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from vedette.web.formatting import counted, number
 
 
 class Fact(NamedTuple):
-    """A line of a section; ``url`` is a URL that it names, ``at_s`` the time that it tells."""
+    """A line of a section on the Explain page; ``url`` is a URL that it names, ``at_s`` the time it refers to."""
 
     name: str
     words: str
@@ -18,7 +18,9 @@ class Fact(NamedTuple):
 
 
 def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
-    """How often it changes, whether it has, what a fetch is worth and last brought; nothing where a fixed rule has it.
+    """Describe the refresh decision about a page: change rate, chance of a change, worth and last gain.
+
+    Nothing is yielded where a fixed rule decides.
 
     >>> told = {"rate_d": 1.0, "rate_low_d": 0.5, "rate_high_d": 2.0, "chance": 0.4, "worth": 0.7, "price": 0.8}
     >>> told |= {"refetched": True, "changed": False, "gain": None, "counts": "another main text"}
@@ -51,7 +53,7 @@ def _describe_refresh_worth(refresh: dict[str, Any]) -> str:
 
 
 def _describe_last_fetch(refresh: dict[str, Any]) -> str:
-    """What was measured may be nothing: a change that nobody who searches would notice."""
+    """Describe what a page's last fetch found; its gain may be zero if no search would notice the change."""
     if not refresh["refetched"]:
         return "was the first, so there is nothing to compare with"
     if not refresh["changed"]:
@@ -62,7 +64,9 @@ def _describe_last_fetch(refresh: dict[str, Any]) -> str:
 
 
 def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
-    """The expected gain, where it comes from, and whether it is worth the price; nothing where it was fetched.
+    """Describe the decision on a URL's first fetch: expected gain, its origin, and worth against the price.
+
+    Nothing is yielded where the URL was fetched already.
 
     >>> told = {"gain": 0.5, "weighed": True, "usual": 0.25, "why": None, "names": ["Low tide"], "worth": 9.0}
     >>> told |= {"price": 10.0, "by_links": 0.125}
@@ -109,7 +113,9 @@ def _describe_first_worth(first: dict[str, Any]) -> str:
 
 
 def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
-    """What it brings, when, what a look would bring now, and who shows the same; nothing where it is no source.
+    """Describe the polling decision about a discovery source: new links, expected yield, similar sources.
+
+    Nothing is yielded for a page that is no source.
 
     >>> told = {"an_hour": 0.5, "low": 0.25, "high": 1.0, "expected": 2.04, "looks": 9, "found": 1, "wasted": 8}
     >>> told |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
@@ -154,7 +160,9 @@ def _format_number(value: float) -> str:
 
 
 def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
-    """What orders results now, what is known of this one, and how often it was tried; nothing before anybody searched.
+    """Describe how ranking treats a page: what orders results, its clicks, and how often it was explored.
+
+    Nothing is yielded before the first search.
 
     >>> told = {"order": "by relevance: 3 clicks are too few to learn from", "guard_until_s": None, "general": None}
     >>> told |= {"likes": None, "looks": None, "expected": None, "tried": None}
@@ -186,7 +194,9 @@ _KIND_LABELS = {
 
 
 def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
-    """Which kind of fetch it would be, its cost, and what its site got today; its worth stands with what it may bring.
+    """Describe the budget decision about a URL: kind of its next fetch, cost, and its site's fetches today.
+
+    Its worth is described with what the fetch may bring.
 
     >>> told = {"kind": "first", "cost": None}
     >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}

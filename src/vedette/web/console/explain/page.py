@@ -1,4 +1,4 @@
-"""The console's page Explain: why a URL is fetched or not, what was decided about it, and what can be done."""
+"""The console's Explain page: why a URL is fetched or not, what was decided about it, and what can be done."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ MAX_RELOADS: Final = 60
 
 
 class _FetchWait(NamedTuple):
-    """Somebody asked for a URL at ``since_s`` and has looked so many times whether it came."""
+    """A wait for a URL that the operator requested at ``since_s``, with the number of reloads so far."""
 
     since_s: float
     reloads: int
@@ -44,18 +44,18 @@ class _FetchWait(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExplainPage:
-    """The page, and the posts that fetch or hide the URL."""
+    """The console's Explain page, and the POST handlers that fetch or hide the URL."""
 
     shell: ConsoleShell
     sites: SiteService
 
     def show(self, request: Request) -> Response:
-        """Show the field, and the answer where something was typed."""
+        """Show the Explain page: a URL field, and the explanation of the URL that was typed."""
         typed = request.query_params.get("url", "")[:MAX_URL_LENGTH].strip()
         return self._render(request, typed, _parse_wait(request))
 
     def fetch_now(self, request: Request) -> Response:
-        """Fetch it now, and reload the page until it came."""
+        """Fetch the explained URL now, and reload the Explain page until it is fetched."""
         typed = read_form(request).get("url", "")[:MAX_URL_LENGTH]
         try:
             url, since_s = parse_web_url(typed), self.shell.now_s()
@@ -64,7 +64,7 @@ class ExplainPage:
             return self._render(request, typed, said=str(error))
 
     def hide(self, request: Request) -> Response:
-        """Hide the page, all below its path, or all of its domain."""
+        """Hide the explained page, everything below its path, or its whole domain from results."""
         form = read_form(request)
         typed = form.get("url", "")[:MAX_URL_LENGTH]
         try:
@@ -107,7 +107,7 @@ def _can_fetch(told: Facts) -> bool:
 
 
 class _HideTargets(NamedTuple):
-    """What could be hidden with a URL."""
+    """What could be hidden besides an explained URL itself: all below its folder, or its domain."""
 
     folder: str
     domain: str

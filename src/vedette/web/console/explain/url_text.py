@@ -1,4 +1,4 @@
-"""A URL in words, for the console: the verdict, then facts by section; all facts are of ``runtime.explain.url``."""
+"""Describe a URL on the Explain page: the verdict, then facts by section (from ``runtime.explain.url``)."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,14 +24,14 @@ Facts = dict[str, Any]
 
 
 class Section(NamedTuple):
-    """A section."""
+    """A titled section of facts about a URL on the Explain page."""
 
     title: str
     facts: tuple[Fact, ...]
 
 
 def describe_verdict(told: Facts) -> str:
-    """The one sentence that answers why a URL is fetched or not, and when; a second one where it was hidden."""
+    """Describe the verdict on a URL: why and when it is fetched or not, and whether it was hidden."""
     concealed = any(not rule["query"] for rule in told["hidden"])
     return _explain_fetching(told) + (" It cannot be found, because you hid it." if concealed else "")
 
@@ -54,7 +54,7 @@ def _explain_fetching(told: Facts) -> str:
 
 
 def _find_block_reason(told: Facts) -> str:
-    """Why it is never fetched as things are; empty where it may be."""
+    """Return why a URL is never fetched at present (site, robots.txt, refusal); empty if it may be."""
     robots, known, site = told["robots"], told["known"], told["site"]
     if site is None:
         return f"it is {told['refusal']}"
@@ -107,7 +107,7 @@ def _describe_host_wait(told: Facts) -> str:
 
 
 def build_sections(told: Facts) -> list[Section]:
-    """The facts, by section; sections without any are left out."""
+    """Build the Explain page's sections of facts about a URL; empty sections are left out."""
     made = (
         ("Site", _describe_site(told)),
         ("robots.txt", _describe_robots(told)),

@@ -1,4 +1,4 @@
-"""Ports of the console's page on alerts: alerts on new pages, and what became of their messages."""
+"""Ports of the console's alerts page: alerts on new pages, and the deliveries to their webhooks."""
 
 from typing import Final, NamedTuple, Protocol
 
@@ -7,7 +7,7 @@ from vedette.adapters.crawl_store.new_page_store import AlertRow
 
 
 class AlertLine(NamedTuple):
-    """A watch, how many new pages it has had, and by what its webhook knows messages from here."""
+    """An alert for the console's alerts page, with its count of new pages and its webhook's signing key."""
 
     watch: AlertRow
     items: int
@@ -15,30 +15,33 @@ class AlertLine(NamedTuple):
 
 
 class SentMessage(NamedTuple):
-    """A message to a webhook, and the name of its watch; empty where that is gone."""
+    """A message sent to an alert's webhook, with the alert's name; empty if the alert was removed."""
 
     name: str
     delivery: Delivery
 
 
 class AlertService(Protocol):
-    """Watches and messages. ``check_webhook`` and ``send_test`` wait for others: call them in a thread."""
+    """Port of the console's alerts page: alerts and webhook messages, implemented by the runtime.
+
+    ``check_webhook`` and ``send_test`` wait for other hosts: call them in a thread.
+    """
 
     def list_alerts(self) -> list[AlertLine]:
-        """All of them, the oldest first."""
+        """List all alerts for the console's alerts page, oldest first."""
 
     def list_messages(self, most: int) -> list[SentMessage]:
-        """The latest messages, the last one first."""
+        """List the latest webhook messages for the console's alerts page, latest first."""
 
     def check_webhook(self, webhook: str) -> str:
-        """Why nothing may be sent to a URL; empty where it may."""
+        """Return why alerts may not be sent to a webhook URL; empty if they may."""
 
     def send_test(self, name: str) -> SentMessage:
-        """Send a message without pages now. A ``VedetteError`` says why there is none to send."""
+        """Send an alert's webhook a test message without pages; raise ``VedetteError`` if that is impossible."""
 
 
 class _NoAlerts:
-    """Where nobody is told anything."""
+    """Null implementation of the alert port, for a console without alerts."""
 
     def list_alerts(self) -> list[AlertLine]:
         return []

@@ -1,15 +1,15 @@
-"""Ports of the console's pages on the lab: reports as plain values, which come from files.
+"""Ports of the console's lab report pages: reports as plain values, which come from files.
 
-Nobody knows who wrote the files, so whatever is in these values is shown as text.
+The files are not trusted, so all of these values are shown as text.
 """
 
 from typing import Final, NamedTuple, Protocol
 
 
 class ReportLine(NamedTuple):
-    """A report in a list: its name in addresses, what it asks, when it was written (by the wall's clock).
+    """A lab report in the console's list: name in URLs, question, and when it was written (wall clock).
 
-    ``problem`` says in words why it cannot be shown; then nothing else is known of it.
+    ``problem`` says why it cannot be shown; then the other values are empty.
     """
 
     name: str
@@ -19,7 +19,10 @@ class ReportLine(NamedTuple):
 
 
 class ReportTable(NamedTuple):
-    """A table: how to read it, what its columns mean, and its rows as texts. ``left_out`` rows were too many."""
+    """A table of a lab report: how to read it, its columns and its rows as texts.
+
+    ``left_out`` counts the rows beyond the limit.
+    """
 
     title: str
     about: str
@@ -30,7 +33,7 @@ class ReportTable(NamedTuple):
 
 
 class ReportPlot(NamedTuple):
-    """A plot: its file beside the report, what it shows, and the number of the table that has its numbers."""
+    """A plot of a lab report: its file, its caption, and the number of the table with its data."""
 
     file: str
     caption: str
@@ -38,7 +41,7 @@ class ReportPlot(NamedTuple):
 
 
 class Report(NamedTuple):
-    """A report. ``missing`` are captions of plots whose files are not there."""
+    """A lab report for the console. ``missing`` are captions of plots whose files do not exist."""
 
     title: str
     question: str
@@ -51,23 +54,26 @@ class Report(NamedTuple):
 
 
 class ReportStore(Protocol):
-    """Whoever has them. Anything but ``has_any`` may take a moment, so it is asked in a thread."""
+    """Port of the console's lab pages: the store of lab reports, implemented over a data folder.
+
+    Anything but ``has_any`` may take a moment, so call it in a thread.
+    """
 
     def has_any(self) -> bool:
-        """Whether there is something to list; it is asked for every page."""
+        """Check whether there are lab reports to list; called for every console page."""
 
     def list_reports(self) -> list[ReportLine]:
-        """All, the latest first."""
+        """List all lab reports for the console's lab page, latest first."""
 
     def load_report(self, name: str) -> Report | None:
-        """One of them, by its name; None for any other name, and for one that cannot be shown."""
+        """Load a lab report by name for the console; None if there is none or it cannot be shown."""
 
     def load_plot(self, name: str, file: str) -> bytes | None:
-        """The drawing of a report's plot; None for anything else."""
+        """Load the SVG of a lab report's plot for the console; None if there is none."""
 
 
 class _NoReports:
-    """Nobody has any."""
+    """Null implementation of the lab report port, for a console without reports."""
 
     def has_any(self) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Ports of the console's pages that monitor: the values they show, and the service that loads them."""
+"""Ports of the console's monitoring pages: the values they show, and the service that loads them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -21,10 +21,11 @@ KIND_LABELS = {
 
 
 class SpendingLine(NamedTuple):
-    """What one kind of fetches, or one site, took and brought; ``share`` is of all fetches.
+    """Fetch budget spent on one kind of fetches or one site, and what it brought, for the Budget page.
 
-    ``gain`` is what ``measured`` of them brought to search together; a fetch that found nothing changed brought
-    nothing, and is not measured. ``part`` is the share of the budget that the operator gave to a site.
+    ``share`` is of all fetches. ``gain`` is what ``measured`` of them brought to search together; a fetch that found
+    no change brought nothing, and is not measured. ``part`` is the share of the budget that the operator gave to a
+    site.
     """
 
     name: str
@@ -41,12 +42,12 @@ class SpendingLine(NamedTuple):
 
     @property
     def gain_per_fetch(self) -> float | None:
-        """The return on these fetches; None where nothing was measured."""
+        """Return the mean gain of these fetches; None if nothing was measured."""
         return self.gain / self.fetches if self.measured and self.fetches else None
 
 
 class DeferredLine(NamedTuple):
-    """An unseen URL that waits, since it is not worth the price."""
+    """A URL whose first fetch is deferred because it is not worth the price, for the Budget page."""
 
     url: str
     worth: float
@@ -54,9 +55,10 @@ class DeferredLine(NamedTuple):
 
 
 class BudgetReport(NamedTuple):
-    """Where the budget went since ``since_s``. ``per_s`` is the budget in fetches a second; None where there is none.
+    """Where the fetch budget went since ``since_s``, for the console's Budget page.
 
-    ``ever`` is of all time, by kind. ``held`` are some of those ``held_urls`` that were not worth the price of late.
+    ``per_s`` is the budget in fetches a second; None without a budget. ``ever`` is of all time, by kind. ``held`` are
+    some of the ``held_urls`` that were not worth the price recently.
     """
 
     per_s: float | None = None
@@ -71,22 +73,22 @@ class BudgetReport(NamedTuple):
 
     @property
     def fetches(self) -> float:
-        """How many there were."""
+        """Return the total number of fetches in the budget report."""
         return sum(line.fetches for line in self.kinds)
 
 
 class FoundPage(NamedTuple):
-    """A page that was news: when it was found, and when it was born; None where nobody states that."""
+    """A newly discovered page: when it was found, and when it was born; None if it states no date."""
 
     found_s: float
     born_s: float | None = None
 
 
 class SourceLine(NamedTuple):
-    """A page that is looked at for what it links to.
+    """A discovery source for the console's New pages page: a page polled for the new links on it.
 
-    Rates are new links a day, with the ends of what is probable. ``looks``, what they ``found`` and those that were
-    ``wasted`` count from the second fetch on. ``due_s`` is None where it waits to be fetched already.
+    Rates are new links a day, with the bounds of their interval. ``looks`` (polls), what they ``found`` and those that
+    were ``wasted`` count from the second fetch on. ``due_s`` is None where it waits to be fetched already.
     """
 
     url: str
@@ -102,9 +104,9 @@ class SourceLine(NamedTuple):
 
 
 class DiscoveryReport(NamedTuple):
-    """How finding new pages goes: those of the last month, the latest first; and the sources, the richest first.
+    """How discovery goes, for the console: last month's new pages, latest first; sources, richest first.
 
-    ``looks``, what they ``found`` and those that were ``wasted`` are sums that fade: of about the last day.
+    ``looks`` (polls), what they ``found`` and those that were ``wasted`` are sums that fade: of about the last day.
     """
 
     pages: tuple[FoundPage, ...] = ()
@@ -115,9 +117,9 @@ class DiscoveryReport(NamedTuple):
 
 
 class ExploredPage(NamedTuple):
-    """A page that was tried: where it is, since when, how often it was shown for that, and what came of it.
+    """A page that ranking explored: its URL, since when, how often it was shown for that, and its clicks.
 
-    ``likes`` and ``looks`` are all that is known of it now, faded; ``expected`` is the quality that is believed.
+    ``likes`` and ``looks`` are its faded counts of likes and views; ``expected`` is the estimate of its quality.
     """
 
     url: str
@@ -130,11 +132,12 @@ class ExploredPage(NamedTuple):
 
 
 class RankingReport(NamedTuple):
-    """All of it. ``is_on`` is the operator's setting, ``is_learned`` whether there is enough to go by.
+    """How learning from clicks and exploration go, for the console's Ranking page.
 
-    ``tried`` of ``results`` shown stood there to be tried, in ``trying`` of ``searches``. ``taken_off`` is what the
-    caps on visitors and addresses took, in looks. ``general`` is the quality that is expected of any page. ``orders``
-    is what each order would have brought, had everybody got it.
+    ``is_on`` is the operator's setting, ``is_learned`` whether there is enough data. ``tried`` of the ``results`` shown
+    were explored, in ``trying`` of ``searches``. ``taken_off`` is what the caps on visitors and addresses removed, in
+    looks. ``general`` is the expected quality of any page. ``orders`` is what each order of results would have brought,
+    had everybody got it.
     """
 
     at_s: float = 0.0
@@ -168,9 +171,10 @@ DERIVED_SERIES: Mapping[str, SeriesInfo] = {
 
 
 class CrawlStatus(NamedTuple):
-    """How a crawl stands now. ``is_running`` is False where no coordinator answers; then numbers are the last known.
+    """The current status of the crawl, for the console's Overview and Queue pages.
 
-    ``is_busy`` is True where there is a coordinator that had no time to answer.
+    ``is_running`` is False where no coordinator answers; then numbers are the last known. ``is_busy`` is True where
+    there is a coordinator that had no time to answer.
     ``waiting_why`` counts hosts by what they wait for, ``in_trouble`` says what is wrong with each host that has
     something wrong with it. ``trouble`` is what keeps the whole crawl from going on. ``unindexed`` pages were fetched
     and cannot be found yet.
@@ -194,7 +198,7 @@ class CrawlStatus(NamedTuple):
 
 
 class HostLine(NamedTuple):
-    """A host with something to do: how many of its URLs wait, why, and when it may be asked (None: now)."""
+    """A host in the crawl queue: how many of its URLs wait, why, and when it may be fetched (None: now)."""
 
     name: str
     waiting: int
@@ -205,14 +209,14 @@ class HostLine(NamedTuple):
 
 
 class HostList(NamedTuple):
-    """The hosts to look at first, of so many in all."""
+    """The first hosts of the crawl queue for the Queue page, and the total number of hosts."""
 
     rows: tuple[HostLine, ...] = ()
     total: int = 0
 
 
 class CalibrationBin(NamedTuple):
-    """Refreshes of which about the same chance was said before: how many, the sum of chances, how many had changed."""
+    """Refreshes with about the same forecast chance of a change: count, sum of chances, changes found."""
 
     refreshes: float
     expected: float
@@ -220,9 +224,9 @@ class CalibrationBin(NamedTuple):
 
 
 class DuePage(NamedTuple):
-    """A page whose next fetch is near. What a refresh policy says of it is None where another rule has it.
+    """A page that is due soon, for the Refresh page; what the policy says is None where a fixed rule decides.
 
-    Rates are changes a day, with the ends of what is probable; ``chance`` is that it has changed by now.
+    Rates are changes a day, with the bounds of their interval; ``chance`` is that it has changed by now.
     """
 
     url: str
@@ -236,10 +240,10 @@ class DuePage(NamedTuple):
 
 
 class RefreshStatus(NamedTuple):
-    """How refreshing stands. ``calibration`` are of about the last day, by tenths of the chance.
+    """How refreshing goes, for the console's Refresh page.
 
-    ``current`` is the share of pages that are still as they were fetched, estimated from ``judged`` of them; ``soon``
-    are the pages that are due next.
+    ``calibration`` is of about the last day, by tenths of the chance. ``current`` is the share of pages that are still
+    as they were fetched, estimated from ``judged`` of them; ``soon`` are the pages that are due next.
     """
 
     policy: str = ""
@@ -253,9 +257,9 @@ class RefreshStatus(NamedTuple):
 
 
 class RuntimeSettings(NamedTuple):
-    """Settings of the machine that may be changed while it runs, as they hold: policy, budget as written, learning.
+    """Settings that the console may change at runtime, with current values: refresh policy, budget, learning.
 
-    ``chosen`` has the names of those that were changed so; the others are as configured.
+    ``budget`` is as written. ``chosen`` has the names of the changed ones; the others are as configured.
     """
 
     policy: str = ""
@@ -265,7 +269,7 @@ class RuntimeSettings(NamedTuple):
 
 
 class SearchStats(NamedTuple):
-    """What was asked since some time, and what changed in it of late."""
+    """Statistics of recent searches for the console's Searches page: totals, top queries, and drift."""
 
     totals: Totals
     top: tuple[QueryCount, ...]
@@ -275,7 +279,7 @@ class SearchStats(NamedTuple):
 
 
 class StoragePart(NamedTuple):
-    """Something that takes room on the disk; ``words`` say what it is and whether it can be made again."""
+    """A part of the data folder that takes disk space; ``words`` say what it is and whether it can be rebuilt."""
 
     name: str
     words: str
@@ -283,7 +287,7 @@ class StoragePart(NamedTuple):
 
 
 class StorageStatus(NamedTuple):
-    """What takes room, how much is left, and what was set. A limit of 0 is none."""
+    """Disk usage of the data folder, free space and limits, for the Storage page. A limit of 0 is none."""
 
     parts: tuple[StoragePart, ...] = ()
     free_bytes: int = 0
@@ -295,43 +299,49 @@ class StorageStatus(NamedTuple):
 
 
 class Monitoring(Protocol):
-    """Whoever knows. Anything here may take a moment, so it is asked in a thread."""
+    """Port of the console's monitoring pages, implemented by the runtime's folder monitor.
+
+    Anything here may take a moment, so call it in a thread.
+    """
 
     def get_crawl_status(self) -> CrawlStatus:
-        """How the crawl stands."""
+        """Return the status of the crawl, for the console's Overview and Queue pages."""
 
     def list_hosts(self) -> HostList:
-        """The hosts that have something to do."""
+        """List the hosts in the crawl queue, for the console's Queue page."""
 
     def get_refresh_status(self) -> RefreshStatus:
-        """How refreshing stands."""
+        """Return how refreshing goes, for the console's Refresh page."""
 
     def get_discovery_report(self) -> DiscoveryReport:
-        """How finding new pages goes."""
+        """Return how discovery of new pages goes, for the console's New pages page."""
 
     def get_budget_report(self, days: int) -> BudgetReport:
-        """Where the fetch budget went in so many days, today among them."""
+        """Return where the fetch budget went in the given days, including today, for the Budget page."""
 
     def get_runtime_settings(self) -> RuntimeSettings:
-        """What is set now."""
+        """Return the current runtime settings, for the console's Refresh and Ranking pages."""
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
-        """What fetches of known pages brought, summed up over some minutes each, the earliest first."""
+        """List what refreshes brought to search, summed over a few minutes each, earliest first."""
 
     def get_search_stats(self, span_s: float) -> SearchStats:
-        """What was asked in so many seconds until now."""
+        """Return search statistics of the last ``span_s`` seconds, for the console's Searches page."""
 
     def count_filtered(self) -> Mapping[str, int]:
-        """What was told in the last day and counts as no person's, by why."""
+        """Count the searches and clicks of the last day that the bot filter dropped, by filter reason."""
 
     def get_storage_status(self) -> StorageStatus:
-        """What takes room."""
+        """Return the disk usage of the data folder, for the console's Storage page."""
 
     def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
-        """A number over time (``edges.series.SERIES`` has their names), the earliest first; at most so many points."""
+        """Load a monitoring time series by name, earliest first, with at most ``most`` points.
+
+        ``edges.series.SERIES`` has the names.
+        """
 
     def get_latest_values(self) -> Mapping[str, float]:
-        """The last of each number, and those that are read off (``DERIVED_SERIES``)."""
+        """Return the latest value of each monitoring series, including the derived ones (``DERIVED_SERIES``)."""
 
     def is_recording(self) -> bool:
-        """Whether searches are written down at all."""
+        """Check whether searches are recorded at all, for the console's monitoring pages."""

@@ -1,4 +1,4 @@
-"""Ports of the console's pages on sites, URLs, rules and actions: the values they show, and the services behind."""
+"""Ports of the console's pages on sites, URLs, rules and operator actions: their values and services."""
 
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -8,9 +8,9 @@ from vedette.web.commands.commands import Command, CommandResult, Rule
 
 
 class ActionLine(NamedTuple):
-    """Something that an operator did, as the log has it. ``by`` says where: the console, the command line, a key.
+    """An operator action in the activity log. ``by`` says from where: the console, the command line, a key.
 
-    ``can_be_undone`` is False for what cannot be taken back, and for what was. ``undone_s`` is when it was.
+    ``can_be_undone`` is False for what cannot be undone, and for what was. ``undone_s`` is when it was undone.
     """
 
     id: int
@@ -22,22 +22,25 @@ class ActionLine(NamedTuple):
 
 
 class AdminService(Protocol):
-    """The operator's rights and commands. ``run_command`` waits for the coordinator: call it in a thread."""
+    """Port for the operator's rights, sessions and commands, implemented over a data folder.
+
+    ``run_command`` waits for the coordinator: call it in a thread.
+    """
 
     def get_signing_secret(self) -> bytes:
-        """What tokens of this server are signed with: the same for all its processes, and after a restart."""
+        """Return the server's signing secret for console tokens, the same in all processes and after a restart."""
 
     def is_operator_token(self, token: str) -> bool:
-        """Whether this is the operator's token."""
+        """Check whether a token is the operator's token."""
 
     def session_opened_s(self, digest: str) -> float | None:
-        """When (wall time) the session with this digest was opened; None where there is none."""
+        """Return when (wall time) the console session with this digest was opened; None if there is none."""
 
     def run_command(self, command: Command, by: str) -> CommandResult:
-        """Have an order carried out. A ``VedetteError`` says in words why it cannot be; nothing has changed then."""
+        """Have the coordinator execute an operator's command; on a ``VedetteError`` nothing has changed."""
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
-        """The latest actions, the last one first; those with smaller numbers than ``before`` where it is given."""
+        """List the latest operator actions, latest first; only those numbered below ``before`` if given."""
 
 
 SiteState = Literal["crawled", "paused", "robots", "trouble", "new", "still"]
@@ -45,14 +48,14 @@ RobotsVerdict = Literal["allowed", "disallowed", "waits", "unasked"]
 
 
 class StoredSite(NamedTuple):
-    """A site as the operator set it, and whether it is paused."""
+    """A site with the operator's settings, and whether it is paused."""
 
     site: Site
     paused: bool
 
 
 class FetchFailure(NamedTuple):
-    """A fetch that failed for good."""
+    """A site's fetch that failed permanently: its URL, the reason and the time."""
 
     url: str
     why: str
@@ -60,7 +63,10 @@ class FetchFailure(NamedTuple):
 
 
 class SiteLine(NamedTuple):
-    """A row of the list of sites. ``trouble`` says why its host does not answer, ``delay_s`` how long it rests."""
+    """A row of the console's list of sites.
+
+    ``trouble`` says why its host does not answer, ``delay_s`` is the delay between its requests.
+    """
 
     site: Site
     paused: bool
@@ -74,10 +80,10 @@ class SiteLine(NamedTuple):
 
 
 class RobotsPreview(NamedTuple):
-    """What a robots.txt says of a site's start.
+    """What robots.txt says about the start of a site that is previewed in the console.
 
-    ``line`` is the rule that decides, empty where none speaks of it. ``words`` say where that is known from, or why it
-    cannot be had and what follows. ``asked_s`` is when its host was asked for this, None where it was not.
+    ``line`` is the rule that decides, empty where none matches. ``words`` say where that is known from, or why it
+    is not available and what follows. ``asked_s`` is when it was fetched for this preview, None where it was not.
     """
 
     url: str
@@ -90,7 +96,7 @@ class RobotsPreview(NamedTuple):
 
 
 class SitePreview(NamedTuple):
-    """What a site would be, before it is one: where it lies, what its robots.txt says, and what to think of first."""
+    """Preview of a site before it is added: its host's addresses, its robots.txt, and warnings."""
 
     host: str
     addresses: str
@@ -99,14 +105,14 @@ class SitePreview(NamedTuple):
 
 
 class RemovalImpact(NamedTuple):
-    """What is kept of a site: URLs, and pages among them."""
+    """What removing a site would delete: the number of its URLs and pages."""
 
     known: int
     pages: int
 
 
 class UnlistedHost(NamedTuple):
-    """A host that no site takes, how many pages of how many domains link to it, since when, and one of them."""
+    """An unlisted host: how many pages and domains link to it, since when, and an example page."""
 
     host: str
     pages: int
@@ -116,35 +122,38 @@ class UnlistedHost(NamedTuple):
 
 
 class StoredRule(NamedTuple):
-    """A rule for results, and since when it holds."""
+    """An operator's rule for search results, and when it was added."""
 
     rule: Rule
     added_s: float
 
 
 class SiteService(Protocol):
-    """Whoever knows. Anything here may take a moment, so it is asked in a thread."""
+    """Port of the console's pages on sites, URLs and rules, implemented over a data folder.
+
+    Anything here may take a moment, so call it in a thread.
+    """
 
     def list_sites(self) -> list[SiteLine]:
-        """All sites, the oldest first."""
+        """List all sites for the console's Sites page, oldest first."""
 
     def find_site(self, start: str) -> StoredSite | None:
-        """One of them, by its start."""
+        """Find a stored site by its start URL, for the console's site forms."""
 
     def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
-        """A site before it is added. Its host may be asked for its robots.txt, unless it was at ``asked_s``."""
+        """Preview a site before it is added; may fetch its robots.txt, unless that was done at ``asked_s``."""
 
     def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
-        """The URLs behind a count, from an id on; so many at most."""
+        """List the URLs behind a count for the console, from id ``after`` on, at most ``most``."""
 
     def preview_removal(self, start: str) -> RemovalImpact:
-        """What would go with a site."""
+        """Preview what removing a site would delete, for the console's Sites page."""
 
     def explain_url(self, url: str) -> dict[str, Any]:
-        """All that is known of a URL, under the names of ``vedette explain_url --json``."""
+        """Explain a URL for the console's Explain page, with the names of ``vedette explain_url --json``."""
 
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
-        """Hosts that pages link to and no site takes, the most linked first."""
+        """List unlisted hosts for the console's Discover page, most linked first."""
 
     def list_rules(self) -> list[StoredRule]:
-        """The operator's rules for results, the oldest first."""
+        """List the operator's rules for search results for the console's Rules page, oldest first."""

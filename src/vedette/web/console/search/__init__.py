@@ -1,1 +1,1 @@
-"""Search."""
+"""Console pages on search: recorded searches, ranking and rules for results."""

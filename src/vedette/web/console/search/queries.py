@@ -1,4 +1,4 @@
-"""The console's page Searches: what people search for, and what they do not find."""
+"""The console's Searches page: which queries people search for, and which find nothing."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -32,13 +32,13 @@ _EMPTY_QUERIES = Table(
 
 @dataclass(frozen=True, slots=True)
 class SearchesPage:
-    """The page."""
+    """The console's Searches page on recorded queries."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show what was asked over the chosen time."""
+        """Show the queries that were searched for over the chosen time range."""
         over, now_s = parse_time_range(request), self.shell.now_s()
         stats = self.monitoring.get_search_stats(over.span_s)
         tables = (_TOP_QUERIES, stats.top, "searches"), (_EMPTY_QUERIES, stats.without_result, "without-result")

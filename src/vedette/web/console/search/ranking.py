@@ -1,4 +1,4 @@
-"""The console's page Ranking: what is tried, what became of it, and whether it does any good."""
+"""The console's Ranking page: explored pages, learning from clicks, and whether it improves results."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ BETTER, WORSE = 1.2, 0.8
 
 
 def describe_outcome(page: ExploredPage, general: float) -> str:
-    """What became of a page that was tried.
+    """Describe the outcome of exploring a page in search results.
 
     >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2)
     'liked'
@@ -47,7 +47,7 @@ def describe_outcome(page: ExploredPage, general: float) -> str:
 
 
 def format_interval(arm: Arm) -> str:
-    """Quality per click of a group with the ends of its 95 % interval; a dash before there is any.
+    """Format the quality per click of a ranking arm with its 95 % interval; a dash without data.
 
     >>> format_interval(Arm(50, 90, 0.62, 0.05)), format_interval(Arm(0, 0, 0.0, math.inf))
     ('0.62 (0.57 to 0.67)', '—')
@@ -61,7 +61,7 @@ def format_interval(arm: Arm) -> str:
 
 
 def describe_verdict(told: RankingReport) -> str:
-    """Whether what was learned does any good, no surer than the numbers are."""
+    """Describe whether learned ranking beats plain ranking, no more certain than the data are."""
     if not told.is_enough or not math.isfinite(told.difference_give_or_take):
         fewest = min(told.learned.people, told.plain.people)
         return f"It is too early to say: {MIN_PEOPLE} people of each group must have clicked, and it is {fewest}."
@@ -75,7 +75,7 @@ def describe_verdict(told: RankingReport) -> str:
 
 
 def format_estimate(found: Estimate) -> str:
-    """The share of searches that an order would have brought to success, or that nobody can know yet.
+    """Format the off-policy estimate of successful searches for a ranking order, or why there is none yet.
 
     >>> format_estimate(Estimate(0.41, 0.36, 0.46, 230.0, "")).replace(THIN, " ")
     '41 % (36 % to 46 %)'
@@ -89,7 +89,7 @@ def format_estimate(found: Estimate) -> str:
 
 
 def describe_orders(orders: tuple[OrderEstimate, ...]) -> str:
-    """What can be said of the orders that most readers did not get: no more than that intervals lie apart."""
+    """Describe how alternative ranking orders compare, claiming only what separate intervals show."""
     by_name = {order.name: order for order in orders}
     ours, others = by_name.get(WITH_TRIALS), [order for order in orders if order.name != WITH_TRIALS]
     if ours is None or ours.robust.said or all(order.robust.said for order in others):
@@ -109,7 +109,7 @@ def _compare_order(ours: Estimate, other: OrderEstimate) -> str:
 
 
 class ExploredLine(NamedTuple):
-    """A page that was tried, and what became of it in words."""
+    """A row of the Ranking page's table: an explored page and its outcome in words."""
 
     page: ExploredPage
     fate: str
@@ -134,14 +134,14 @@ _EXPLORED_TABLE: Table[ExploredLine] = Table(
 
 @dataclass(frozen=True, slots=True)
 class RankingPage:
-    """The page, and the post that switches learning."""
+    """The console's Ranking page, and the POST handler that switches learning from clicks."""
 
     shell: ConsoleShell
     search: SearchService
     monitoring: Monitoring
 
     def set_learning(self, request: Request) -> Response:
-        """Switch learning on, off, or to what is configured; or show the page again, with why not."""
+        """Switch learned ranking on, off, or to the configured value; on failure show the page with the reason."""
         value = _LEARN_CHOICES.get(read_form(request).get("learn", ""), "")
         try:
             if value == "":
@@ -151,7 +151,7 @@ class RankingPage:
             return self.show(request, sentence(str(error)))
 
     def show(self, request: Request, problem: str = "") -> Response:
-        """Show how ranking stands; the table is a file, too."""
+        """Show how ranking and exploration go, or export the table of explored pages as CSV."""
         load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", lambda: None)
         found = load()
         told = found or RankingReport()

@@ -1,4 +1,4 @@
-"""The console's page Rules: what the operator decides about results, such as pins, synonyms and blocked domains."""
+"""The console's Rules page: the operator's rules for search results: pins, synonyms, blocked domains."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,18 +40,18 @@ RULE_TABLE: Final = Table[StoredRule](
 
 @dataclass(frozen=True, slots=True)
 class RulesPage:
-    """The page, and the posts that add and remove a rule."""
+    """The console's page on search rules, and the POST handlers that add and remove a rule."""
 
     shell: ConsoleShell
     sites: SiteService
 
     def show(self, request: Request) -> Response:
-        """Show all rules, and forms for more; a link may have filled one in."""
+        """Show all search rules and the forms to add one; a link may have filled in a form."""
         typed = {name: request.query_params.get(name, "")[:2000] for name in ("kind", "query", "value")}
         return self._render(request, typed)
 
     def add(self, request: Request) -> Response:
-        """Add a rule; or show the form again, with what is wrong."""
+        """Add a search rule, or show its form again with what is wrong."""
         form = read_form(request)
         rule, problems = _parse_rule(form)
         if rule is None:
@@ -62,7 +62,7 @@ class RulesPage:
             return self._render(request, form, {"form": sentence(str(error))})
 
     def remove(self, request: Request) -> Response:
-        """Remove a rule, and go back to the page about the URL that it hid, if it was asked for there."""
+        """Remove a search rule, then return to the Explain page of the URL it hid, if requested there."""
         form = read_form(request)
         kind: Any = form.get("kind", "")
         try:
@@ -92,7 +92,7 @@ class RulesPage:
 
 
 def _parse_rule(form: FormValues) -> tuple[Rule | None, Problems]:
-    """Return the rule that a form means; or what is wrong, by the name of its field there."""
+    """Parse a search rule's form into the rule, or into the problem of each field."""
     kind: Any = form.get("kind", "")
     if kind not in RULE_KINDS:
         return None, {"form": "Choose what the rule does."}

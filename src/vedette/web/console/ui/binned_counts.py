@@ -1,7 +1,7 @@
-"""Counts by stretch of time: what was added to sums that fade, in bins, as charts and as files.
+"""Counts per time bin: increments of decaying sums, as charts and CSV files of the console.
 
-The coordinator counts refreshes and polls in sums that fade (``engine.scheduling.forecast``), so that they speak of
-about the last day at any moment. What was added between two samples is the later sum without what was left of the
+The coordinator counts refreshes and polls in decaying sums (``engine.scheduling.forecast``), so that they describe
+about the last day at any moment. What was added between two samples is the later sum minus what was left of the
 earlier one.
 """
 
@@ -27,7 +27,7 @@ _BIN_SIZES = {"hour": (300.0, "in 5 minutes"), "day": (3_600.0, "an hour"), "mon
 
 
 class BinnedCounts(NamedTuple):
-    """Fetches of a kind, and the wasted ones, which found nothing new: in each bin; and how many there were."""
+    """Binned counts of one kind of fetches and of the wasted ones, which found nothing new, with the total."""
 
     all: list[Point]
     wasted: list[Point]
@@ -35,25 +35,26 @@ class BinnedCounts(NamedTuple):
 
     @property
     def second_line(self) -> SecondLine:
-        """The wasted ones, to be drawn beside all."""
+        """Return the binned counts of wasted fetches as the chart's second line."""
         return SecondLine("of these found nothing new", self.wasted)
 
     def csv_response(self, name: str, over: TimeRange) -> Response:
-        """Return both as a file."""
+        """Return the binned counts of all and of wasted fetches as a CSV file."""
         pairs = zip(self.all, self.wasted, strict=True)
         rows = [(stamp(at_s), round(count, 1), round(wasted, 1)) for (at_s, count), (_, wasted) in pairs]
         return csv_response(name, ["when", f"{name} {get_bin_size(over)[1]}", "found nothing new"], rows)
 
 
 def get_bin_size(over: TimeRange) -> tuple[float, str]:
-    """Return how long a bin is, and its words."""
+    """Return the bin size of binned counts in seconds for a time range, and its description."""
     return _BIN_SIZES[over.name]
 
 
 def compute_increments(sums: Sequence[Point], half_life_s: float) -> list[Point]:
-    """What was added to a sum that fades: when it was seen first, and how much; about one too many or too few at most.
+    """Compute the increments of a decaying sum between samples: when each was seen first, and how much.
 
-    A sum that nothing was added to may stand as it was, because it fades when something is.
+    They are off by about one at most. A sum that nothing was added to may keep its value, because it decays only when
+    something is added.
 
     >>> compute_increments([(0.0, 8.0), (86_400.0, 7.0), (90_000.0, 7.0)], 86_400.0)
     [(86400.0, 3.0), (90000.0, 0.0)]
@@ -66,7 +67,7 @@ def compute_increments(sums: Sequence[Point], half_life_s: float) -> list[Point]
 
 
 def sum_by_bin(amounts: Sequence[Point], begun_s: float, now_s: float, step_s: float) -> list[Point]:
-    """The sum of each stretch, at its end; stretches that began before the measuring did are left out.
+    """Sum timed values per bin, at each bin's end; bins that began before measuring did are left out.
 
     >>> sum_by_bin([(5.0, 1.0), (12.0, 2.0), (19.0, 3.0)], 0.0, 20.0, 10.0)
     [(10.0, 1.0), (20.0, 5.0)]
@@ -82,7 +83,7 @@ def sum_by_bin(amounts: Sequence[Point], begun_s: float, now_s: float, step_s: f
 
 
 def load_counts(monitoring: Monitoring, over: TimeRange, now_s: float, series: tuple[str, str]) -> BinnedCounts:
-    """Return counts over a time, by the names of a sum that fades and of the share that was wasted."""
+    """Load binned counts over a time range from a decaying sum's series and its wasted share's series."""
     since_s = now_s - over.span_s
     sums = monitoring.load_series(series[0], since_s, MAX_SAMPLES)
     shares = dict(monitoring.load_series(series[1], since_s, MAX_SAMPLES))
@@ -100,7 +101,7 @@ def render_binned_chart(
     when: tuple[TimeRange, float],
     second: SecondLine | None = None,
 ) -> Markup:
-    """Draw amounts in bins; ``what`` is the chart's name (for the page's CSV), its title and its unit."""
+    """Draw binned counts as a chart; ``what`` is its name (for the page's CSV), its title and its unit."""
     (name, title, unit), (over, now_s) = what, when
     begun_s = points[0][0] if points else now_s - over.span_s
     csv = f"{page_url}?csv={name}&over={over.name}"

@@ -1,7 +1,7 @@
-"""What the console draws as bars and dots, in the text format of Prometheus: a number for each of them.
+"""Prometheus metrics for the console's bar and dot charts: one number for each bar or dot.
 
-Lines over time have theirs by name (``web.metrics``); here are amounts by reason. Reasons are our own words for the
-most part; a server may have written one, so there is a bound to how many are told apart, and to how long they are.
+Time series have metrics by name (``web.metrics``); here are amounts by reason. Reasons are mostly our own words; a
+server may have written one, so their number and their length are limited.
 """
 
 import math
@@ -21,7 +21,7 @@ Family = GaugeMetricFamily | CounterMetricFamily
 
 
 def export_reason_counts(monitoring: Monitoring) -> bytes:
-    """All of them as they stand now; it may take a moment."""
+    """Export the amounts in the console's bar and dot charts as Prometheus text; may take a moment."""
     return format_families(
         [
             *_collect_crawl(monitoring.get_crawl_status()),
@@ -33,20 +33,20 @@ def export_reason_counts(monitoring: Monitoring) -> bytes:
 
 
 def format_families(families: Iterable[Family]) -> bytes:
-    """As text; a kind of which there is nothing is not named."""
+    """Format Prometheus metric families as text; families without samples are left out."""
     registry = CollectorRegistry()
     registry.register(_StaticCollector([family for family in families if family.samples]))
     return generate_latest(registry)
 
 
 class _StaticCollector(Collector):
-    """Numbers that were read off already."""
+    """Prometheus collector of metric families that were computed already."""
 
     def __init__(self, families: list[Family]) -> None:
         self._families = families
 
     def collect(self) -> Iterable[Family]:
-        """All of them."""
+        """Return the computed Prometheus metric families."""
         return self._families
 
 
@@ -63,7 +63,7 @@ def _collect_filtered(counts: Mapping[str, int]) -> GaugeMetricFamily:
 
 
 def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMetricFamily]:
-    """The dots of the chart on whether forecasts come true; of a tenth that has faded there is none."""
+    """Collect metrics for the dots of the forecast calibration chart; bins without data have none."""
     lines = build_calibration_rows(tenths)
     names = [f"{10 * line.place}-{10 * line.place + 10}" for line in lines]
     for name, words, values in (
@@ -77,7 +77,7 @@ def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMe
 
 
 def _collect_budget(told: BudgetReport) -> Iterable[CounterMetricFamily]:
-    """Where the budget went, of all time: what each kind of fetch took and brought."""
+    """Collect metrics for the fetch budget chart: what each kind of fetch took and brought, of all time."""
     columns: dict[str, tuple[str, list[float]]] = {
         "fetches": ("fetches", [line.fetches for line in told.ever]),
         "seconds": ("seconds for which connections were held", [line.seconds for line in told.ever]),
@@ -99,7 +99,7 @@ def _build_gauge(name: str, words: str, label: str, counts: Mapping[str, float])
 
 
 def _limit_reasons(counts: Mapping[str, float]) -> dict[str, float]:
-    """The largest by their names, what is left as one.
+    """Limit a metric's reasons to the largest, with the rest summed up as "other".
 
     >>> _limit_reasons({f"why {number}": float(number) for number in range(43)})["other"]
     3.0

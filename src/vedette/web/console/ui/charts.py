@@ -1,7 +1,7 @@
-"""Charts as inline SVG, drawn here: a line over time, bars of a whole. Each has a table beside it that says the same.
+"""Charts of the console as inline SVG: lines over time, and bars. Each has a table with the same data.
 
-Text is placed in an outer drawing, in per cent of its width, so that it has one size on every screen; the line is in an
-inner one that is stretched. Values may be anything: what cannot be drawn is left out.
+Text is placed in an outer SVG, in percent of its width, so that it has one size on every screen; the line is in an
+inner SVG that is stretched. Values may be anything: what cannot be drawn is left out.
 """
 
 import math
@@ -28,17 +28,17 @@ Point = tuple[float, float]
 
 
 class SecondLine(NamedTuple):
-    """A second line in the same drawing, of the same unit: what it is, and its points."""
+    """A second line in a line chart, in the same unit: its label and its points."""
 
     title: str
     points: Sequence[Point]
 
 
 class LineChart(NamedTuple):
-    """A line to be drawn: what it measures, its points, from when to when, and where all its points can be had.
+    """A line chart to draw: what it measures, its points, its time range, and the address of its CSV.
 
-    ``name`` is unique on a page. ``second`` is drawn dashed beside it, and said in a line of its own. ``band`` has the
-    ends of the interval of each point. ``empty_hint`` says when there will be more, where there are too few.
+    ``name`` is unique on a page. ``second`` is drawn dashed beside it, with a legend of its own. ``band`` has the
+    bounds of each point's interval. ``empty_hint`` says when there will be more points, where there are too few.
     """
 
     name: str
@@ -55,7 +55,7 @@ class LineChart(NamedTuple):
 
 
 def render_line_chart(line: LineChart) -> Markup:
-    """A line over time, from zero, with its latest value in its heading."""
+    """Draw a line chart over time as SVG, starting at zero, with its latest value in the heading."""
     points = _select_points(line, line.points)
     latest = _format_latest(points, line.unit)
     drawn = _draw(line, points) if len(points) >= MIN_POINTS else _render_too_few(line)
@@ -70,7 +70,7 @@ def _format_latest(points: Sequence[Point], unit: str) -> str:
 
 
 def _draw_legend(line: LineChart) -> Markup:
-    """The second line is named where its latest value stands, with a piece of it as a sign."""
+    """Draw the legend of a line chart's second line: a dash sample, its label and its latest value."""
     if line.second is None:
         return Markup()
     return Markup(
@@ -84,7 +84,7 @@ def _select_second(line: LineChart) -> list[Point]:
 
 
 def _select_points(line: LineChart, points: Sequence[Point]) -> list[Point]:
-    """The points that can be drawn, in their order."""
+    """Select the points of a line chart that can be drawn, sorted by time."""
     finite = (point for point in points if math.isfinite(point[0]) and math.isfinite(point[1]))
     return sorted(point for point in finite if line.since_s <= point[0] <= line.now_s)
 
@@ -130,7 +130,7 @@ def _describe_chart(line: LineChart, points: Sequence[Point]) -> str:
 
 
 def _draw_grid(top: float, unit: str) -> Markup:
-    """Lines at round numbers; each number stands on its line, so that it takes no room beside the drawing."""
+    """Draw a chart's horizontal grid lines at round numbers, with the number on each line."""
     rows = [
         (BOTTOM - (BOTTOM - TOP) * step / TICKS, format_value(top * step / TICKS, unit)) for step in range(TICKS + 1)
     ]
@@ -160,7 +160,7 @@ def _draw_lines(points: Sequence[Point], line: LineChart, top: float, kind: str)
 
 
 def _split_gaps(points: Sequence[Point]) -> list[list[Point]]:
-    """The points without the gaps between them: where nothing was measured, nothing is drawn."""
+    """Split a chart line's points at gaps in the measurements, where nothing is drawn."""
     if len(points) < MIN_POINTS:
         return []
     usual_s = median(later[0] - earlier[0] for earlier, later in pairwise(points))
@@ -185,7 +185,7 @@ def _select_band(line: LineChart) -> list[tuple[float, float, float]]:
 
 
 def _draw_band(line: LineChart, top: float) -> Markup:
-    """The interval of each point as an area, there and back; a pause in the points is one in the area."""
+    """Draw the interval band of a line chart as an area, interrupted at gaps."""
     ends = {at_s: (low, high) for at_s, low, high in _select_band(line)}
     found = Markup()
     for run in _split_gaps([(at_s, high) for at_s, (_, high) in ends.items()]):
@@ -208,7 +208,7 @@ def _clamp(value: float) -> float:
 
 
 def _render_data_table(line: LineChart, points: Sequence[Point]) -> Markup:
-    """The same as a table, of which the file has all rows."""
+    """Render a chart's data as a table; the CSV file has all rows."""
     if not points:
         return Markup()
     step = math.ceil(len(points) / MAX_ROWS)
@@ -241,9 +241,9 @@ def render_bar_table(
     head: tuple[str, str],
     address: Callable[[str], str] | None = None,
 ) -> Markup:
-    """A table of amounts, each with a bar beside it; the longest is the whole width.
+    """Render a bar chart as a table of amounts with a bar each; the largest takes the full width.
 
-    ``address`` says where the rows behind an amount are.
+    ``address`` returns the URL of the rows behind an amount.
     """
     top = max((value for _, value in rows if math.isfinite(value)), default=0.0)
     row = Markup(
@@ -266,7 +266,7 @@ def _link_label(words: str, address: Callable[[str], str] | None) -> Markup:
 
 
 def render_stacked_bar(parts: Sequence[tuple[str, float]], unit: str, words: str) -> Markup:
-    """Parts of a whole on one bar, the first at its start; the table beside it says which is which."""
+    """Draw a chart of the parts of a whole as one stacked bar, with a table as its legend."""
     whole = sum(max(value, 0.0) for _, value in parts if math.isfinite(value))
     at, pieces = 0.0, []
     for place, (_, value) in enumerate(parts):

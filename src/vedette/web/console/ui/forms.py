@@ -1,4 +1,4 @@
-"""Form helpers of the console: typed values, what is wrong with each field, and numbers in addresses."""
+"""Form helpers of the console: typed values, the problem of each field, and numbers in query parameters."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,7 +10,7 @@ Problems = dict[str, str]  # what is wrong with a form, by the name of its field
 
 
 def find_problem(parse: Callable[..., object], *values: object) -> str:
-    """Return why the values cannot be parsed, as a sentence; empty if they can."""
+    """Return why a form's values cannot be parsed, as a sentence; empty if they can."""
     try:
         parse(*values)
     except VedetteError as error:
@@ -19,12 +19,12 @@ def find_problem(parse: Callable[..., object], *values: object) -> str:
 
 
 def find_problems(typed: FormValues, parsers: Mapping[str, Callable[[str], object]]) -> Problems:
-    """Return what is wrong with each field that has a parser."""
+    """Return the problem of each form field that has a parser."""
     return {name: words for name, parse in parsers.items() if (words := find_problem(parse, typed[name]))}
 
 
 def parse_number(text: str, digits: int = 15) -> int | None:
-    """Return a number of at most so many digits; None for anything else.
+    """Parse a form's non-negative integer of at most ``digits`` digits; None for anything else.
 
     >>> parse_number("42"), parse_number("-1"), parse_number("\N{SUPERSCRIPT TWO}"), parse_number("1234", digits=3)
     (42, None, None, None)

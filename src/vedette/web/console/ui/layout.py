@@ -1,4 +1,4 @@
-"""The frame around every page of the console: navigation, forms, and what was just done with a way to undo it."""
+"""Layout around every console page: navigation, form access, and the notice of a done action with undo."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ ACTOR = "the console"
 
 
 class NavItem(NamedTuple):
-    """A page of the navigation."""
+    """An item of the console's navigation."""
 
     name: str
     title: str
@@ -50,7 +50,7 @@ NAVIGATION = (
 
 @dataclass(frozen=True, slots=True)
 class ConsoleShell:
-    """What all pages of the console share."""
+    """What all console pages share: layout, navigation and running commands."""
 
     admin: AdminService
     branding: Branding
@@ -62,7 +62,10 @@ class ConsoleShell:
     def render_page(
         self, template: str, request: Request, *, here: str, title: str, status: int = 200, **told: object
     ) -> Response:
-        """Render a page in the frame; ``here`` names its place in the navigation. A form with ``problems`` is a 422."""
+        """Render a console page in its layout; ``here`` is its navigation item.
+
+        A form with ``problems`` gets status 422.
+        """
         shared: dict[str, object] = {
             "here": here,
             "title": title,
@@ -81,29 +84,35 @@ class ConsoleShell:
         return render_page(f"console/{template}", request, self.branding, status, **{**shared, **told})
 
     def not_found_page(self, request: Request, status: int = 404, said: str = "") -> Response:
-        """A page that says so, in the frame."""
+        """Render the console's "not found" page in its layout."""
         words = said or "The address may be mistyped, or what was here is gone."
         return self.render_page(
             "missing.html", request, here="", title="There is nothing here", status=status, said=words
         )
 
     def run_command(self, request: Request, command: Command, back: str) -> Response:
-        """Run a command, then redirect to a page that says what was done; the handler shows a ``VedetteError``."""
+        """Run an operator's command, then redirect to a console page that shows what was done.
+
+        The handler shows a ``VedetteError``.
+        """
         done = self.admin.run_command(command, self.describe_actor(request))
         return RedirectResponse(add_done_parameter(back, done.action), 303)
 
     def describe_actor(self, request: Request) -> str:
-        """Who orders it, for the log: the console, and whom a proxy names."""
+        """Describe who gives a command for the activity log: the console, and the user that a proxy names."""
         name = request.state.reader.name
         return f"{ACTOR} ({name})" if name else ACTOR
 
     def _list_nav_items(self, here: str) -> list[NavItem]:
-        """Where one can go; to the lab where it has something to show, or somebody is there already."""
+        """List the console's navigation items, without lab or ads pages that have nothing to show."""
         hidden = {"lab": here != "lab" and not self.reports.has_any(), "sponsored": not self.shows_ads}
         return [place for place in NAVIGATION if not hidden.get(place.name)]
 
     def _find_done_action(self, request: Request) -> ActionLine | None:
-        """The action that the address names; no text travels in addresses, where anybody could write it."""
+        """Find the done action that the page's URL names by id.
+
+        No text is taken from the URL, where anybody could write it.
+        """
         number = parse_number(request.query_params.get("done", ""))
         if number is None:
             return None
@@ -111,7 +120,7 @@ class ConsoleShell:
 
 
 def build_explain_url(url: str) -> str:
-    """The address of the page about a URL.
+    """Build the address of the console's Explain page for a URL.
 
     >>> build_explain_url("https://example.org/a?b=c&d")
     '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
@@ -120,13 +129,13 @@ def build_explain_url(url: str) -> str:
 
 
 def read_form(request: Request) -> FormValues:
-    """Return the posted fields, which the session guard has read; several values of a field are lines of it."""
+    """Return the posted form fields that the session guard has read; several values of a field become lines."""
     fields: dict[str, list[str]] = getattr(request.state, "fields", {})
     return {name: "\n".join(values).strip() for name, values in fields.items()}
 
 
 def add_done_parameter(back: str, action: int) -> str:
-    """The address of a page that says what was done; as it is where that was not logged.
+    """Add the id of the done action to a console URL, so that the layout shows its notice; 0 adds nothing.
 
     >>> add_done_parameter("/console/sites", 7), add_done_parameter("/console/sites", 0)
     ('/console/sites?done=7', '/console/sites')

@@ -1,4 +1,4 @@
-"""Numbers as people read them: values with their units, shares, intervals, and round ticks of charts."""
+"""Number scales for the console: values with units, shares, intervals, and round axis ticks of charts."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _RATES = {"1/s": "/s", "1/h": "/h", "1/d": "/day"}
 
 
 def format_value(value: float, unit: str) -> str:
-    """A value as people say it.
+    """Format a number with its unit for display on a console page.
 
     >>> values = ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"), (5400, "s"), (2.5, "1/s"), (3.1, "money"))
     >>> [format_value(value, unit).replace(THIN, " ") for value, unit in values]
@@ -46,7 +46,7 @@ def format_value(value: float, unit: str) -> str:
 
 
 def format_percent(share: float | None) -> str:
-    """A chance or a share; a dash where it is not known. What is not certain is never 0 or 100 %.
+    """Format a chance or share as a percentage; a dash if unknown, and never 0 or 100 % if uncertain.
 
     >>> [format_percent(share).replace(THIN, " ") for share in (0.404, 0.0004, 0.9999, 1.0, None)]
     ['40 %', 'below 1 %', 'above 99 %', '100 %', '—']
@@ -62,7 +62,7 @@ def format_percent(share: float | None) -> str:
 
 
 def format_worth(value: float | None) -> str:
-    """Return what a fetch is worth, or must be, with two digits that count; a dash where nobody says.
+    """Format what a fetch is worth, or its price, with two significant digits; a dash if unknown.
 
     >>> format_worth(0.01234), format_worth(12.34), format_worth(None), format_worth(0.0)
     ('0.012', '12', '—', '0')
@@ -73,7 +73,7 @@ def format_worth(value: float | None) -> str:
 
 
 def format_interval(rate_d: float, low_d: float | None = None, high_d: float | None = None) -> str:
-    """How often something happens that happens so many times a day, with the ends of what is probable.
+    """Format a daily rate as "about every ...", with the bounds of its interval.
 
     >>> format_interval(1 / 3, 1 / 9, 1.0).replace(THIN, " "), format_interval(1.0), format_interval(24.0, 12.0, 1e9)
     ('about every 3 days (between 1 and 9)', 'about every day', 'about every hour (between 0 and 2)')
@@ -90,7 +90,7 @@ def format_interval(rate_d: float, low_d: float | None = None, high_d: float | N
 
 
 def _format_bounds(low_d: float | None, high_d: float | None, size: float) -> str:
-    """The ends, in the unit of the middle; a rate that is low makes a time that is long."""
+    """Format the bounds of a rate's interval in the unit of the mean; a low rate is a long time."""
     if low_d is None or high_d is None or not high_d > 0 or math.isnan(low_d):
         return ""
     shortest = format_worth(1 / high_d / size)
@@ -101,7 +101,7 @@ def _format_bounds(low_d: float | None, high_d: float | None, size: float) -> st
 
 
 def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
-    """The end of an axis that begins at zero, of which each tick is a round number.
+    """Return the top of a chart axis that starts at zero and has round ticks.
 
     >>> round_axis_top([0.3, 0.7], "share"), round_axis_top([5000.0], "s"), round_axis_top([], "n")
     (1.0, 7200.0, 4.0)
@@ -123,7 +123,7 @@ def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
 
 
 def build_time_ticks(span_s: float) -> list[tuple[float, str]]:
-    """Where on a time axis that ends now something is written, from 0 to 1, and what.
+    """Return the ticks of a time axis that ends now: position from 0 to 1, and label.
 
     >>> [words.replace(THIN, " ") for _, words in build_time_ticks(3600)]
     ['1 h ago', '45 min ago', '30 min ago', '15 min ago', 'now']
@@ -134,7 +134,7 @@ def build_time_ticks(span_s: float) -> list[tuple[float, str]]:
 
 
 def round_up(value: float) -> float:
-    """The next number that is round; a little above is taken for it, since floats are."""
+    """Round up to the next round number of an axis scale, with a tolerance for float error."""
     size = 10.0 ** math.floor(math.log10(max(value, 1e-300)))
     return next((step * size for step in _STEPS if value <= step * size * (1 + 1e-9)), 10.0 * size)
 
@@ -146,7 +146,7 @@ def _format_scaled(value: float, units: Sequence[tuple[str, float]], smallest: s
 
 
 def _format_short(value: float) -> str:
-    """Whole from ten on; two digits that count below."""
+    """Format a number in short form: whole from ten on, two significant digits below."""
     if abs(value) >= 10 or value == round(value):
         return number(round(value))
     return f"{value:.1f}".removesuffix(".0") if abs(value) >= 1 else f"{value:.2g}"

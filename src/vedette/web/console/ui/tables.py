@@ -1,6 +1,6 @@
-"""Tables that sort, filter, page and can be taken away as CSV, all by links: what is looked at stands in the address.
+"""Console tables that sort, filter, page and export to CSV by links: their state is in the URL's parameters.
 
-A table is told once what its columns are; each request then says which rows of it are to be seen.
+A table is defined once by its columns; each request then selects which of its rows are shown.
 """
 
 import csv
@@ -27,7 +27,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 
 
 class Column(NamedTuple, Generic[Row]):
-    """A column: its short name in addresses, its title, what a row has in it, and whether the largest come first."""
+    """A table column: key in URLs, title, cell getter, and whether it is numeric (largest first)."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Column(NamedTuple, Generic[Row]):
 
 
 class ColumnHead(NamedTuple):
-    """The head of a column: where a click on it leads, and how the table is sorted by it now (1 up, -1 down, 0 not)."""
+    """A table column's head: its sort link, and its current sort direction (1 up, -1 down, 0 not sorted)."""
 
     title: str
     address: str
@@ -46,7 +46,7 @@ class ColumnHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TablePage(Generic[Row]):
-    """What is seen of a table: the rows of one page, and the ways to the others. Addresses are empty where none is."""
+    """The shown page of a table: its rows, and links to other pages. Links are empty where there is no page."""
 
     rows: Sequence[Row]
     heads: tuple[ColumnHead, ...]
@@ -63,10 +63,10 @@ class TablePage(Generic[Row]):
 
 @dataclass(frozen=True)  # without slots, so that Table[Row](…) can be written
 class Table(Generic[Row]):
-    """A table of one kind of row, of which ``page_size`` are shown at once.
+    """A console table of one type of row that sorts, filters and shows ``page_size`` rows a page.
 
-    ``default_sort`` names the column it is sorted by at first, with a minus for the largest first. ``prefix`` stands
-    before the names of its parameters, so that several tables have room on one page.
+    ``default_sort`` names the column it is sorted by at first, with a minus for the largest first. ``prefix`` is put
+    before the names of its parameters, so that a page can have several tables.
     """
 
     columns: tuple[Column[Row], ...]
@@ -75,7 +75,7 @@ class Table(Generic[Row]):
     page_size: int = ROWS_PER_PAGE
 
     def paginate(self, request: Request, rows: Sequence[Row]) -> TablePage[Row]:
-        """The rows that the request asks for."""
+        """Return the table's page of rows that the request's sort, filter and page parameters select."""
         asked = request.query_params
         found = self._filter_rows(rows, self._get_filter_text(asked))
         page = min(_parse_page(asked.get(self._prefix_parameter("page"), "")), max(0, len(found) - 1) // self.page_size)
@@ -97,11 +97,11 @@ class Table(Generic[Row]):
         )
 
     def wants_csv(self, request: Request) -> bool:
-        """Whether the request asks for this table as CSV."""
+        """Check whether the request exports this table as CSV."""
         return request.query_params.get("csv") == (self.prefix or "1")
 
     def csv_response(self, request: Request, rows: Sequence[Row], name: str) -> Response:
-        """All rows that the filter leaves, in the order asked for, as a file."""
+        """Return the table's filtered and sorted rows as a CSV file."""
         column, order = self._parse_sort(request.query_params)
         found = _sort_rows(self._filter_rows(rows, self._get_filter_text(request.query_params)), column, order)
         titles = [each.title for each in self.columns]
@@ -114,7 +114,7 @@ class Table(Generic[Row]):
         return asked.get(self._prefix_parameter("filter"), "")[:MAX_FILTER_LENGTH].strip()
 
     def _filter_rows(self, rows: Sequence[Row], typed: str) -> Sequence[Row]:
-        """The rows of which some text holds what was typed."""
+        """Return the table rows in which some cell contains the filter text."""
         wanted = typed.casefold()
         if not wanted:
             return rows
@@ -135,7 +135,7 @@ class Table(Generic[Row]):
 
 
 class _PageUrl(NamedTuple):
-    """The address of the page that is looked at, as a start for others like it."""
+    """The URL of the current table page, from which links to sort, filter and page are built."""
 
     path: str
     params: QueryParams
@@ -151,13 +151,13 @@ class _PageUrl(NamedTuple):
 
 
 def find_csv(request: Request, *tables: tuple[Table[Any], Sequence[Any], str]) -> Response | None:
-    """Return the table that the request asks for as CSV, of tables with their rows and file names; else None."""
+    """Return the CSV file of the table that the request exports, if it is one of the given tables; else None."""
     wanted = (one for one in tables if one[0].wants_csv(request))
     return next((table.csv_response(request, rows, name) for table, rows, name in wanted), None)
 
 
 def csv_response(name: str, titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Response:
-    """A table as a file to be saved."""
+    """Return a table's titles and rows as a CSV file to download."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerows([_escape_formula(cell) for cell in row] for row in (titles, *rows))
@@ -171,14 +171,14 @@ def _escape_formula(cell: Cell) -> Cell:
 
 
 def _parse_page(typed: str) -> int:
-    """The number of a page, from 0; the first for what is no number."""
+    """Parse a table's page number, from 0; the first page if it is not a number."""
     if not (typed.isascii() and typed.isdigit()):
         return 0
     return max(0, min(int(typed[:12]), MAX_PAGES) - 1)
 
 
 def _sort_rows(rows: Sequence[Row], column: Column[Row] | None, order: int) -> Sequence[Row]:
-    """Rows without a value stand at the end, whichever way they are sorted."""
+    """Sort table rows by a column; rows without a value are last in either direction."""
     if column is None:
         return rows
     empty = [row for row in rows if column.get_cell(row) is None]

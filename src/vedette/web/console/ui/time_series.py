@@ -1,4 +1,4 @@
-"""Numbers over time on the console's pages: over which time, as charts, as files, and how they changed."""
+"""Time series on the console's pages: time ranges, charts, CSV files and trends."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -53,7 +53,7 @@ SERIES_TITLES = {
 
 
 class TimeRange(NamedTuple):
-    """A stretch of time that ends now."""
+    """A time range of the console's charts, which ends now."""
 
     name: str
     words: str
@@ -69,7 +69,7 @@ TIME_RANGES = (
 
 
 class RangeLink(NamedTuple):
-    """A link to the same page over another time."""
+    """A link to the same console page with another time range."""
 
     words: str
     address: str
@@ -77,13 +77,13 @@ class RangeLink(NamedTuple):
 
 
 def parse_time_range(request: Request) -> TimeRange:
-    """The time that was chosen, a day where none was."""
+    """Parse the time range chosen in the request's URL; a day by default."""
     named = request.query_params.get("over", "")
     return next((over for over in TIME_RANGES if over.name == named), TIME_RANGES[1])
 
 
 def build_range_links(request: Request) -> list[RangeLink]:
-    """The times to choose from."""
+    """Build the links to the time ranges that the console's charts offer."""
     here = parse_time_range(request)
     return [
         RangeLink(over.words, f"{get_path(request)}?{urlencode({'over': over.name})}", over is here)
@@ -92,7 +92,7 @@ def build_range_links(request: Request) -> list[RangeLink]:
 
 
 def render_series(monitoring: Monitoring, name: str, over: TimeRange, now_s: float, other: str = "") -> Markup:
-    """A number over time; with another one of the same unit beside it, where one is named."""
+    """Draw a monitoring time series as a line chart, with a second series of the same unit if one is named."""
     words, unit = SERIES[name]
     asked = {"name": name, "over": over.name, **({"other": other} if other else {})}
     since_s = now_s - over.span_s
@@ -104,14 +104,14 @@ def render_series(monitoring: Monitoring, name: str, over: TimeRange, now_s: flo
 
 
 def _find_axis_start_s(points: list[tuple[float, float]], over: TimeRange, now_s: float) -> float:
-    """Where the axis begins: with the first number where that is young, so that a new folder has no empty charts."""
+    """Return where a time series' axis starts: at its first value if that is recent, to avoid empty charts."""
     earliest_s = now_s - over.span_s
     first_s = points[0][0] if points else earliest_s
     return min(first_s, now_s - MIN_SPAN_S) if first_s > earliest_s + over.span_s / 4 else earliest_s
 
 
 def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange) -> str:
-    """How a number changed, in words; empty where that cannot be said.
+    """Describe how a time series changed over its time range; empty if that is unknown.
 
     >>> words = describe_trend([(0.0, 100.0), (86_000.0, 1300.0)], "n", TIME_RANGES[1])
     >>> words.replace("\N{NARROW NO-BREAK SPACE}", " ")
@@ -128,7 +128,7 @@ def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange
 
 
 def compute_daily_growth(points: list[tuple[float, float]]) -> float | None:
-    """By how much a number grows in a day; None where less than a day was measured.
+    """Compute the growth a day of a time series; None if it spans less than a day.
 
     The median of the slopes between all pairs (Theil, Sen), so that one clearing-out does not hide the growth.
 
@@ -143,13 +143,13 @@ def compute_daily_growth(points: list[tuple[float, float]]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class SeriesExport:
-    """Any number over time as a file."""
+    """CSV export of any monitoring time series."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Export a series, and another beside it; where that was not measured at a time, its cell is empty."""
+        """Export a time series as CSV, with an optional second one; cells without a measurement are empty."""
         names = [request.query_params.get(key, "") for key in ("name", "other")]
         if names[0] not in SERIES or (names[1] and names[1] not in SERIES):
             return self.shell.not_found_page(request, said="No number has this name.")
