@@ -125,10 +125,7 @@ class Coordinator:
         return [everything[place][1]._replace(url=everything[place][0]) for place in unknown]
 
     def _is_trap(self, url: str) -> bool:
-        """Check whether the coordinator's trap filter would keep a URL from being fetched.
-
-        An endless list brings nothing, however many URLs it names.
-        """
+        """Check whether the trap filter would keep a URL from being fetched: an endless list brings nothing."""
         site = self.host_table.sites.find_site(url)
         return site is not None and self.trap_filter.judge(url, site) is not None
 
@@ -322,9 +319,7 @@ class Coordinator:
     def assign_work(self, now_s: float, until_s: float, room: dict[int, int]) -> tuple[list[Assignment], list[str]]:
         """Assign fetch tasks to fetchers with room, and list hosts whose DNS is to be looked up.
 
-        Leases end at the wall time ``until_s``.
-
-        Each host has one turn, however much there is to judge, so that a call takes no longer than it must.
+        Leases end at the wall time ``until_s``. Each host has one turn, however much there is to judge.
         """
         orders, lookups = self._push_host_settings(now_s, room), self.host_table.lookups.pop_due(now_s)
         seen: list[HostState] = []
@@ -390,10 +385,7 @@ class Coordinator:
         return most is not None and self.tally.pages + self.pages_out >= most
 
     def _fail_unreachable(self, host: HostState, now_s: float) -> None:
-        """Fail the waiting URLs of a host without an allowed address.
-
-        If the host is named again, it is looked up again.
-        """
+        """Fail the waiting URLs of a host without an allowed address; named again, it is looked up again."""
         failure = str(host.unreachable)
         files, host.robots_tasks = host.robots_tasks, []
         for task in files:
@@ -420,10 +412,7 @@ class Coordinator:
         return len(woken)
 
     def on_gains(self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = ()) -> None:
-        """Pass measured search gains of fetches on to refresh, spending and first-fetch models.
-
-        ``firsts`` are the gains of first fetches.
-        """
+        """Pass measured search gains to refresh and spending, those of first fetches to their model, too."""
         self.refresher.on_gains(gains, now_s)
         self.spending.add_gains((*gains, *firsts))
         self.first_fetches.on_change_gains(gains, now_s)
@@ -437,10 +426,7 @@ class Coordinator:
         return host.name if host else None
 
     def apply_rules(self, rules: CrawlRules, names: Sequence[str], now_s: float) -> tuple[str, ...]:
-        """Apply changed crawl rules in the coordinator; return the hosts whose tasks must be recalled.
-
-        ``names`` are hosts that may have work.
-        """
+        """Apply changed crawl rules; ``names`` are hosts that may have work. Return hosts to recall tasks from."""
         for name, id_ in zip(names, self.urls.intern_hosts(list(names)), strict=True):
             self.host_table.get_or_add(name, id_)
         self.host_table.apply_rules(rules)
@@ -471,8 +457,6 @@ class Coordinator:
         self.refresher.poller.save(now_s)
         self.spending.save(now_s)
 
-    # when things break
-
     def start(
         self,
         names: Sequence[str],
@@ -482,10 +466,7 @@ class Coordinator:
         held: Sequence[tuple[str, str, int]] = (),
         clean: bool,
     ) -> None:
-        """Restore hosts, robots.txt states and held-back URLs when the coordinator starts.
-
-        After a crash every host rests first.
-        """
+        """Restore hosts, robots.txt states and held-back URLs; after a crash every host rests first."""
         self._trust_starts()
         for name, place, count in held:
             self.host_table.get(name).held_back[place] = count
@@ -496,10 +477,7 @@ class Coordinator:
             self.host_table.enqueue(self.host_table.get(name))
 
     def _trust_starts(self) -> None:
-        """Register the start URLs of sites with the trap filter as trusted.
-
-        The operator named these hosts, whatever a crash did to their accounts.
-        """
+        """Register start URLs with the trap filter as trusted: the operator named them, whatever a crash undid."""
         for site in self.rules.sites:
             self.trap_filter.traps.add_url(site.start, None, is_named=False)
 
