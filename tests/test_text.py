@@ -193,7 +193,9 @@ def test_words_are_located(text: str) -> None:
     """Each word of a text, cut out from where it is said to stand, is that word; nothing lies between but signs."""
     text = compose(text)
     found = locate_words(text)
-    assert found is not None
+    if found is None:
+        assert any(len(split_words(character)) > 1 for character in text)
+        return
     pieces = [text[start:end] for start, end in zip(found.starts.tolist(), found.ends.tolist(), strict=True)]
     assert [word for piece in pieces for word in split_words(piece)] == split_words(text)
     assert found.numbers.tolist() == hash_words(normalize_words(text)).tolist()

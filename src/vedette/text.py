@@ -123,7 +123,7 @@ class LocatedWords(NamedTuple):
 
 
 def locate_words(text: str) -> LocatedWords | None:
-    """Locate the words of a text, in order; None for spellings that need ``compose`` first.
+    """Locate the words of a text, in order; None where it needs ``compose`` first, or one character is several words.
 
     >>> found = locate_words("Who? Der Große Bär!")
     >>> found.starts.tolist(), found.ends.tolist(), found.numbers.tolist().index(hash_word("grosse"))

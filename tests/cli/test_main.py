@@ -177,7 +177,7 @@ def test_only_the_command_that_is_typed_is_imported(arguments: list[str], import
     if not imported:
         assert not modules & {"numpy", "rich", "tantivy", "starlette", "vedette.api", "vedette.config"}
         assert {name for name in modules if name.startswith("vedette")} == {
-            *("vedette", "vedette.cli", "vedette.cli.main", "vedette.errors"),
+            *("vedette", "vedette.cli", "vedette.cli.main", "vedette.errors", "vedette.version"),
         }
 
 

@@ -25,9 +25,9 @@ DATE_S = 1_700_000_000.0
 HOLD = """
 import sys
 from pathlib import Path
-from vedette.adapters.crawl_store.data_folder import hold
+from vedette.adapters.crawl_store.data_folder import lock_folder
 
-lock = hold(Path(sys.argv[1]))
+lock = lock_folder(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.read()
 """

@@ -34,7 +34,7 @@ def test_what_nobody_saw_or_is_doubted_teaches_nothing() -> None:
     doubted = click("c", 7)._replace(filter_reason="too quick")
     view = ClickEvent("c", "view", 0, 101.0, 1.0, MARK)
     seen = build_impressions(
-        [slate("a"), slate("b", doubt="says it is a program"), slate("c")], [click("b", 7), view, doubted]
+        [slate("a"), slate("b", filter_reason="says it is a program"), slate("c")], [click("b", 7), view, doubted]
     )
     assert len(np.unique(seen.slate)) == 1
     assert not seen.clicked.any()

@@ -98,7 +98,7 @@ def test_links_from_elsewhere_speak_for_a_page() -> None:
     assert score_spam(known).score < score_spam(SPAM["farm"]).score < score_spam(alone).score
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.sign)
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.feature)
 def test_more_of_a_sign_is_never_less_spam(rule: SpamRule) -> None:
     """Every rule names a sign that exists, and counts upwards."""
     assert isinstance(getattr(SpamFeatures(), rule.feature), int | float)

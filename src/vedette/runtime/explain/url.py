@@ -33,6 +33,13 @@ from vedette.runtime.explain.decisions import (
 JsonObject = dict[str, Any]
 AskCoordinator = Callable[[Request], JsonObject | None]
 
+_VERDICTS = {
+    robots_state.UrlAllowed: "allowed",
+    robots_state.UrlDisallowed: "disallowed",
+    robots_state.RobotsNeeded: "ask",
+    robots_state.RobotsWait: "wait",
+}
+
 
 def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoordinator, now_s: float) -> JsonObject:
     """Collect the whole explanation of a URL. ``ask`` queries the coordinator; it returns None if none runs.
@@ -138,7 +145,7 @@ def _describe_robots(url: str, site: Site | None, reader: StateReader, now_s: fl
     return {
         "url": origin.robots_url,
         "ignored": site is not None and site.ignore_robots,
-        "verdict": type(verdict).__name__.lower(),
+        "verdict": _VERDICTS[type(verdict)],
         "line": line,
         "state": robots_state.describe_state(state, now_s),
         "crawl_delay_s": state.crawl_delay_s,
