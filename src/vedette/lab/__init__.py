@@ -1,1 +1,1 @@
-"""How do we know? Made and recorded webs, judges and comparisons; it drives the ring that runs live."""
+"""The lab: recorded and synthetic webs on which the same engine and policies are measured and compared."""

@@ -1,1 +1,1 @@
-"""Runs the ring on the real web: one worker now; supervisor and keeper join it later."""
+"""The runtime: the processes that run the engine on the real web, and the services behind the pages."""
