@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette sites`` and their options."""
     inner = add_subcommands(parser)
     add_folder_subcommand(inner, "list", "all sites, with the pages known and kept", _list)
-    _add_site_command(inner)
+    _add_parser_for_add(inner)
     _add_set_command(inner)
     for name, purpose in (
         ("pause", "ask nothing more of a site, until it is resumed"),
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 run = require_subcommand
 
 
-def _add_site_command(inner: Subparsers) -> None:
+def _add_parser_for_add(inner: Subparsers) -> None:
     parser = add_folder_subcommand(inner, "add", "crawl one more site", _add)
     _add_site_argument(parser)
     add_scope_options(parser)
