@@ -66,7 +66,7 @@ def test_a_crawl_of_the_made_web_is_polite_and_finds_its_pages(web: ServerHandle
 def test_stopped_and_started_again_it_stays_polite_and_asks_nothing_twice(web: ServerHandle, tmp_path: Path) -> None:
     """Ctrl-C ends it within seconds; the next run goes on, waits first, and repeats no page that was kept."""
     first = subprocess.Popen(command(web, tmp_path, "--json"), stdout=subprocess.PIPE)
-    time.sleep(3)  # long enough to be in the middle of things
+    time.sleep(6)  # long enough to be in the middle of things, also on a busy machine
     first.send_signal(signal.SIGINT)
     out, _ = first.communicate(timeout=10)
     before = json.loads(out)
