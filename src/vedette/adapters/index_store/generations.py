@@ -69,7 +69,7 @@ class Generations:
             lock = self._try_lock(generation)
             if lock is not None:
                 return lock
-            time.sleep(RETRY_S)
+            time.sleep(RETRY_S)  # another process holds it for a moment; nothing tells when it lets go
         raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
 
     def save_seq(self, generation: Path, seq: int) -> None:

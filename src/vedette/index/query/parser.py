@@ -292,7 +292,7 @@ class _QueryBuilder:
     def build(self, text: str) -> ParsedQuery:
         """Build the ``ParsedQuery`` from the items added."""
         listed = {name: tuple(values) for name, values in self.listed.items() if values}
-        asked = ParsedQuery(text, tuple(map(tuple, self.every)), tuple(self.none), **listed, **self.moments)  # type: ignore[arg-type]  # names are Asked's own
+        asked = ParsedQuery(text, tuple(map(tuple, self.every)), tuple(self.none), **listed, **self.moments)  # type: ignore[arg-type]  # names are those of ParsedQuery
         notes = dict.fromkeys([*self.notes, *_build_notes(asked)])
         return asked._replace(notes=tuple(notes)[:MAX_NOTES])
 

@@ -146,7 +146,7 @@ def run_visitors(
             time.sleep(POLL_INTERVAL_S)  # there is nothing else to do before
         outing = _VisitScheduler(public, port, clock, public.arrivals(clock.now(), visits_per_s), tally)
         while not stopped():
-            time.sleep(outing.run_due())
+            time.sleep(outing.run_due())  # until the next visit is due
     return tally
 
 
