@@ -20,7 +20,7 @@ setup: ## .venv with everything that development needs
 setup-run:
 	@tools/venv run
 
-demo: setup-run ## a made web on loopback, crawled and searchable in the browser; PORT=8080, FOR=120s ends it
+demo: setup-run ## a made web and our docs on loopback, crawled and searchable; PORT=8080, FOR=120s ends it
 	@.venv/bin/vedette demo $(if $(PORT),--port $(PORT)) $(if $(FOR),--for $(FOR))
 
 up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@example.org OPTIONS="--allow-private …"

@@ -9,9 +9,6 @@ seconds of this process, the median over batches. The ceiling, in the same run, 
 What a batch costs depends on how many URLs are candidates of needy queries (``pairs_per_link``), and that on whether
 queries consist of words that every third link has. The commonest hundred words (``--common``) are in no query here.
 
-Trees are grown with scikit-learn where it is there, else a stump stands for each, which says less and costs less; the
-table says which.
-
     python bench/order.py [--urls 1000000] [--queries 100000] [--share 0.001] [--links 200000] [--batch 5000]
                            [--common 100]
 """
@@ -26,13 +23,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.frontier.impact.estimator import ImpactSettings
-from vedette.frontier.impact.forest import Forest, Grower, summarize_leaves
+from vedette.frontier.impact.extra_trees import fit_forest
+from vedette.frontier.impact.forest import Grower
 from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.query_need import Improvability
 from vedette.frontier.impact.sketches import Sketches
 from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, UrlTexts, hash_folders, tokenize_texts
 from vedette.lab.baselines.running_impact import ImpactTracker, select_needy_queries
-from vedette.policy import Floats, Ints, rng_for
+from vedette.policy import Ints, rng_for
 from vedette.text import hash_words
 
 SEED = 1
@@ -86,26 +84,6 @@ class Web:
         return QuerySet(numbers, np.append(0, np.cumsum(sizes)), 1.0 / np.arange(1, queries + 1), telling)
 
 
-def stump(rows: Floats, targets: Floats, seed: int) -> Forest:
-    """One cut in place of a forest."""
-    column = seed % rows.shape[1]
-    middle = float(np.median(rows[:, column]))
-    values, mean = summarize_leaves(np.where(rows[:, column] <= middle, 1, 2), targets, 3)
-    feature, left, right = np.array([column, 0, 0]), np.array([1, 1, 2]), np.array([2, 1, 2])
-    return Forest(np.zeros(1, np.int64), feature, np.array([middle, 0, 0]), left, right, values, mean, 1)
-
-
-def grower() -> tuple[str, Grower]:
-    """Who grows trees here."""
-    try:
-        import sklearn.ensemble  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: F401
-    except ImportError:
-        return "stumps", stump
-    from vedette.adapters.regression_trees import fit_forest
-
-    return "scikit-learn", fit_forest
-
-
 def described(urls: list[str], strings: UrlTexts, inlinks: Ints) -> DescribedUrls:
     """What is known of these URLs."""
     folder, branch = hash_folders(urls)
@@ -150,9 +128,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=5_000)
     parser.add_argument("--common", type=int, default=100, help="words that are too common to be asked for")
     options = parser.parse_args()
-    trees, grow = grower()
     web = Web(options.urls)
-    standing = taught(web, web.wanted(options.queries, options.common), options.share, grow)
+    standing = taught(web, web.wanted(options.queries, options.common), options.share, fit_forest)
     inlinks = np.zeros(options.urls, np.int64)
     worth = np.zeros(options.urls)
     ours, ceiling, pairs = [], [], 0
@@ -173,7 +150,6 @@ def main() -> None:
         "queries": options.queries,
         "needy": len(standing.model.settings.queries),
         "pairs_per_link": round(pairs / max(len(ours) * options.batch, 1), 3),
-        "trees": trees,
         "links_per_s": round(median(ours)),
         "ceiling_per_s": round(median(ceiling)),
         "share_of_ceiling": round(median(ours) / median(ceiling), 3),

@@ -32,8 +32,10 @@ import xxhash
 from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
 from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.discover.urls.normalize import normalize, resolve
+from vedette.engine.coordinator.results import build_redirect_yield
 from vedette.engine.coordinator.trap_filter import TrapFilter
-from vedette.frontier.traps import PERMIT, Deferral, FetchYield, TrapDetector
+from vedette.frontier.pattern_yield import FetchYield
+from vedette.frontier.traps import PERMIT, Deferral, TrapDetector
 from vedette.frontier.url_patterns import url_to_pattern
 from vedette.lab.worlds.synthetic import SIZES, SyntheticWorld, open_synthetic_world
 from vedette.lab.worlds.synthetic.grammar import build_library
@@ -78,6 +80,13 @@ def harsh(size: str, seed: int, step: int = 1, *, healthy: bool = False) -> Synt
 
 
 @dataclass(slots=True)
+class _NoRules:
+    """Nothing is known about copies here."""
+
+    copy_rules: CopyRules = field(default_factory=CopyRules)
+
+
+@dataclass(slots=True)
 class Tally:
     """What became of a crawl."""
 
@@ -97,6 +106,10 @@ class Simulation:
         self._queues: dict[str, deque[str]] = {}
         self._aside: dict[str, dict[str, deque[str]]] = {}
         self._texts: dict[int, str] = {}
+        self._trials: dict[str, None] = {}
+        self._filter = TrapFilter(_NoRules()) if traps else None
+        if self._filter and traps:
+            self._filter.traps = traps
 
     def run(self, most: int) -> Tally:
         """From the home page of every ordinary host until nothing may be asked for, or so many fetches were made."""
@@ -110,9 +123,22 @@ class Simulation:
             for host in list(self._queues):
                 if len(self.tally.fetched) < most:
                     self._turn(host)
-            if len(self.tally.fetched) == before and not self._look_again():
+            if len(self.tally.fetched) == before and not (self._look_again() or self._try_held()):
                 break
         return self.tally
+
+    def _try_held(self) -> bool:
+        """Queue what may be tried of what is held back, as the coordinator does when nothing else waits."""
+        chosen: list[tuple[str, str]] = []
+        for host, patterns in self._aside.items():
+            held = {f"{host} {pattern}": len(urls) for pattern, urls in patterns.items() if urls}
+            for place, count in self._filter.plan_trials(held).items() if self._filter else ():
+                urls = patterns[place.split(" ")[1]]
+                chosen += [(host, urls.popleft()) for _ in range(count)]
+        for host, url in chosen:
+            self._trials[url] = None
+            self._queues.setdefault(host, deque()).append(url)
+        return bool(chosen)
 
     def _read_sitemap(self, url: str) -> None:
         reply = self._reply(url)
@@ -138,7 +164,7 @@ class Simulation:
         queue = self._queues[host]
         while queue:
             url = queue.popleft()
-            verdict = self.traps.judge_url(url) if self.traps else PERMIT
+            verdict = self.traps.judge_url(url, is_idle=url in self._trials) if self.traps else PERMIT
             if verdict is PERMIT:
                 self._fetch(url)
                 self._release(host)
@@ -189,7 +215,10 @@ class Simulation:
     def _read(self, url: str, reply: Reply) -> tuple[FetchYield, tuple[str, ...]]:
         headers = dict(reply.headers)
         if reply.status != 200 or "html" not in headers.get("content-type", "html"):
-            return FetchYield(status=reply.status), (headers["location"],) if "location" in headers else ()
+            if "location" not in headers:
+                return FetchYield(status=reply.status, is_free=True), ()
+            location = resolve(headers["location"], url) or url
+            return build_redirect_yield(url, location, reply.status), (location,)
         text = reply.body.decode("utf-8", "replace")
         main = text.partition("<footer>")[0]
         words = " ".join(_TAG.sub(" ", part) for part in _PARAGRAPH.findall(main)).split()

@@ -1,5 +1,6 @@
 """Data folders with something in them, written through the doors that a crawl uses."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from vedette.adapters.crawl_store.store import SiteRow
 from vedette.engine.messages import ArchiveLocation, Content
 from vedette.engine.ports import (
     Discovery,
+    FailedUrl,
     FirstCrawl,
     HostRow,
     LinkBatch,
@@ -29,6 +31,7 @@ from vedette.engine.ports import (
     UrlState,
 )
 from vedette.fetch.robots.state import UNKNOWN, RobotsResponse, apply_event
+from vedette.frontier.pattern_yield import HostYield
 from vedette.index.fields import StoredPage, pack_page
 from vedette.model import Origin, Site, origin_of
 from vedette.parse.change.comparison import StoredVersion
@@ -53,6 +56,7 @@ CONTENT = Content(
     objections=(("thin", "3 words, 0 links"),),
     stored=pack_page(StoredPage("https://www.example.org/", "Grüße", body="Grüße an alle")),
     private="https://www.example.org/",
+    identity=bytes(range(16)),
 )
 
 REMEMBERED = RefreshState(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25, views=2.0, memory=b"mark" + bytes(48))
@@ -161,17 +165,18 @@ def write_sample(folder: Path) -> None:
             book.add_note(
                 fetches.end(URLS[2], UrlState.REFUSED), "disallowed by robots.txt: Disallow: /private/", NOW_S
             )
-            book.add_note(fetches.end(URLS[3], UrlState.FAILED), "too slow", NOW_S)
+            failed = fetches.end(URLS[3], UrlState.FAILED)
+            book.add_note(failed, "too slow", NOW_S)
+            book.save_failure(FailedUrl(failed, 1, NOW_S, NOW_S + 3600.0))
         book.save_contents([(1, 1, CONTENT)])
         book.hold_urls([(3, 0, "www.example.org /private/*")])
-        book.save_yields({"www.example.org": "{}"})
+        book.save_yields({HOST: json.dumps(HostYield(HOST, "example.org").to_json())})
         book.save_robots(ORIGIN, ROBOTS)
         book.save_hosts([HostRow(HOST, NOW_S + 5, 1, "status 503")])
         book.save_user_key(UserKeyRow("wiki", "00" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
         book.add_search_rule(RuleRow("pin", "grusse", URLS[0], NOW_S))
         book.log_action(Action(NOW_S, f"added {SITE.start}", "the console", ({"order": "remove_site"},)))
         book.set_token("11" * 32)
-        book.open_session("22" * 32, NOW_S)
         book.add_unlisted_links([UnlistedLink("www.example.net", URLS[0], NOW_S)])
         book.save_refresh_states([REMEMBERED])
         book.save_groups([GROUP])

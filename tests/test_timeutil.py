@@ -24,6 +24,15 @@ RFC_9110_MOMENT_S = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC).timestamp()
         "1994-11-06 08:49:37",
         "1994-11-06T03:49:37-05:00",
         " 1994-11-06T09:49:37+01 ",
+        "Sun, 06 Nov 1994 09:49:37 CET",
+        "Sun, 06 Nov 1994 14:19:37 IST",
+        "Sun, Nov 06, 1994 08:49:37 GMT",
+        "Sun, 06 Nov, 1994 08:49:37",
+        "Sunday, November 6, 1994 - 08:49:37",
+        "Sun,06 Nov 1994 09:49:37 +0100 (CET)",
+        "Sun, 6 Nov 1994 09:49:37 GMT+0100",
+        "6 novembre 1994 08:49:37",
+        "1994/11/06 08:49:37",
     ],
 )
 def test_one_moment_in_many_forms(text: str) -> None:

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from vedette.adapters.clock import parse_clock
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
+from vedette.adapters.crawl_store.status_file import SOCKET
 from vedette.adapters.net.dns import Lookup, Resolver
 from vedette.config import load
 from vedette.discover.urls.scope import read_site
 from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.model import Failure
-from vedette.runtime.processes.coordinator import SOCKET, build_process
+from vedette.runtime.processes.coordinator import build_process
 from vedette.runtime.processes.fetcher import run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor

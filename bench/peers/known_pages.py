@@ -25,7 +25,7 @@ from vedette.parse.similarity.minhash import Sketch, build_sketch
 from vedette.parse.similarity.shingles import fingerprint_form, normal_form, shingle_form
 from vedette.parse.text.charsets import decode_page
 
-__all__ = ["SITES", "KnownPage", "Link", "known_pages"]
+__all__ = ["SITES", "KnownPage", "Link", "fill_includes", "known_pages"]
 
 SITES = (
     ("apache+incubator", "content/", "incubator.apache.org"),
@@ -80,7 +80,7 @@ def known_pages(histories: Path) -> tuple[list[KnownPage], list[Link]]:
         files = dict(_files(histories, site, root))
         for path, body in files.items():
             url = f"http://{host}/{path}"
-            read[url] = _reading(url, _filled(body, path, files), links)
+            read[url] = read_page(url, fill_includes(body, path, files), links)
     kept = [url for url, one in read.items() if one.is_worthy and not one.leads_to]
     places = {url: place for place, url in enumerate(kept)}
     pages = _named([read[url].page for url in kept])
@@ -113,19 +113,19 @@ def _git(histories: Path, site: str, *words: str, told: bytes = b"") -> bytes:
     return subprocess.run(command, input=told, stdout=subprocess.PIPE, check=True).stdout
 
 
-def _filled(body: bytes, path: str, files: Mapping[str, bytes], depth: int = 0) -> bytes:
+def fill_includes(body: bytes, path: str, files: Mapping[str, bytes], depth: int = 0) -> bytes:
     """A page with what the server includes in it."""
     if depth >= DEEPEST:
         return body
 
     def included(match: re.Match[bytes]) -> bytes:
         target = urljoin(f"/{path}", match[1].decode("latin-1")).lstrip("/")
-        return _filled(files.get(target, b""), target, files, depth + 1)
+        return fill_includes(files.get(target, b""), target, files, depth + 1)
 
     return _INCLUDE.sub(included, body)[:MOST_BYTES]
 
 
-def _reading(url: str, body: bytes, links: LinkResolver) -> _Read:
+def read_page(url: str, body: bytes, links: LinkResolver) -> _Read:
     headers = (("content-type", "text/html"),)
     host = url.split("/")[2]
     result = parse_outcome(

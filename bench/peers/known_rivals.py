@@ -2,11 +2,12 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 import tantivy
 from tantivy import Occur, Query
 
-__all__ = ["Rival", "fts5", "tantivy_plain", "tantivy_with_phrase"]
+__all__ = ["Rival", "bm25s", "fts5", "tantivy_plain", "tantivy_with_phrase"]
 
 SHOWN = 10
 MOST_WORDS = 64
@@ -15,9 +16,9 @@ Rival = Callable[[str], list[int]]
 _FIELDS = ("title", "body")
 
 
-def tantivy_plain(titles: Sequence[str], bodies: Sequence[str]) -> Rival:
+def tantivy_plain(titles: Sequence[str], bodies: Sequence[str], shown: int = SHOWN) -> Rival:
     """BM25 of title and body, any word."""
-    index = _Index(titles, bodies)
+    index = _Index(titles, bodies, shown)
     return lambda query: index.best(_words_anywhere(index, query, 1.0))
 
 
@@ -34,7 +35,8 @@ def tantivy_with_phrase(titles: Sequence[str], bodies: Sequence[str]) -> Callabl
 
 
 class _Index:
-    def __init__(self, titles: Sequence[str], bodies: Sequence[str]) -> None:
+    def __init__(self, titles: Sequence[str], bodies: Sequence[str], shown: int = SHOWN) -> None:
+        self._shown = shown
         builder = tantivy.SchemaBuilder()
         for field in _FIELDS:
             builder.add_text_field(field, index_option="position")
@@ -60,7 +62,7 @@ class _Index:
         """The places of the best pages."""
         if not parts:
             return []
-        found = self._searcher.search(Query.boolean_query([(Occur.Should, part) for part in parts]), SHOWN)
+        found = self._searcher.search(Query.boolean_query([(Occur.Should, part) for part in parts]), self._shown)
         return [int(id_ or 0) for id_ in self._searcher.fast_field_values("id", [address for _, address in found.hits])]
 
 
@@ -80,13 +82,28 @@ def _phrases(index: _Index, query: str, boosts: dict[str, float]) -> list[Query]
     return [Query.boost_query(Query.phrase_query(index.schema, field, words), boost) for field, boost in boosts.items()]
 
 
-def fts5(titles: Sequence[str], bodies: Sequence[str]) -> Rival:
+def bm25s(titles: Sequence[str], bodies: Sequence[str], shown: int = SHOWN) -> Rival:
+    """BM25 of title and body together, without stop words, by the library of that name."""
+    library = import_module("bm25s")
+    texts = [f"{title} {body}" for title, body in zip(titles, bodies, strict=True)]
+    index = library.BM25()
+    index.index(library.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
+
+    def best(query: str) -> list[int]:
+        words = library.tokenize(query, stopwords="en", show_progress=False)
+        found, scores = index.retrieve(words, k=min(shown, len(texts)), show_progress=False)
+        return [int(place) for place, score in zip(found[0], scores[0], strict=True) if score > 0]
+
+    return best
+
+
+def fts5(titles: Sequence[str], bodies: Sequence[str], shown: int = SHOWN) -> Rival:
     """BM25 of title and body, any word."""
     rows = sqlite3.connect(":memory:")
     rows.execute("CREATE VIRTUAL TABLE page USING fts5(title, body)")
     pairs = zip(titles, bodies, strict=True)
     rows.executemany("INSERT INTO page (rowid, title, body) VALUES (?, ?, ?)", ((n, *p) for n, p in enumerate(pairs)))
-    ask = f"SELECT rowid FROM page WHERE page MATCH ? ORDER BY rank LIMIT {SHOWN}"  # noqa: S608 -- a constant
+    ask = f"SELECT rowid FROM page WHERE page MATCH ? ORDER BY rank LIMIT {shown}"  # noqa: S608 -- a number
 
     def best(query: str) -> list[int]:
         words = ["".join(letter if letter.isalnum() else " " for letter in word) for word in query.split()]

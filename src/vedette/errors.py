@@ -8,6 +8,7 @@
     │   └── AddressRefused    a private address without leave to ask it
     └── StoreError            the data folder; exit code 1
         ├── StoreBusy         another process holds the folder
+        ├── CommandPending    the coordinator has a command, but was too busy to carry it out yet
         ├── StoreNewer        written by a newer Vedette; left untouched
         └── StoreCorrupt      cannot be read; the message says what to restore
 
@@ -50,6 +51,10 @@ class StoreError(VedetteError):
 
 class StoreBusy(StoreError):
     """Store error: another Vedette process holds this data folder."""
+
+
+class CommandPending(StoreError):
+    """Store error: a command waits for a busy coordinator, and is carried out when it gets to it."""
 
 
 class StoreNewer(StoreError):

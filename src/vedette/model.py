@@ -18,7 +18,8 @@ Headers = tuple[tuple[str, str], ...]
 ScopeKind = Literal["prefix", "host", "domain"]
 ChangeRule = Literal["bytes", "text", "main", "links", "queries"]
 Overrule = Literal["trap", "copy", "missing", "script", "empty", "thin", "spam"]
-Purpose = Literal["page", "robots"]
+Purpose = Literal["page", "robots", "part"]
+RenderMode = Literal["auto", "always", "never"]
 
 TRACKING_PARAMETERS = (
     "utm_*",
@@ -53,6 +54,9 @@ class Site:
     who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name. ``share`` is
     the part of the fetch budget that it may take at most, such as 0.2; None stands for all of it. ``promise`` names
     sources that are fetched at least every so often, each as seconds and address: ``900 https://example.org/news``.
+    ``sitemap`` names sitemaps that its robots.txt does not, as URL or path; they may lie outside of its scope.
+    ``render`` says which of its pages are rendered in a browser, where there is one: those that look empty without
+    JavaScript and are worth it, all, or none; ``render_from`` names other hosts from which their scripts may load.
     """
 
     start: str
@@ -72,6 +76,9 @@ class Site:
     readers: tuple[str, ...] = ()
     share: float | None = None
     promise: tuple[str, ...] = ()
+    sitemap: tuple[str, ...] = ()
+    render: RenderMode = "auto"
+    render_from: tuple[str, ...] = ()
 
 
 class Origin(NamedTuple):
@@ -103,6 +110,8 @@ class Failure(StrEnum):
     RESET = "connection broke"
     TOO_LARGE = "answer too large"
     PROTOCOL = "answer is not HTTP"
+    HEADER = "broken header line"
+    CODING = "answer cannot be unpacked"
 
 
 class Refusal(StrEnum):
@@ -116,6 +125,7 @@ class Refusal(StrEnum):
     TRAP = "held back as a trap"
     COPY = "another spelling of a known page"
     BLOCKED = "on a domain that the operator blocked"
+    NO_SITEMAP = "no sitemap in this usual place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +204,11 @@ def origin_of(url: str) -> Origin:
     if not colon or authority.endswith("]"):
         return Origin(scheme, authority, 443 if scheme == "https" else 80)
     return Origin(scheme, host, int(port))
+
+
+def is_robots_url(url: str) -> bool:
+    """Check whether a URL is that of a robots.txt file."""
+    return url == origin_of(url).robots_url
 
 
 def registrable_domain(host: str) -> str:

@@ -106,7 +106,7 @@ PAGES = {
     "/bidi": hostile("bidi", "<p>\u202eharmword desrever\u202c</p>", title="harm \u202e\u2066gpj.exe\u2067\u202d"),
     "/templates": hostile("templates", "<p>{{7*7}} ${7*7} {% raw %} <%= 7*7 %></p>", title="harm {{7*7}}"),
     "/copy-1": hostile("copies", SCRIPT, title=f"harm copy {escape(SCRIPT)}"),
-    "/copy-2": hostile("copies", SCRIPT + "<p>twice</p>", title=f"harm copy {escape(IMAGE)}"),
+    "/copy-2": hostile("copies", SCRIPT + "<p>twice</p>", title=f"harm copy {escape(SCRIPT)}"),
     **{path: hostile(f"path {number}", "") for number, path in enumerate(PATHS)},
 }
 

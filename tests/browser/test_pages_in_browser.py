@@ -58,7 +58,7 @@ def held() -> HeldPages:
 @pytest.fixture(scope="module")
 def address(held: HeldPages) -> Iterator[str]:
     """A server with much to show."""
-    with serving(application(held, Branding(name="Finder", contact="ops@example.org"))) as at:
+    with serving(application(held, Branding(name="Finder", contact=lambda: "ops@example.org"))) as at:
         yield at
 
 

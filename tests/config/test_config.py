@@ -1,5 +1,6 @@
 """Settings are read strictly, and a mistake is told in one line that says what to write."""
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -20,12 +21,14 @@ from vedette.config import (
     format_size,
     load,
     override,
+    override_by_environment,
     parse,
     parse_duration,
     parse_rate,
     parse_size,
 )
 from vedette.errors import ConfigError
+from vedette.model import Site
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "configuration.md"
 KEYS = [key for key, _, _ in describe()]
@@ -55,10 +58,12 @@ def test_every_key_is_read_into_its_field() -> None:
         robots_max_age = "24h"
         order = "inlinks"
         source_interval = "5min"
+        guess_sitemaps = false
         workers = 4
         concurrency = 7
         proxy = "http://proxy.example.org:3128"
         ca_file = "/etc/roots.pem"
+        browser = "none"
         [store]
         data = "/srv/données"
         keep_days = 7
@@ -76,8 +81,8 @@ def test_every_key_is_read_into_its_field() -> None:
     """
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
-        *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0, 4, 7),
-        *("http://proxy.example.org:3128", "/etc/roots.pem"),
+        *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0),
+        *(False, 4, 7, "http://proxy.example.org:3128", "/etc/roots.pem", "none"),
     ]
     assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)
     assert config.serve == Serve(
@@ -98,7 +103,7 @@ def test_described_defaults_are_the_defaults() -> None:
     """Writing every default into a file changes nothing, and each section stands there whole."""
     lines = [f"{key} = {default}" for key, default, _ in describe()]
     assert parse("\n".join(lines), "defaults") == Config()
-    assert {key.partition(".")[0] for key in KEYS} == {section.name for section in fields(Config)}
+    assert {key.partition(".")[0] for key in KEYS} | {"sites"} == {section.name for section in fields(Config)}
 
 
 def test_the_document_has_every_key_with_default_and_meaning() -> None:
@@ -112,9 +117,12 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     example = text.partition("```toml\n")[2].partition("```")[0]
     messages = text.partition("```text\n")[2].partition("```")[0].splitlines()
-    mistakes = ['[crawl]\ndelai = "3s"', "[crawl]\ndelay = 3", '[crawl]\nrobots_max_age = "48h"']
+    tables = '\n\n\n\n\n\n\n[[site]]\nstart = "a.example"\n[[site]]\nstart = "https://example.org/"\ndelai = "3s"'
+    mistakes = ['[crawl]\ndelai = "3s"', "[crawl]\ndelay = 3", '[crawl]\nrobots_max_age = "48h"', tables]
+    variable = {"VEDETTE_CRAWL_DELAI": "3s"}
     assert parse(example, "example") != Config()
-    assert [complaint(partial(parse, text, "vedette.toml")) for text in mistakes] == messages
+    said = [complaint(partial(parse, text, "vedette.toml")) for text in mistakes]
+    assert [*said, complaint(partial(override_by_environment, Config(), variable))] == messages
 
 
 @pytest.mark.parametrize(
@@ -129,7 +137,7 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
             "unknown key store.zzz; known are store.data, store.keep_days, store.max_size, store.min_free",
         ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
-        ("[zzz]", "unknown section [zzz]; known are [crawl], [refresh], [store], [serve]"),
+        ("[zzz]", "unknown section [zzz]; known are [crawl], [refresh], [store], [serve] and [[site]]"),
         ('crawl = "fast"', 'crawl = "fast": write a section, [crawl], with its keys below'),
         ("[[crawl]]", "crawl = …: write a section, [crawl], with its keys below"),
     ],
@@ -331,3 +339,69 @@ def test_any_typed_option_is_taken_or_is_a_config_error(key: str, value: str) ->
     except ConfigError as error:
         message = str(error)
     assert message.startswith(f"{key} = ")
+
+
+def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused() -> None:
+    """A variable is named after its key; an empty one, and one of another program, sets nothing."""
+    config = parse('[crawl]\ndelay = "2s"\nworkers = 2\n[serve]\nhosts = ["a.example"]', "vedette.toml")
+    environment = {
+        "VEDETTE_CRAWL_DELAY": "3s",
+        "VEDETTE_CRAWL_WORKERS": "",
+        "VEDETTE_SERVE_HOSTS": "b.example, c.example",
+        "VEDETTE_STORE_SERVICE_PORT": "8080",  # as Kubernetes names a service
+        "VEDETTE_DATA": "elsewhere",  # the lab's
+        "VEDETTE_SECRET_WIKI": "Cookie: a=b",
+        "HOME": "/",
+    }
+    found = override_by_environment(config, environment)
+    assert (found.crawl.delay_s, found.crawl.workers, found.serve.hosts) == (3.0, 2, ("b.example", "c.example"))
+    for variable, value, said in (
+        ("VEDETTE_CRAWL_DELAI", "3s", "did you mean VEDETTE_CRAWL_DELAY?"),
+        ("VEDETTE_CONTACT", "a@example.org", "did you mean VEDETTE_CRAWL_CONTACT?"),
+        ("VEDETTE_STORE_WHATEVER", "1", "known are VEDETTE_STORE_DATA, "),
+        ("VEDETTE_CRAWL_DELAY", "3", 'VEDETTE_CRAWL_DELAY in the environment: crawl.delay = "3": write a duration'),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            override_by_environment(config, {variable: value})
+
+
+SITES = """
+[crawl]
+delay = "2s"
+
+[[site]]
+start = "https://example.org/docs/"
+scope = "prefix"
+
+[[site]]
+start = "example.com"
+paused = true
+"""
+
+
+def test_sites_of_the_file_are_read_with_their_settings() -> None:
+    """A table names the settings that it sets; others of the site are left as they are."""
+    docs, other = parse(SITES, "vedette.toml").sites
+    assert docs.site == Site("https://example.org/docs/", scope="prefix")
+    assert (other.site.start, other.paused) == ("https://example.com/", True)
+    assert docs.find_changes(Site("https://example.org/docs/", delay_s=9.0)) == {"scope": "prefix"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('scope = "prefix"', "delai = 1"), "line 7, site 1 (https://example.org/docs/): unknown setting"),
+        (('scope = "prefix"', "delay = 5"), 'line 7, site 1 (https://example.org/docs/): delay: "5": write a duration'),
+        (('scope = "prefix"', 'scope = "all"'), "line 6, site 1"),
+        (('start = "example.com"\n', ""), "line 9, site 2: start is missing"),
+        (("paused = true", "paused = 1"), "line 11, site 2 (example.com)"),
+        (("example.com", "https://example.org/docs/"), "https://example.org/docs/ has two [[site]] tables"),
+        (("[[site]]", "[[sites]]"), "did you mean [[site]]?"),
+        ((SITES, "[site]\nstart = 'a.example'"), "[[site]]"),
+    ],
+)
+def test_a_wrong_table_is_named_by_its_line(change: tuple[str, str], said: str) -> None:
+    """File, line and key are named."""
+    with pytest.raises(ConfigError, match=re.escape(said)) as error:
+        parse(SITES.replace(*change), "vedette.toml")
+    assert str(error.value).startswith("vedette.toml: ")

@@ -69,7 +69,7 @@ def known_urls(folder: Path) -> list[str]:
 def test_half_of_the_web_is_traps_and_hardly_a_fetch_is_wasted(
     web: ServerHandle, world: SyntheticWorld, tmp_path: Path
 ) -> None:
-    """At least 95 % of the pages that lived through the crawl are fetched; at most 5 % of the fetches are wasted."""
+    """All but 1 % of the pages that lived through the crawl are fetched; at most 5 % of the fetches are wasted."""
     open_sites = [site.name for site in world.sites.values() if site.robots != "closed"]
     opened_s = web.clock.now()
     crawl(tmp_path, [*(f"http://{name}/" for name in open_sites), FARM_START])
@@ -85,5 +85,5 @@ def test_half_of_the_web_is_traps_and_hardly_a_fetch_is_wasted(
     fetched = {entry.url for entry in entries if entry.status == 200}
     traps = Counter(is_trap(world, url) for url in known_urls(tmp_path))
     assert traps[True] >= traps[False], "this web is not half traps"
-    assert len(living & fetched) >= 0.95 * len(living)
+    assert len(living & fetched) >= 0.99 * len(living)
     assert sorts["waste"] <= 0.05 * sorts.total()

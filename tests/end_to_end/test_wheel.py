@@ -20,4 +20,5 @@ def test_the_built_wheel_runs_in_an_environment_of_its_own(tmp_path: Path) -> No
     subprocess.run(install, check=True, timeout=100, capture_output=True)
     demo = [str(tmp_path / "env" / "bin" / "vedette"), "demo", "--for", "3s", "--world", "made:tiny", "--speed", "600"]
     done = subprocess.run(demo, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path)
+    assert "http://docs.localhost:" in done.stdout
     assert "none too soon, none disallowed" in done.stdout

@@ -38,7 +38,21 @@ from vedette.model import (
 )
 from vedette.refresh.policies.fixed import Fixed
 
-__all__ = ["Asked", "Drive", "MemoryWeb", "Reply", "Served", "Server", "Worker", "moved", "page", "robots", "rules_for"]
+__all__ = [
+    "FAR_S",
+    "Asked",
+    "Drive",
+    "MemoryWeb",
+    "Named",
+    "Reply",
+    "Served",
+    "Server",
+    "Worker",
+    "moved",
+    "page",
+    "robots",
+    "rules_for",
+]
 
 LOOKUP_S = 0.05
 MOST_STEPS = 100_000
@@ -167,6 +181,7 @@ class Drive:
         db: sqlite3.Connection | None = None,
         schedule: Schedule | None = None,
         hold_s: float = 20.0,
+        patient: bool = False,
         foresight: ImpactEstimates = NO_IMPACT,
     ) -> None:
         self.web, self.rules, self.room, self.now_s = web, rules, room, start_s
@@ -176,7 +191,7 @@ class Drive:
         schedule = schedule or Schedule(recrawl=rules.recrawl, sources=Fixed())
         copies = DuplicateDetector(BandTable(None, self.urls.secret), self.book, self.urls)
         self.keeper = Coordinator(rules, self.urls, self.book, schedule, copies, workers, foresight)
-        self.hold_s = hold_s
+        self.hold_s, self.patient = hold_s, patient
         self.log: list[Asked] = []
         self.looked_up: list[str] = []
         self.workers: dict[int, Worker] = {}
@@ -193,8 +208,7 @@ class Drive:
         for row in self.book.load_hosts():
             self.keeper.host_table.restore_host(row, row.ready_s)
         self.keeper.start(self.urls.host_names_with_work(), self.book.load_robots(), self.now_s, clean=clean)
-        for site in self.rules.sites:
-            self.keeper.add_urls([site.start], 0, self.now_s, front=0)
+        self.keeper.add_starts(self.now_s)
         return self
 
     def run(self, for_s: float = FAR_S, until: Callable[[], bool] | None = None) -> "Drive":
@@ -280,7 +294,11 @@ class Drive:
     # time
 
     def _is_over(self) -> bool:
-        return not self._events and self.keeper.get_ending(self.now_s, FAR_S) == "done" and not self.rules.recrawl
+        if self._events or self.rules.recrawl:
+            return False
+        if self.patient:  # also for what failed and is tried again hours later
+            return self.keeper.get_ending(self.now_s, FAR_S) == "done"
+        return not self.keeper.pages_out and self.keeper.get_ending(self.now_s, -FAR_S) == "done"
 
     def _soonest_s(self) -> float:
         askers = (worker.asker.next_s() for worker in self.workers.values() if worker.in_flight < self.room)
@@ -291,11 +309,10 @@ class Drive:
         return min(ahead)
 
     def _due_s(self) -> float | None:
-        """When a known page is due."""
-        if not self.rules.recrawl:
-            return None
-        (due_s,) = self.db.execute("SELECT min(due_s) FROM page").fetchone()
-        return due_s if due_s is None else float(due_s)
+        """When a known page is due, or what failed is tried again."""
+        tables = ("page", "retry") if self.rules.recrawl else ("retry",)
+        times = [self.db.execute(f"SELECT min(due_s) FROM {table}").fetchone()[0] for table in tables]  # noqa: S608 - ours
+        return min((time_s for time_s in times if time_s is not None), default=None)
 
     def _settle(self) -> None:
         """All that can happen at this moment."""
@@ -319,7 +336,8 @@ class Drive:
         for host in lookups:
             self.looked_up.append(host)
             self._later(self.now_s + LOOKUP_S, self._naming(host, self.web.look_up(host, self.now_s)))
-        return bool(orders or lookups or self.keeper.next_s() != before)
+        after = self.keeper.next_s()
+        return bool(orders or lookups or after != before or (after is not None and after <= self.now_s))
 
     def _naming(self, host: str, named: Named) -> Callable[[], None]:
         addresses, failure = ((), named) if isinstance(named, Failure) else (named, None)
@@ -338,9 +356,8 @@ class Drive:
         route = find_endpoint(origin, self.rules.detours)
         route = route or Endpoint(worker.asker.hosts[origin.host].settings.address, origin.port)
         outcome = self._outcome(ask, route, self.web.reply(ask.url, self.now_s))
-        asked = Asked(
-            ask.url, ask.purpose, origin.host, route.address, number, self.now_s, outcome.ended_s, ask.headers
-        )
+        headers = ask.headers + ask.secret_headers
+        asked = Asked(ask.url, ask.purpose, origin.host, route.address, number, self.now_s, outcome.ended_s, headers)
         self.log.append(asked)
         worker.in_flight += 1
         self._later(outcome.ended_s, lambda: self._came(worker, origin.host, outcome))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
-from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
+from tests.engine.memory_web import FAR_S, Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
 
 from vedette.fetch.connect_to import ConnectOverride, Endpoint
 from vedette.model import Failure, Site
@@ -91,15 +91,15 @@ def test_a_page_is_tried_as_often_as_wanted_and_then_given_up() -> None:
     assert drive.pages()[f"{A}/good"].status == 200
 
 
-@pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.RESET, Failure.CONNECT])
+@pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.RESET, Failure.CONNECT, Failure.TLS])
 def test_no_answer_is_tried_again(failure: Failure) -> None:
     """What may be a matter of the moment is tried again."""
     drive = crawled({f"{A}/": failure}, max_attempts=2)
     assert (drive.asked_urls(), drive.given_up()) == ([f"{A}/"] * 2, {f"{A}/": str(failure)})
 
 
-@pytest.mark.parametrize("failure", [Failure.TLS, Failure.TOO_LARGE, Failure.PROTOCOL])
-def test_what_cannot_get_better_is_not_tried_again(failure: Failure) -> None:
+@pytest.mark.parametrize("failure", [Failure.TOO_LARGE, Failure.PROTOCOL])
+def test_what_cannot_get_better_is_not_tried_again_at_once(failure: Failure) -> None:
     """A page that is too large now is too large in a minute."""
     assert crawled({f"{A}/": failure}).asked_urls() == [f"{A}/"]
 
@@ -160,12 +160,14 @@ def test_a_redirect_to_nowhere_is_just_a_page() -> None:
 # Names and addresses
 
 
-def test_a_name_that_does_not_exist_fails_all_its_urls() -> None:
-    """They are given up, once each, and nothing is asked."""
+def test_a_name_that_does_not_exist_keeps_its_urls_waiting() -> None:
+    """Nothing is asked and nothing fails; the name is looked up a few times a day, and the crawl may end."""
     web = MemoryWeb({f"{A}/": page(f"{B}/1", f"{B}/2")}, {"b.test": Failure.NAME})
     drive = Drive(web, rules_for(f"{A}/", f"{B}/")).begin().run()
-    assert drive.asked_of("b.test") == []
-    assert drive.given_up() == dict.fromkeys((f"{B}/", f"{B}/1", f"{B}/2"), str(Failure.NAME))
+    assert (drive.asked_of("b.test"), drive.given_up(), drive.waiting()) == ([], {}, 3)
+    assert drive.keeper.hosts["b.test"].trouble == str(Failure.NAME)
+    assert drive.keeper.get_ending(drive.now_s, 300.0) == "stuck"
+    assert len(drive.looked_up) < 1.2 * FAR_S / 21_600.0
 
 
 def test_a_silent_resolver_is_asked_again_later() -> None:
@@ -183,7 +185,8 @@ def test_a_private_address_is_asked_only_with_leave(address: str) -> None:
     """A page must not lead into the operator's own network; with leave it may."""
     web = MemoryWeb({f"{A}/": page()}, {"a.test": (address,)})
     refused = Drive(web, rules_for(f"{A}/")).begin().run()
-    assert (refused.log, refused.given_up()) == ([], {f"{A}/": str(Failure.ADDRESS)})
+    assert (refused.log, refused.waiting()) == ([], 1)
+    assert refused.keeper.hosts["a.test"].trouble == str(Failure.ADDRESS)
     assert Drive(web, rules_for(f"{A}/", allow_private=True)).begin().run().asked_urls() == [f"{A}/"]
 
 
@@ -213,7 +216,7 @@ def test_a_port_sent_elsewhere_and_the_rest_of_its_host_are_two_servers(starts: 
 def test_a_resumed_crawl_fetches_what_waits_and_nothing_else(clean: bool) -> None:  # noqa: FBT001 - both kinds
     """What an earlier run fetched, refused or gave up is left alone, its robots.txt is still known."""
     replies: dict[str, Served] = {f"{A}/": page("/1", "/no", "/bad"), f"{A}/1": page("/2"), f"{A}/2": page()}
-    replies |= {f"{A}/robots.txt": robots("Disallow: /no"), f"{A}/bad": Failure.TLS}
+    replies |= {f"{A}/robots.txt": robots("Disallow: /no"), f"{A}/bad": Failure.PROTOCOL}
     earlier = Drive(MemoryWeb(dict(replies)), rules_for(f"{A}/", max_pages=2)).begin().run()
     later = earlier.after(clean=clean, max_pages=None).run()
     assert sorted(earlier.asked_urls() + later.asked_urls()) == [f"{A}/", f"{A}/1", f"{A}/2", f"{A}/bad"]

@@ -78,11 +78,11 @@ class Calendar(MemoryWeb):
         return page(f"/{int(day) + 1}") if day.isdigit() else super().reply(url, now_s)
 
 
-def test_a_trap_without_end_ends_with_the_budget() -> None:
-    """Flaw: a site that makes up links keeps it for ever. Here the budget ends it, and other hosts had theirs."""
-    drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", max_pages=100)).begin().run()
-    assert len(drive.pages()) == 100
-    assert min(Counter(asked.host for asked in drive.log).values()) > 40
+def test_a_trap_without_end_ends() -> None:
+    """Flaw: a site that makes up links keeps it for ever. Here they are shown to be endless, long before the limit."""
+    drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", max_pages=1000)).begin().run()
+    assert 10 < len(drive.pages()) < 100
+    assert min(Counter(asked.host for asked in drive.log).values()) > 10
 
 
 def test_a_slow_host_blocks_nobody() -> None:

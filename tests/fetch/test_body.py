@@ -135,11 +135,50 @@ def test_no_coding(coding: str) -> None:
     assert decode(b"abcd", coding, 3) is Failure.TOO_LARGE
 
 
-@pytest.mark.parametrize("coding", ["br", "zstd", "compress", "gzip, gzip", "gzip;q=1", "gzíp"])
-def test_other_codings(coding: str) -> None:
-    """What a body is not, or was not asked for, is not guessed at; to br, any bytes may look like a body cut off."""
-    packed = gzip.compress(b"abc", mtime=0)
-    assert decode(packed, coding, MIB) in {Failure.PROTOCOL, Failure.RESET if coding == "br" else Failure.PROTOCOL}
+PAGE = b"<!doctype html><title>Caf\xe9</title><p>Some words that come back.</p>"
+
+
+@pytest.mark.parametrize(
+    ("coding", "sent"),
+    [
+        ("utf-8", PAGE),
+        ("none", PAGE),
+        ("aws-chunked", PAGE),
+        ("aws-chunked, gzip", gzip.compress(PAGE)),
+        ("gzip, aws-chunked", gzip.compress(PAGE)),
+        ("GZIP;q=1", gzip.compress(PAGE)),
+        ("gzip, br", brotli.compress(gzip.compress(PAGE))),
+        ("br, gzip", gzip.compress(brotli.compress(PAGE))),
+        ("gzip, br", gzip.compress(PAGE)),
+        ("gzip, gzip", gzip.compress(PAGE)),
+        ("gzip, identity", gzip.compress(PAGE)),
+        ("deflate, zstd", zstandard.compress(zlib.compress(PAGE))),
+    ],
+)
+def test_codings_as_servers_announce_them(coding: str, sent: bytes) -> None:
+    """Codings are undone last first; what is no coding, or was not applied, changes nothing."""
+    assert decode(sent, coding, MIB) == PAGE
+
+
+@pytest.mark.parametrize("coding", [*CODINGS, "x-gzip"])
+def test_a_coding_that_was_announced_and_not_applied(coding: str) -> None:
+    """A page that was sent plain is a page, within the limit."""
+    assert decode(PAGE, coding, MIB) == PAGE
+    assert decode(PAGE, coding, len(PAGE) - 1) is Failure.TOO_LARGE
+
+
+def test_plain_text_under_the_name_of_gzip() -> None:
+    """Gzip has a mark, so any bytes without it are plain, even those that might begin a zlib stream."""
+    for text in (b"80 days around the world", b"x^2 + y^2 = z^2", b"%PDF-1.7 \x00\x01"):
+        assert decode(text, "gzip", MIB) == text
+
+
+def test_many_codings_are_no_page() -> None:
+    """A stack that nobody builds by accident is not undone."""
+    packed = PAGE
+    for _ in range(5):
+        packed = gzip.compress(packed)
+    assert decode(packed, "gzip, " * 5, MIB) is Failure.PROTOCOL
 
 
 @pytest.mark.parametrize("coding", CODINGS)

@@ -11,7 +11,8 @@ from vedette.model import Failure, FetchOutcome, FetchResponse, Headers, NoRespo
 
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
-TROUBLE = [failure for failure in Failure if failure is not Failure.TOO_LARGE]
+ANSWERED = [Failure.TOO_LARGE, Failure.HEADER, Failure.CODING]
+TROUBLE = [failure for failure in Failure if failure not in ANSWERED]
 
 seconds = st.floats(0, 1e6)
 statuses = st.integers(100, 599)

@@ -8,8 +8,8 @@ from bench.traps import Simulation, figures_of, worlds_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.pattern_yield import UNLIMITED, TrapBudget
-from vedette.frontier.traps import PERMIT, Deferral, FetchYield, Refuse, TrapDetector
+from vedette.frontier.pattern_yield import UNLIMITED, FetchYield, TrapBudget
+from vedette.frontier.traps import PERMIT, Deferral, Refuse, TrapDetector
 
 HOME = "http://a.test/"
 RICH, THIN = FetchYield(600), FetchYield(40)

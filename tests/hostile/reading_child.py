@@ -76,6 +76,11 @@ MONSTERS: Mapping[str, Monster] = {
     "lists within lists": Monster(_repeated(b"<ul><li>x")),
     "drawings": Monster(_repeated(b"<svg><title>x")),
     "templates": Monster(_repeated(b"<template><a href=y>x")),
+    "closed templates": Monster(_repeated(b"<template><a href=y>x y z</template>")),
+    "places to fill in": Monster(
+        _repeated(b"word <% {{ ${ <a href=\"{{ <a href='${", b"<script type=text/x-template>")
+    ),
+    "noscript in noscript": Monster(lambda size: b"<noscript>" * (size // 22) + b"x</noscript>" * (size // 22)),
     "headings": Monster(_repeated(b"<h1>x<h2>y</h1>")),
     "links": Monster(_numbered('<a href="/page/*">number *</a>')),
     "links never closed": Monster(_numbered("<a href=/page/*>text ")),

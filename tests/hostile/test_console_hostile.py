@@ -19,7 +19,6 @@ from tests.tree_runs import patiently
 from tests.web.small_operator import OURS, Console, SmallDesk, SmallOperator, SmallWatch, signed_in
 from tests.web.small_search import Ask, made_key, served
 
-from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.event_store.reader import QueryCount
 from vedette.config import Rate, Serve
 from vedette.web.commands.commands import Dismiss
@@ -183,8 +182,7 @@ def test_nothing_of_the_operator_is_kept_in_clear(run: Up) -> None:
     assert token is not None
     kept = [path.read_bytes() for path in (run.folder / "data").rglob("*") if path.is_file()]
     assert not any(hidden.encode() in each for each in kept for hidden in (secret, token[0]))
-    with read_state(run.folder / "data") as db:
-        assert db.execute("SELECT count(*) FROM session").fetchone()[0] >= 1
+    assert list((run.folder / "data" / "sessions").iterdir())
 
 
 def test_nothing_went_wrong_behind_the_answers(run: Up) -> None:

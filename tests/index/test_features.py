@@ -18,7 +18,7 @@ CONSTANTS = {
     "headings": (0.8, 0.5, 40),
     "anchors": (1.2, 0.3, 12),
     "url": (0.5, 0.3, 8),
-    "body": (1.2, 0.6, 600),
+    "body": (1.3, 0.7, 250),
 }
 Page = dict[str, list[int]]
 

@@ -15,7 +15,7 @@ from vedette.errors import UsageError, VedetteError
 from vedette.learn.workload import Drift, Mover, RisingQuery
 from vedette.model import Site
 from vedette.web.app import create_app
-from vedette.web.commands.commands import CloseSession, Command, CommandResult, OpenSession, ReplaceToken, Undo
+from vedette.web.commands.commands import Command, CommandResult, ReplaceToken, Undo
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.monitoring import (
     BudgetReport,
@@ -60,6 +60,7 @@ class SmallOperator:
     def __init__(self) -> None:
         self.sessions: dict[str, float] = {}
         self.orders: list[Command] = []
+        self.order_ids: list[str] = []
         self.lines: list[ActionLine] = []
         self.refusal: VedetteError | None = None
         self.digest = hashlib.sha256(TOKEN.encode()).hexdigest()
@@ -76,15 +77,24 @@ class SmallOperator:
         """Of those that are open."""
         return self.sessions.get(digest)
 
-    def run_command(self, order: Command, by: str) -> CommandResult:
-        """Sessions are opened and closed, anything else is noted."""
+    def open_session(self, digest: str, wall_s: float, _by: str) -> None:
+        """Open until it is closed."""
         if self.refusal is not None:
             raise self.refusal
-        if isinstance(order, OpenSession):
-            self.sessions[order.digest] = order.wall_s
-        elif isinstance(order, CloseSession):
-            self.sessions.pop(order.digest, None)
-        elif isinstance(order, ReplaceToken):
+        self.sessions[digest] = wall_s
+
+    def close_session(self, digest: str) -> None:
+        """Close it, if it is open."""
+        if self.refusal is not None:
+            raise self.refusal
+        self.sessions.pop(digest, None)
+
+    def run_command(self, order: Command, by: str, id_: str = "") -> CommandResult:
+        """A new token signs everybody out, anything else is noted."""
+        self.order_ids.append(id_)
+        if self.refusal is not None:
+            raise self.refusal
+        if isinstance(order, ReplaceToken):
             self.digest = order.digest
             self.sessions.clear()
         else:

@@ -1,1 +1,1 @@
-"""Adapters to the outside: SQLite stores, WARC archive, search index, HTTP, DNS, local sockets, PDF, clock."""
+"""Adapters to the outside: SQLite stores, WARC archive, search index, HTTP, DNS, local sockets, documents, clock."""

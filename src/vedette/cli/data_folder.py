@@ -2,26 +2,41 @@
 
 import argparse
 import json
+import os
+import shlex
 import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.adapters.crawl_store.store import SiteRow
 from vedette.api import CrawlOptions, DataFolder, build_settings, open_folder
-from vedette.config import Config, load
+from vedette.config import Config, load, override_by_environment
+from vedette.config.site_settings import SiteTable, describe_settings
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
 from vedette.model import Site
 from vedette.runtime.commands.client import check_crawled
+from vedette.runtime.commands.executor import execute_command
+from vedette.runtime.commands.offline import open_for_write
+from vedette.runtime.commands.setting_commands import CONTACT, load_overrides
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import Command
+from vedette.web.commands.commands import AddSite, Command, PauseSite, SetMachine, SetSite
 
 ACTOR = "the command line"
+CONFIG_FILE = "vedette.toml"
 
 
 def load_config(options: argparse.Namespace) -> Config:
-    """Load the configuration file that the command line names, else ``vedette.toml`` if there is one."""
-    return load(options.config or (Path("vedette.toml") if Path("vedette.toml").exists() else None))
+    """Load the configuration file that the command line names, else ``vedette.toml`` if there is one.
+
+    Environment variables take precedence over the file.
+    """
+    file = options.config or (Path(CONFIG_FILE) if Path(CONFIG_FILE).exists() else None)
+    return override_by_environment(load(file), os.environ)
 
 
 def open_data_folder(options: argparse.Namespace) -> DataFolder:
@@ -66,6 +81,45 @@ def crawl_settings(options: argparse.Namespace) -> RuntimeSettings:
     return build_settings(open_for_crawl(options).config, (), **crawl_options(options))
 
 
+def apply_configured_sites(options: argparse.Namespace) -> None:
+    """Add the sites of ``vedette.toml`` that are new, and change what it sets otherwise than the data folder has it."""
+    config = load_config(options)
+    known = {row.site.start: row for row in open_data_folder(options).site_rows()} if config.sites else {}
+    commands = [command for table in config.sites for command in _configure_site(table, known.get(table.site.start))]
+    _execute_offline(options, commands, str(options.config or CONFIG_FILE), config.crawl.delay_s)
+
+
+def take_back_contact(options: argparse.Namespace) -> None:
+    """Let a contact on the command line take the place of one that was set in the console or with ``vedette set``."""
+    folder = data_folder(options)
+    if options.contact is None or not (folder / "format").exists():
+        return
+    with open_state_reader(folder) as view:
+        chosen = load_overrides(view.store).get(CONTACT, options.contact)
+    if chosen != options.contact:
+        _execute_offline(options, [SetMachine({CONTACT: None})], ACTOR)
+
+
+def _execute_offline(
+    options: argparse.Namespace, commands: Sequence[Command], actor: str, delay_s: float = 1.0
+) -> None:
+    """Execute commands on the data folder before a crawl starts; it is opened only if there are any."""
+    if commands:
+        with open_for_write(data_folder(options), time.time()) as state:
+            for command in commands:
+                execute_command(command, state, time.time(), actor, delay_s)
+
+
+def _configure_site(table: SiteTable, row: SiteRow | None) -> Iterator[Command]:
+    if row is None:
+        yield AddSite(table.site, paused=table.paused)
+        return
+    if changes := table.find_changes(row.site):
+        yield SetSite(table.site.start, changes, describe_settings(table.site))
+    if "paused" in table.keys and table.paused != row.paused:
+        yield PauseSite(table.site.start, paused=table.paused)
+
+
 def _read_detours(text: str) -> list[str]:
     if not text.startswith("@"):
         return [text]
@@ -88,13 +142,31 @@ def read_exported_file(file: Path) -> str:
 
 
 def format_command(command: str, options: argparse.Namespace) -> str:
-    """Format a ``vedette`` command on the same data folder, as a hint on what to type next."""
-    place = f" --data {options.data}" if options.data is not None else ""
-    if command == "up":  # what is not kept in the folder has to be said again
-        contact = getattr(options, "contact", None)
-        place += f" --contact {contact}" if contact else ""
-        place += " --allow-private" if getattr(options, "allow_private", False) else ""
-    return f"vedette {command}{place}"
+    """Format a whole ``vedette`` command on the same data folder, to be typed next.
+
+    What ``up`` and ``crawl`` were told and the folder does not keep is said again.
+    """
+    places = {name: getattr(options, name, None) for name in ("config", "data")}
+    words = [*command.split(), *_list_words(places)]
+    if command == "crawl":
+        words += [*options.sites, *_list_words({"pages": options.pages, "patience": options.patience}, "5min")]
+        scope = {name: getattr(options, name) for name in ("scope", "include", "exclude")}
+        words += _list_words(scope, "host")
+    if command in {"up", "crawl"}:
+        names = ("listen", "contact", "delay", "allow_private", "connect_to", "speed")
+        words += _list_words({name: getattr(options, name, None) for name in names}, 1.0)
+    return shlex.join(["vedette", *words])
+
+
+def _list_words(typed: Mapping[str, object], usual: object = None) -> Iterator[str]:
+    """Yield options of the command line with their values, but for those that are not set or as ``usual``."""
+    for name, value in typed.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        elif value not in (None, False, usual):
+            for one in value if isinstance(value, list) else [value]:
+                yield from (option, f"{one:g}" if isinstance(one, float) else str(one))
 
 
 def execute(options: argparse.Namespace, command: Command | AdCommand) -> dict[str, Any]:

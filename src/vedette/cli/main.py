@@ -34,6 +34,7 @@ COMMANDS = (
     Command("up", "keep sites fresh until Ctrl-C", "vedette.cli.commands.up"),
     Command("crawl", "fetch the pages of sites", "vedette.cli.commands.crawl"),
     Command("fetch", "fetch pages now", "vedette.cli.commands.fetch"),
+    Command("retry", "try failed pages again now", "vedette.cli.commands.retry"),
     Command("search", "find pages", "vedette.cli.commands.search"),
     Command("sites", "what is crawled, and how", "vedette.cli.commands.sites"),
     Command("keys", "who may search", "vedette.cli.commands.keys"),
@@ -82,6 +83,8 @@ class Parser(argparse.ArgumentParser):
             near = difflib.get_close_matches(wrong[1], re.findall(r"[a-z-]+", wrong[2]), 1)
             advice = f"did you mean {near[0]}?" if near else f"say {wrong[2]}"
             message = f'unknown verb "{wrong[1]}": {advice}'
+            if near:
+                raise UsageError(message)
         raise UsageError(f"{message}; see {self.prog} --help")
 
 

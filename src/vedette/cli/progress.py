@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from vedette.cli.output import format_bytes, format_counts, format_duration, format_number
+from vedette.adapters.crawl_store.status_file import FRESH_S
+from vedette.cli.output import format_bytes, format_count, format_counts, format_duration, format_number
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 REDRAW_INTERVAL_S = 0.1
 RATE_OVER_S = 5.0
+LINE_WIDTH = 80
+_ONE_LINE: Any = {"no_wrap": True, "overflow": "ellipsis"}
 StatusNumbers = Mapping[str, Any]
 
 
@@ -62,10 +65,15 @@ class ProgressBar:
         if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.table import Column
 
-            words = TextColumn("{task.description}", markup=False)  # a name of a cell is not markup
-            columns = (MofNCompleteColumn(), BarColumn(), TimeRemainingColumn(), words)
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+            # A name of a cell is not markup, and may be long.
+            fitted = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+            words = TextColumn("{task.description}", markup=False, table_column=fitted)
+            columns = (MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), words)
+            self._bar = Progress(
+                *columns, console=Console(stderr=True), transient=True, auto_refresh=False, expand=True
+            )
             self._bar.start()
             self._bar.add_task("starting", total=self._total)
         return self
@@ -139,26 +147,31 @@ class Screen:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table.grid(padding=(0, 2))
-        table.title = Text.assemble(("vedette", "bold"), f"  {self._headline}  ", (format_duration(elapsed_s), "dim"))
+        table = Table.grid(padding=(0, 2), expand=True)
+        age = f"   as of {format_duration(status['age_s'])} ago" if status.get("age_s", 0.0) >= FRESH_S else ""
+        table.title = Text.assemble(
+            ("vedette", "bold"), f"  {format_duration(elapsed_s)}{age}  ", self._headline, **_ONE_LINE
+        )
         table.title_justify = "left"
-        table.caption, table.caption_justify = Text(f"\n{self._note}", "dim"), "left"
-        table.add_column(style="dim", width=9)
-        table.add_column(justify="right", width=9)
-        table.add_column(no_wrap=True, overflow="ellipsis")
+        table.caption, table.caption_justify = Text(f"\n{self._note}", "dim", **_ONE_LINE), "left"
+        table.add_column(style="dim", width=7)
+        table.add_column(justify="right", width=11, no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         table.add_row()
         for name, value, text in _table_rows(status, rate):
             table.add_row(name, value, Text(text))
         return table
 
     def _format_line(self, status: StatusNumbers, rate: float, now_s: float) -> str:
-        asked = status["hosts_waiting"].get("being asked", 0)
-        return (
-            f"{format_duration(now_s - self._started_s):>8}  {format_number(status['pages'])} pages, {rate:.0f}/s, "
-            f"{format_number(status['urls_waiting'])} URLs waiting, {asked} of {status['hosts']} hosts being asked, "
+        asked = format_number(status["hosts_waiting"].get("being asked", 0))
+        age = f" (as of {format_duration(status['age_s'])} ago)" if status.get("age_s", 0.0) >= FRESH_S else ""
+        line = (
+            f"{format_duration(now_s - self._started_s):>11}  {format_count(status['pages'], 'page')}, {rate:.0f}/s, "
+            f"{format_number(status['urls_waiting'])} waiting, {asked} of {format_count(status['hosts'], 'host')}, "
             f"{format_number(sum(status['failures'].values()))} failed"
-            f"{_describe_host_trouble(status)}{_describe_machine_trouble(status, '; ')}"
         )
+        words = (age.strip(), _describe_host_trouble(status), _describe_machine_trouble(status))
+        return "\n".join(_cut(each) for each in [line, *(f"{'':>13}{one}" for one in words if one)])
 
 
 def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]]:
@@ -178,12 +191,16 @@ def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]
 def _describe_host_trouble(status: StatusNumbers) -> str:
     """Describe for the progress screen how many hosts fail to answer properly, by reason."""
     trouble = Counter(status["hosts_in_trouble"].values())
-    return f"; hosts in trouble: {format_counts(trouble)}" if trouble else ""
+    return f"hosts in trouble: {format_counts(trouble)}" if trouble else ""
 
 
-def _describe_machine_trouble(status: StatusNumbers, before: str = "") -> str:
+def _describe_machine_trouble(status: StatusNumbers) -> str:
     """Describe for the progress screen what is wrong with the machine itself, such as a full disk."""
-    return f"{before}{status['trouble']}" if status.get("trouble") else ""
+    return str(status.get("trouble") or "")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_WIDTH else f"{line[: LINE_WIDTH - 1]}…"
 
 
 def _describe_refetches(status: StatusNumbers) -> str:

@@ -9,6 +9,7 @@ setting is declared once, at its field: key, kind, default and meaning. Reading,
 import difflib
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -30,7 +31,8 @@ from vedette.config.kinds import (
     read_value,
 )
 from vedette.config.sections import Crawl, Refresh, Serve, Store
-from vedette.errors import ConfigError
+from vedette.config.site_settings import SiteTable, parse_tables
+from vedette.errors import ConfigError, UsageError
 from vedette.suggest import did_you_mean
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "format_size",
     "load",
     "override",
+    "override_by_environment",
     "parse",
     "parse_duration",
     "parse_rate",
@@ -58,12 +61,13 @@ _TOML_PLACE = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The configuration: all settings of the machine in ``vedette.toml``, by section."""
+    """The configuration: all settings of the machine in ``vedette.toml``, by section, and its ``[[site]]`` tables."""
 
     crawl: Crawl = field(default_factory=Crawl)
     refresh: Refresh = field(default_factory=Refresh)
     store: Store = field(default_factory=Store)
     serve: Serve = field(default_factory=Serve)
+    sites: tuple[SiteTable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,17 @@ _SETTINGS = {
     for section, settings in _SECTIONS.items()
     for each in fields(settings)
 }
+
+
+def _to_variable(name: str) -> str:
+    return f"{ENVIRONMENT_PREFIX}{name.replace('.', '_').upper()}"
+
+
+ENVIRONMENT_PREFIX = "VEDETTE_"
+_VARIABLES = {_to_variable(name): name for name in _SETTINGS}
+# Variables that are no settings: of the lab, of tests and of the decision log.
+_OTHER_VARIABLES = ("CACHE", "DATA", "DECISIONS", "HISTORIES", "PROVE")
+_SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT|PORT)(_[0-9A-Z_]*)?$")  # Kubernetes names services so
 
 
 def load(path: Path | None) -> Config:
@@ -109,8 +124,10 @@ def parse(text: str, source: str) -> Config:
     90.0
     """
     try:
-        return _apply_settings(Config(), dict(_flatten(_parse_toml(text))))
-    except ConfigError as error:
+        table = _parse_toml(text)
+        sites = _parse_sites(table.pop("site", []), text)
+        return replace(_apply_settings(Config(), dict(_flatten(table))), sites=sites)
+    except UsageError as error:
         raise ConfigError(f"{source}: {error}") from None
 
 
@@ -121,6 +138,41 @@ def override(config: Config, settings: Mapping[str, str]) -> Config:
     8
     """
     return _apply_settings(config, {name: _parse_typed(name, text) for name, text in settings.items()})
+
+
+def override_by_environment(config: Config, environment: Mapping[str, str]) -> Config:
+    """Return the configuration with what environment variables set: ``VEDETTE_CRAWL_DELAY`` is ``crawl.delay``.
+
+    An empty variable sets nothing. One that looks like a setting and is none is an error.
+
+    >>> override_by_environment(Config(), {"VEDETTE_CRAWL_DELAY": "2s", "VEDETTE_PORT": "tcp://10.0.0.1:80"}).crawl.delay_s
+    2.0
+    """
+    for variable in sorted(name for name in environment if name.startswith(ENVIRONMENT_PREFIX)):
+        if variable not in _VARIABLES:
+            _refuse_misspelt(variable)
+        elif environment[variable]:
+            try:
+                config = override(config, {_VARIABLES[variable]: environment[variable]})
+            except ConfigError as error:
+                raise ConfigError(f"{variable} in the environment: {error}") from None
+    return config
+
+
+def _refuse_misspelt(variable: str) -> None:
+    """Raise an error for a variable that is meant as a setting; others may belong to other programs."""
+    name = variable.removeprefix(ENVIRONMENT_PREFIX)
+    is_of_section = name.partition("_")[0].lower() in _SECTIONS
+    if name in _OTHER_VARIABLES or _SERVICE_LINK.search(variable):
+        return
+    keys = {each.partition(".")[2].upper(): each for each in _SETTINGS}
+    near = difflib.get_close_matches(variable, _VARIABLES, 1, 0.85) or [
+        _to_variable(keys[key]) for key in difflib.get_close_matches(name, keys, 1, 0.85)
+    ]
+    if near or is_of_section:
+        known = ", ".join(each for each in _VARIABLES if each.startswith(f"{variable.rpartition('_')[0]}_"))
+        advice = f"did you mean {near[0]}?" if near else f"known are {known or ', '.join(_VARIABLES)}"
+        raise ConfigError(f"unknown variable {format_line(variable)} in the environment; {advice}")
 
 
 def describe() -> list[tuple[str, str, str]]:
@@ -142,9 +194,21 @@ def _parse_toml(text: str) -> dict[str, object]:
         raise ConfigError("is not TOML: it holds a number or a date that does not exist") from None
 
 
+def _parse_sites(tables: object, text: str) -> tuple[SiteTable, ...]:
+    if not isinstance(tables, list):
+        raise ConfigError("site: write one [[site]] table a site, with two brackets")
+    found = parse_tables(tables, text)
+    twice = next((start for start, count in Counter(table.site.start for table in found).items() if count > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{twice} has two [[site]] tables: leave one out")
+    return found
+
+
 def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for section, values in table.items():
         if section not in _SECTIONS:
+            if isinstance(values, list) and difflib.get_close_matches(section, ["site"]):
+                raise ConfigError(f"unknown table [[{format_line(section)}]]; did you mean [[site]]?")
             raise _unknown_section(section) if isinstance(values, dict) else _unknown_key(section)
         if not isinstance(values, dict):
             raise ConfigError(f"{section} = {format_value(values)}: write a section, [{section}], with its keys below")
@@ -172,7 +236,7 @@ def _parse_typed(name: str, text: str) -> object:
 
 def _unknown_section(name: str) -> ConfigError:
     sections = ", ".join(f"[{each}]" for each in _SECTIONS)
-    advice = did_you_mean(name, _SECTIONS, f"known are {sections}", show="[{}]")
+    advice = did_you_mean(name, _SECTIONS, f"known are {sections} and [[site]]", show="[{}]")
     return ConfigError(f"unknown section [{format_line(name)}]; {advice}")
 
 

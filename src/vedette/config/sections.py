@@ -115,6 +115,14 @@ class Crawl:
             "source_interval", Duration(10), "how often feeds, sitemaps and home pages are fetched again by `up`"
         ),
     )
+    guess_sitemaps: bool = field(
+        default=True,
+        metadata=describe_setting(
+            "guess_sitemaps",
+            Switch(),
+            "whether `/sitemap.xml` and `/sitemap_index.xml` are tried once a host where robots.txt names no sitemap",
+        ),
+    )
     workers: int = field(
         default=1,
         metadata=describe_setting(
@@ -141,6 +149,15 @@ class Crawl:
             "a PEM file of roots that are trusted besides the system's, such as an intranet's",
         ),
     )
+    browser: Literal["sandboxed", "unsandboxed", "none"] = field(
+        default="sandboxed",
+        metadata=describe_setting(
+            "browser",
+            OneOf(("sandboxed", "unsandboxed", "none")),
+            "how pages that need JavaScript are rendered: `sandboxed` only where Chromium can build its own sandbox, "
+            "`unsandboxed` without it (if you trust the sites), `none` not at all",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +169,23 @@ class Refresh:
         metadata=describe_setting(
             "policy",
             OneOf(tuple(POLICIES)),
-            "by which rule known pages are fetched again; another one begins to learn anew",
+            "by which rule known pages are fetched again; a new one starts to learn from scratch",
+        ),
+    )
+    idle_share: int = field(
+        default=10,
+        metadata=describe_setting(
+            "idle_share",
+            Count(0, 100),
+            "without a budget: how much of what a host's delay allows goes to known pages, in per cent; 0 turns it off",
+        ),
+    )
+    idle_interval_s: float = field(
+        default=86_400.0,
+        metadata=describe_setting(
+            "idle_interval",
+            Duration(3600),
+            "after how long that is done; half as long again after each time that nothing had changed, up to two weeks",
         ),
     )
 

@@ -8,15 +8,16 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
-from vedette.config import format_duration, format_size, parse_duration, parse_size
+from vedette.config.kinds import format_duration, format_size, parse_duration, parse_size
 from vedette.discover.push.promises import MAX_PROMISES
 from vedette.discover.urls.scope import read_site
 from vedette.errors import ConfigError, UsageError
 from vedette.fetch.politeness import parse_hours
-from vedette.model import Overrule, Site
+from vedette.model import Overrule, RenderMode, Site
 from vedette.suggest import did_you_mean
 
 OWNERSHIP_PHRASE = "I-OWN-THIS-SITE"
@@ -25,7 +26,45 @@ _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 _READER = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)%", re.ASCII)
 _PLACE = re.compile(r"(?:https?://|/)[^\s\x00-\x1f\x7f-\x9f]{0,2000}")
+MAX_SITEMAPS = 100
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII | re.IGNORECASE)
 _MAX_BYTES = 1 << 24
+_TABLE_HEAD = re.compile(r"""^[ \t]*\[\[[ \t]*["']?site["']?[ \t]*\]\]""", re.MULTILINE)
+_NOT_SETTINGS = ("start", "paused")
+
+
+class _TablePlace(NamedTuple):
+    """The place of a ``[[site]]`` table in a text, for error messages."""
+
+    text: str
+    begin: int
+    end: int
+    name: str
+
+    @contextmanager
+    def explain(self, key: str) -> Iterator[None]:
+        """Let an error about a key of the table name the line of the key, else of the table."""
+        try:
+            yield
+        except UsageError as error:
+            head = re.compile(rf"""^[ \t]*["']?{re.escape(key)}["']?[ \t]*=""", re.MULTILINE)
+            match = head.search(self.text, self.begin, self.end)
+            line = self.text.count("\n", 0, match.start() if match else self.begin) + 1
+            raise UsageError(f"line {line}, {self.name}: {error}") from None
+
+
+class SiteTable(NamedTuple):
+    """A ``[[site]]`` table: the site, whether it is paused, and the keys that the table has."""
+
+    site: Site
+    paused: bool
+    keys: tuple[str, ...]
+
+    def find_changes(self, before: Site) -> dict[str, object]:
+        """Return the ``Site`` fields that the table sets to another value than they have now."""
+        names = [_find_key(key).field for key in self.keys if key not in _NOT_SETTINGS]
+        values = {name: getattr(self.site, name) for name in names}
+        return {name: value for name, value in values.items() if value != getattr(before, name)}
 
 
 def _parse_text(value: object) -> str:
@@ -48,7 +87,7 @@ def _parse_switch(value: object) -> bool:
 
 
 def _parse_delay(value: object) -> float:
-    return parse_duration(_parse_text(value))
+    return parse_duration(str(value))  # of a bare number it says that the unit is missing
 
 
 def _parse_hours(value: object) -> str:
@@ -136,9 +175,35 @@ def _parse_promise(text: str) -> str:
     return f"{seconds:g} {place}" if float(f"{seconds:g}") == seconds else f"{seconds!r} {place}"
 
 
+def _parse_sitemaps(value: object) -> tuple[str, ...]:
+    """Parse the ``sitemap`` setting of a site: addresses of sitemaps, such as ``/news-sitemap.xml``."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and _PLACE.fullmatch(text) for text in texts):
+        raise ConfigError("write the URL or path of a sitemap, such as /news-sitemap.xml")
+    if len(texts) > MAX_SITEMAPS:
+        raise ConfigError(f"name at most {MAX_SITEMAPS} sitemaps; an index of sitemaps can name the others")
+    return tuple(dict.fromkeys(texts))
+
+
 def _format_promises(promises: Sequence[str]) -> list[str]:
     parts = (text.partition(" ") for text in promises)
     return [f"{place}={format_duration(float(seconds))}" for seconds, _, place in parts]
+
+
+def _parse_render(value: object) -> str:
+    if value not in get_args(RenderMode):
+        raise ConfigError("write auto, always or never")
+    return str(value)
+
+
+def _parse_hosts(value: object) -> tuple[str, ...]:
+    """Parse the ``render_from`` setting of a site: host names; a text has commas."""
+    names = value.split(",") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(
+        isinstance(name, str) and _HOST.fullmatch(name.strip()) for name in names
+    ):
+        raise ConfigError("write names of hosts with commas between, such as cdn.example.org")
+    return tuple(dict.fromkeys(name.strip().lower() for name in names))
 
 
 def _identity(value: object) -> object:
@@ -171,9 +236,12 @@ _KEYS = {
     "readers": _Key("readers", _parse_readers, list),
     "share": _Key("share", _parse_share, _format_percent),
     "promise": _Key("promise", _parse_promises, _format_promises),
+    "sitemap": _Key("sitemap", _parse_sitemaps, list),
+    "render": _Key("render", _parse_render),
+    "render_from": _Key("render_from", _parse_hosts, list),
 }
 # Of these, each word on a command line adds one.
-_MANY = (_parse_texts, _parse_promises)
+_MANY = (_parse_texts, _parse_promises, _parse_sitemaps)
 
 
 def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
@@ -266,18 +334,37 @@ def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     sites = tables.get("site", [])
     if unknown is not None or not isinstance(sites, list):
         raise UsageError(f'{source}: "{unknown or "site"}" is no list of sites: write one [[site]] table a site')
-    return tuple(_parse_table(table, f"{source}, site {number}") for number, table in enumerate(sites, 1))
-
-
-def _parse_table(table: object, place: str) -> tuple[Site, bool]:
-    if not isinstance(table, dict) or not isinstance(table.get("start"), str):
-        raise UsageError(f'{place}: start is missing: write start = "https://example.org/"')
-    settings = {key: value for key, value in table.items() if key not in {"start", "paused"}}
     try:
-        paused = _parse_switch(table.get("paused", False))
-        return site_of_text(table["start"], settings), paused
+        return tuple((table.site, table.paused) for table in parse_tables(sites, text))
     except UsageError as error:
-        raise UsageError(f"{place} ({table['start'][:100]}): {error}") from None
+        raise UsageError(f"{source}, {error}") from None
+
+
+def parse_tables(tables: Sequence[object], text: str) -> tuple[SiteTable, ...]:
+    """Parse the ``[[site]]`` tables of a TOML text; a ``UsageError`` begins with the line."""
+    heads = [match.start() for match in _TABLE_HEAD.finditer(text)]
+    if len(heads) != len(tables):  # written as one list of inline tables
+        heads = [max(text.find("site"), 0)] * len(tables)
+    places = zip(heads, [*heads[1:], len(text)], strict=False)
+    return tuple(
+        _parse_table(table, _TablePlace(text, begin, max(begin, end), f"site {number}"))
+        for number, (table, (begin, end)) in enumerate(zip(tables, places, strict=True), 1)
+    )
+
+
+def _parse_table(table: object, place: _TablePlace) -> SiteTable:
+    if not isinstance(table, dict) or not isinstance(table.get("start"), str):
+        with place.explain("start"):
+            raise UsageError('start is missing: write start = "https://example.org/"')
+    place = place._replace(name=f"{place.name} ({table['start'][:100]})")
+    settings = {key: value for key, value in table.items() if key not in _NOT_SETTINGS}
+    for key, value in settings.items():
+        with place.explain(key):
+            _parse_value(key, value)
+    with place.explain("paused"):
+        paused = _parse_switch(table.get("paused", False))
+    with place.explain("start"):
+        return SiteTable(site_of_text(table["start"], settings), paused, tuple(table))
 
 
 def _find_key(name: str) -> _Key:

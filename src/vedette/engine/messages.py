@@ -11,8 +11,11 @@ from math import inf
 from typing import Literal, NamedTuple
 
 from vedette.discover.urls.duplicate_rules import CopyRules
-from vedette.model import Failure, Headers, Origin, Purpose, Site
+from vedette.model import Failure, Headers, Origin, Purpose, RenderMode, Site
 from vedette.parse.change.comparison import Change, StoredVersion
+
+# A rendering that brings fewer words than this brought nothing to find.
+MIN_WORDS_BROUGHT = 10
 
 Kind = Literal["page", "document", "feed", "sitemap", "other"]
 
@@ -34,13 +37,27 @@ class StoredCopy(NamedTuple):
     payload_digest: str
     fetched_s: float
     baseline: StoredVersion | None = None
+    modified_s: float | None = None
+
+
+class PagePart(NamedTuple):
+    """Message part: a request of a page that a fetcher renders: whose it is, its number there, and its page."""
+
+    worker: int
+    number: int
+    page: str
+    accept: str = ""
+    hops: int = 0
 
 
 class FetchTask(NamedTuple):
     """Message to a fetcher: fetch a page (by its id), or one hop towards an origin's robots.txt (id 0).
 
     ``validators`` are the ETag and Last-Modified of the stored copy, empty where it is fetched in full.
-    ``valid_until_s`` is when the robots.txt that allows it expires; it is not sent later than that.
+    ``valid_until_s`` is when the robots.txt that allows it expires; it is not sent later than that. ``cookies`` were
+    set by the redirects that led here. ``render`` says
+    whether the page may be rendered: ``auto`` where it looks empty; ``render_why`` why it may not, where that was a
+    choice. ``part_of`` says for which rendering it is fetched.
     """
 
     id: int
@@ -54,6 +71,10 @@ class FetchTask(NamedTuple):
     copy: StoredCopy | None = None
     robots_of: Origin | None = None
     valid_until_s: float = inf
+    cookies: str = ""
+    render: RenderMode = "never"
+    render_why: str = ""
+    part_of: PagePart | None = None
 
 
 class HostSettings(NamedTuple):
@@ -75,7 +96,8 @@ class Content(NamedTuple):
     are words of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name,
     each with what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text,
     packed for the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
-    ``is_unmeasured`` says that a change counts only if searches notice it, which is not known yet.
+    ``is_unmeasured`` says that a change counts only if searches notice it, which is not known yet. ``identity``
+    tells it from pages of nearly the same text.
     """
 
     baseline: StoredVersion
@@ -94,6 +116,7 @@ class Content(NamedTuple):
     stored: bytes = b""
     private: str = ""
     is_unmeasured: bool = False
+    identity: bytes = b""
 
     @property
     def is_missing(self) -> bool:
@@ -105,12 +128,13 @@ class Content(NamedTuple):
 
 
 class WorkBatch(NamedTuple):
-    """Message to a fetcher: hosts and tasks, and the rules for links where they have changed."""
+    """Message to a fetcher: hosts and tasks; rules for links and the User-Agent where they have changed."""
 
     hosts: tuple[HostSettings, ...] = ()
     tasks: tuple[FetchTask, ...] = ()
     sites: tuple[Site, ...] | None = None
     copy_rules: CopyRules | None = None
+    agent: str = ""
 
 
 class Recall(NamedTuple):
@@ -125,6 +149,16 @@ class Ack(NamedTuple):
     serial: int
 
 
+class PartReply(NamedTuple):
+    """Message to a fetcher: what became of a request of a page that it renders; status 0 where it was refused."""
+
+    number: int
+    status: int = 0
+    content_type: str = ""
+    cache_control: str = ""
+    body: bytes = b""
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Message to a fetcher: finish what is in flight, report, and end."""
@@ -133,12 +167,36 @@ class Stop:
 # Fetcher to coordinator
 
 
+class PartRequest(NamedTuple):
+    """Message from a fetcher: a page that it renders asks for a URL."""
+
+    url: str
+    part: PagePart
+
+
+class Rendering(NamedTuple):
+    """Message part: a rendering of a page: browser seconds, requests, words before and after, why it failed."""
+
+    seconds: float = 0.0
+    requests: int = 0
+    words_before: int = 0
+    words: int = 0
+    trouble: str = ""
+
+    @property
+    def has_brought_text(self) -> bool:
+        """Whether the rendering of a page brought text that its HTML did not have."""
+        return self.words >= self.words_before + MIN_WORDS_BROUGHT
+
+
 class FetchSuccess(NamedTuple):
     """Message from a fetcher: an answer, read; what the coordinator needs, and where the rest is archived.
 
     ``unlisted_hosts`` are hosts that no site takes and that a page which is fetched for the first time links to.
     ``dates`` are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it
-    never does. ``connection_s`` is for how long a connection was held, by our clock, however fast time goes.
+    never does. ``connection_s`` is for how long a connection was held, by our clock, however fast time goes; a browser
+    that rendered the page counts the same. ``part_body`` is the answer to a request of a page that is rendered.
+    ``cookies`` are to be sent where a redirect leads. ``is_rebuilt`` says that its Last-Modified is not the page's own.
     """
 
     task: FetchTask
@@ -161,6 +219,10 @@ class FetchSuccess(NamedTuple):
     content: Content | None = None
     unlisted_hosts: tuple[str, ...] = ()
     connection_s: float = 0.0
+    cookies: str = ""
+    is_rebuilt: bool = False
+    rendering: Rendering | None = None
+    part_body: bytes = b""
 
     def header(self, name: str) -> str:
         """Return the first value of a header of a fetch result, by its lower-case name; empty where missing."""

@@ -137,6 +137,25 @@ class DuePage:
     host: str
 
 
+class FailedUrl(NamedTuple):
+    """A URL of the crawl store port without an answer: failed rounds, since when, and when it is tried again.
+
+    A round is a few attempts in a row. ``due_s`` is infinity while it waits in a queue, and once it is given up.
+    """
+
+    id: int
+    rounds: int
+    since_s: float
+    due_s: float
+
+
+class RetryCounts(NamedTuple):
+    """How many failed URLs of the crawl store port are to be tried again, and when the first of them is."""
+
+    urls: int
+    next_s: float
+
+
 class RefreshState(NamedTuple):
     """Refresh state of a page in the crawl store port: facts, result of its latest fetch, policy memory.
 
@@ -237,11 +256,17 @@ class FirstCrawl(NamedTuple):
 
 
 class ContentRow(NamedTuple):
-    """Row of the crawl store port: a page's content, its duplicate group, and its comparison baseline."""
+    """Row of the crawl store port: a page's content, its duplicate group, baseline, identity and last change.
+
+    ``needs_script`` says that there was next to nothing to read without JavaScript.
+    """
 
     id: int
     group: int
     baseline: StoredVersion
+    identity: bytes = b""
+    modified_s: float | None = None
+    needs_script: bool = False
 
 
 class BandIndex(Protocol):
@@ -298,6 +323,24 @@ class CrawlStore(Protocol):
 
     def add_note(self, id_: int, why: str, at_s: float) -> None:
         """Crawl store port of the coordinator: note why a URL was refused or could not be fetched."""
+
+    def take_refused(self, host: int, why: str) -> Sequence[int]:
+        """Crawl store port: return URLs of a host that were refused for a reason, without their notes."""
+
+    def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
+        """Crawl store port: delete the notes of URLs, and with ``pages`` everything stored about them."""
+
+    def get_failure(self, id_: int) -> FailedUrl | None:
+        """Crawl store port of the coordinator: return the failed rounds of a URL since its last answer."""
+
+    def save_failure(self, row: FailedUrl) -> None:
+        """Crawl store port of the coordinator: save when a failed URL is tried again."""
+
+    def take_due_retries(self, now_s: float, most: int) -> Sequence[DuePage]:
+        """Crawl store port: return failed URLs that are to be tried again now, without their notes."""
+
+    def count_retries(self) -> RetryCounts:
+        """Crawl store port of the coordinator: count the failed URLs that are to be tried again."""
 
     def save_robots(self, origin: Origin, state: RobotsState) -> None:
         """Crawl store port of the coordinator: save an origin's robots.txt state."""

@@ -6,6 +6,7 @@ that sends a two-hundredth of a large page sends no page. Every decoder is fed s
 than one piece.
 """
 
+import re
 import zlib
 from collections.abc import Callable
 from typing import Protocol, cast
@@ -18,6 +19,13 @@ from vedette.model import Failure
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _BARE_DEFLATE = -zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC, _ZSTD_SKIPPED = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
+# Two are seen in practice, where a proxy packs what its origin has packed.
+_MAX_CODINGS = 4
+_SNIFF_BYTES = 1024
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?/a-zA-Z]")
+# What is no "binary data byte" of the MIME Sniffing standard, 3.
+_TEXT_BYTES = bytes({9, 10, 12, 13, 27, *range(32, 256)})
 # What is left over after a member is copied once for each, so a body of many tiny members is fed in small pieces.
 _PIECE_BYTES = 8192
 _UNPACKED_PIECE_BYTES = 65_536
@@ -36,24 +44,65 @@ class _Brotli(Protocol):
 
 
 def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
-    """Decode a response body by its Content-Encoding, or return why that failed.
+    """Decode a response body by its Content-Encoding as browsers do, or return why that failed.
 
-    A body that would grow beyond the limit is not unpacked further; one that ends in the middle is not half taken.
+    Several codings are undone last first. One that is no coding (``utf-8``, ``none``, ``aws-chunked``) changes
+    nothing, nor does one that was announced and not applied. A body that would grow beyond the limit is not unpacked
+    further; one that ends in the middle is not half taken.
 
     >>> decode(zlib.compress(b"a" * 100), "deflate", 100) == b"a" * 100
     True
     >>> decode(zlib.compress(b"a" * 101), "deflate", 100)
     <Failure.TOO_LARGE: 'answer too large'>
+    >>> decode(b"<!doctype html><p>Plain</p>", "utf-8, gzip", 100)
+    b'<!doctype html><p>Plain</p>'
     """
-    codings = [name for name in (part.strip().lower() for part in coding.split(",")) if name not in {"", "identity"}]
-    if not codings:
-        return raw if len(raw) <= limit_bytes else Failure.TOO_LARGE
-    if len(codings) > 1 or codings[0] not in _DECODERS:
+    names = [part.partition(";")[0].strip().lower() for part in coding.split(",")]
+    codings = [name for name in names if name in _DECODERS]
+    if len(codings) > _MAX_CODINGS:
         return Failure.PROTOCOL
+    most = min(limit_bytes, _compute_plausible_bytes(raw)) if codings else limit_bytes
+    body: bytes | Failure = raw if codings or len(raw) <= limit_bytes else Failure.TOO_LARGE
+    for name in reversed(codings):
+        if body and not isinstance(body, Failure):
+            body = _undo(body, name, most)
+    return body
+
+
+def _undo(raw: bytes, name: str, limit_bytes: int) -> bytes | Failure:
+    """Undo one coding of a response body; bytes to which it was never applied are returned as they are."""
     try:
-        return _DECODERS[codings[0]](raw, min(limit_bytes, _compute_plausible_bytes(raw))) if raw else b""
+        body = _DECODERS[name](raw, limit_bytes)
     except (zlib.error, brotli.error, zstandard.ZstdError):
-        return Failure.PROTOCOL
+        body = Failure.PROTOCOL
+    if body not in {Failure.PROTOCOL, Failure.RESET} or not _is_plain(raw, name):
+        return body
+    return raw if len(raw) <= limit_bytes else Failure.TOO_LARGE
+
+
+def _is_plain(raw: bytes, name: str) -> bool:
+    """Check whether a body that cannot be decoded was sent without the coding that it announces.
+
+    Gzip and zstd begin with a mark; the other codings have none, so there the bytes must look like markup, or bear
+    the mark of another coding that is still to be undone.
+    """
+    if name in {"gzip", "x-gzip"}:
+        return not _GZIP_MAGIC.startswith(raw[:2]) and (_is_text(raw) or not _has_zlib_head(raw))
+    if name == "zstd":
+        return not _ZSTD_MAGIC.startswith(raw[:4]) and raw[1:4] != _ZSTD_SKIPPED
+    return _is_markup(raw) or raw.startswith((_GZIP_MAGIC, _ZSTD_MAGIC))
+
+
+def _is_markup(raw: bytes) -> bool:
+    return _MARKUP.match(raw[:_SNIFF_BYTES]) is not None and _is_text(raw)
+
+
+def _is_text(raw: bytes) -> bool:
+    return not raw[:_SNIFF_BYTES].translate(None, _TEXT_BYTES)
+
+
+def _has_zlib_head(raw: bytes) -> bool:
+    return raw[0] & 15 == 8 and int.from_bytes(raw[:2]) % 31 == 0
 
 
 def _compute_plausible_bytes(raw: bytes) -> int:
@@ -67,7 +116,7 @@ def _decode_gzip(raw: bytes, limit_bytes: int) -> bytes | Failure:
 
 def _decode_deflate(raw: bytes, limit_bytes: int) -> bytes | Failure:
     """Decode a deflate body with the zlib wrapper, as the standard says, or without, as many servers do."""
-    wrapped = raw.startswith(_GZIP_MAGIC) or (raw[0] & 15 == 8 and int.from_bytes(raw[:2]) % 31 == 0)
+    wrapped = raw.startswith(_GZIP_MAGIC) or _has_zlib_head(raw)
     return _decode_zlib(raw, limit_bytes, _GZIP_OR_ZLIB if wrapped else _BARE_DEFLATE)
 
 

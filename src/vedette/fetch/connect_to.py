@@ -39,11 +39,13 @@ class ConnectOverride:
 
     def matches(self, origin: Origin) -> bool:
         """Check whether this connection override applies to an origin."""
-        if self.port not in {None, origin.port}:
-            return False
+        return self.port in {None, origin.port} and self.matches_host(origin.host)
+
+    def matches_host(self, name: str) -> bool:
+        """Check whether this connection override applies to some port of a host."""
         if self.host.startswith("*."):
-            return origin.host.endswith(self.host[1:])
-        return self.host in {"*", origin.host}
+            return name.endswith(self.host[1:])
+        return self.host in {"*", name}
 
 
 def parse_override(text: str) -> ConnectOverride:

@@ -4,11 +4,15 @@ The gap runs from the end of the previous answer. A host rests for the longest o
 robots.txt's crawl-delay; where the operator wants it, also for a multiple of the time that its answer took, since a
 slow server is a busy one. After 429, 503 or no answer it rests at least for a back-off that doubles with each
 repetition, and for what Retry-After says, up to a day. An address rests for the smaller ``address_delay`` whichever of
-its hosts was asked. An answer that was too large did come: it is no failure.
+its hosts was asked. An answer that was too large or broken did come: it is no failure.
+
+A URL that could not be fetched after a few attempts is left alone for an hour, then for three, and so on up to a week.
+Only after four weeks without an answer is it given up.
 """
 
 import re
 from dataclasses import dataclass
+from math import inf
 
 from vedette.errors import ConfigError
 from vedette.fetch.response_headers import parse_retry_after_s
@@ -62,6 +66,9 @@ def _find_open_s(begin: int, end: int, now_s: float) -> float:
 FIRST_BACKOFF_S = 30.0
 MAX_BACKOFF_S = 3600.0
 MAX_RETRY_AFTER_S = 86_400.0
+FIRST_RETRY_S = 3600.0
+MAX_RETRY_S = 7 * 86_400.0
+GIVE_UP_AFTER_S = 28 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +119,27 @@ def compute_delay(
     return HostDelay(outcome.ended_s + gap_s, outcome.ended_s + address_delay_s, strain, why)
 
 
+def compute_retry_s(rounds: int, since_s: float, now_s: float) -> float:
+    """Return when a URL that has failed in this many rounds since a time is tried again; infinity for never.
+
+    >>> [compute_retry_s(rounds, since_s=0.0, now_s=0.0) / 3600 for rounds in (1, 2, 3, 4, 9)]
+    [1.0, 3.0, 9.0, 27.0, 168.0]
+    >>> compute_retry_s(9, since_s=0.0, now_s=29 * 86_400.0)
+    inf
+    """
+    if now_s - since_s > GIVE_UP_AFTER_S:
+        return inf
+    return now_s + min(FIRST_RETRY_S * 3.0 ** min(rounds - 1, 16), MAX_RETRY_S)
+
+
+# An answer did come, and says nothing about how much the host can bear.
+_ANSWERED = frozenset({Failure.TOO_LARGE, Failure.HEADER, Failure.CODING})
+
+
 def _is_failure(outcome: FetchOutcome) -> bool:
     if isinstance(outcome, FetchResponse):
         return outcome.status in {429, 503}
-    return outcome.failure is not Failure.TOO_LARGE
+    return outcome.failure not in _ANSWERED
 
 
 def _describe_failure(outcome: FetchOutcome) -> str:

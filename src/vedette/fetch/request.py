@@ -1,13 +1,17 @@
 """Build request headers: User-Agent with a contact, Accept headers, and conditional headers for a stored copy."""
 
+import re
+
 from vedette.fetch.body import CODINGS
 from vedette.model import Headers, Purpose
 
 PRODUCT = "vedette"
+_MARKED_ETAG = re.compile(r'((?:W/)?"[^",]*?)(?:-|--|;)(?:gzip|br|deflate|zstd)"', re.IGNORECASE)
 
 _ACCEPT: dict[Purpose, str] = {
     "page": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5",
     "robots": "text/plain,*/*;q=0.5",
+    "part": "*/*",
 }
 
 
@@ -25,18 +29,25 @@ def build_user_agent(version: str, contact: str) -> str:
 def build_conditional_headers(etag: str, last_modified: str) -> Headers:
     """Build conditional request headers from these validators; none where there are none.
 
+    Apache marks the ETag of a packed answer with its coding, and then compares what is sent back with the unmarked
+    one, so that no page is ever unmodified. Both are sent.
+
     >>> build_conditional_headers('"1"', "")
     (('if-none-match', '"1"'),)
+    >>> build_conditional_headers('W/"1-gzip"', "")
+    (('if-none-match', 'W/"1-gzip", W/"1"'),)
     """
-    pairs = (("if-none-match", etag), ("if-modified-since", last_modified))
+    marked = _MARKED_ETAG.fullmatch(etag)
+    offered = f'{etag}, {marked[1]}"' if marked else etag
+    pairs = (("if-none-match", offered), ("if-modified-since", last_modified))
     return tuple((name, value) for name, value in pairs if value)
 
 
-def build_headers(purpose: Purpose, agent: str) -> Headers:
-    """Build the headers of a request for a page or a robots.txt."""
+def build_headers(purpose: Purpose, agent: str, accept: str = "") -> Headers:
+    """Build the headers of a request for a page, a robots.txt, or what the script of a page asks for."""
     return (
         ("user-agent", agent),
-        ("accept", _ACCEPT[purpose]),
+        ("accept", accept or _ACCEPT[purpose]),
         # A robots.txt may be cut off at its limit, which unpacks badly.
         ("accept-encoding", "identity" if purpose == "robots" else ", ".join(CODINGS)),
     )

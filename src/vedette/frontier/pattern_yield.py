@@ -13,13 +13,25 @@ leads to, a little less with each step; a copy is not, because its original lead
 So a pattern with a rate above 1 / earns is never in debt however large it grows, and one below it gets a bounded number
 of fetches for a bounded debt: a branching process, above or below its critical point.
 
+Debts say what comes first. Whether a pattern is *endless* is another question: then its URLs are never fetched, while
+the rest of what was held back is fetched when nothing else waits. Nothing is called endless for bringing little. It is
+shown by one of these:
+
+- *repeated text*: nearly all fetches brought text that is known from other URLs;
+- *growth*: of late each fetch led to at least one more URL of the same kind, and these have signs of arithmetic (the
+  next month, another session, the same folders once more), or texts that differ in a few words. Every site grows until
+  all of it is known, so without such signs growth shows nothing before a thousand fetches and half of the host's.
+
 What is *typical* is the mean number of words of the page on which a word of this host occurs (a mean in which long
 pages weigh more), bounded above: beyond some length a page is simply rich. A host whose pages are all short is
 measured by its own short pages.
 """
 
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, NamedTuple
+
+from vedette.frontier.url_patterns import extract_child
 
 PatternKey = tuple[str, str]
 """A host and a pattern on it."""
@@ -28,6 +40,12 @@ LEAD_DISCOUNT = 0.9
 UNREACHED_STEPS = 99
 MAX_TARGETS = 8
 MAX_FINDERS = 4
+# Growth is measured over the last fetches: of a finite set it ends.
+GROWTH_WINDOW = 32
+MAX_CHILD_NAMES = 64
+MIN_SIGNS = 2
+ECHO_SHARE = 0.5
+MIN_WORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +63,18 @@ class TrapBudget:
       and ``poor_share``: how many more for each that is not.
     - ``rich_words``: a text of this length is rich anywhere; ``first_words``: what is thought typical of an unknown
       host, with the weight of one page.
+    - ``repeated_share``: this share of fetches must have brought known text before all of a pattern does: after
+      ``parameter_tries`` fetches where URLs differ in parameters, else after ``repeated_tries``.
+    - ``growth``: how many more URLs of the same kind each fetch leads to in an endless pattern, shown after
+      ``sign_tries`` fetches with signs of arithmetic, ``similar_tries`` with texts that are nearly the same, else
+      ``growth_tries`` and ``growth_share`` of the host's fetches.
     - ``max_patterns``: how many patterns a host has of its own; further ones are folded.
     """
 
     fetches_per_page: float = 3.0
     free_tries: float = 1.0
     near_steps: int = 2
-    pattern_debt: float = 2.0
+    pattern_debt: float = 1.0
     named_debt: float = 8.0
     retry_share: float = 0.01
     host_debt: float = 4.0
@@ -64,10 +87,54 @@ class TrapBudget:
     rich_words: int = 300
     first_words: int = 100
     max_patterns: int = 256
+    repeated_share: float = 0.8
+    parameter_tries: int = 2
+    repeated_tries: int = 8
+    growth: float = 1.0
+    sign_tries: int = 2
+    similar_tries: int = 20
+    growth_tries: int = 1000
+    growth_share: float = 0.5
 
 
-UNLIMITED = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hosts=1e9)
+UNLIMITED = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hosts=1e9, repeated_share=2.0, growth=1e9)
 """For a site whose operator knows better."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchYield:
+    """What a fetch brought, for the trap detector: how many words of main text.
+
+    A copy is a page whose text was known from another URL, or that names another URL as the one to keep. ``is_free``
+    says that the fetch tells nothing about pages like it and makes no debt: an image, a redirect, an error, a twin by
+    scheme, www, slash, version or language. ``is_similar`` pages have nearly the text of another one, and make no debt
+    either.
+    """
+
+    words: int = 0
+    status: int = 200
+    is_copy: bool = False
+    is_missing: bool = False
+    is_free: bool = False
+    is_similar: bool = False
+
+    @property
+    def new_words(self) -> int:
+        """The words that count for the trap detector: none of a copy, an error, a redirect or a soft 404."""
+        is_new = self.cost and not (self.is_copy or self.is_missing)
+        return self.words if is_new else 0
+
+    @property
+    def is_wasted(self) -> bool:
+        """Whether the fetch brought nothing new; pages with next to no text do not count as copies."""
+        return bool(self.cost) and (self.is_missing or (self.is_copy and self.words >= MIN_WORDS))
+
+    @property
+    def cost(self) -> float:
+        """The part of a fetch that is charged to its pattern."""
+        if self.is_copy or self.is_missing:
+            return 0.0 if self.is_free else 1.0
+        return 0.0 if self.is_free or self.is_similar or self.status >= 400 else 1.0
 
 
 def compute_typical_words(squares: float, words: float, budget: TrapBudget) -> float:
@@ -83,6 +150,11 @@ class PatternYield:
     ``is_counted`` is false where its debts are held by other patterns, too. ``steps`` is how many patterns lie between
     it and a named one, that being a start of the crawl or in a sitemap. ``wasted`` are fetches of copies and of pages
     that say that they are not there. ``announced_rate`` is the rate that the patterns know that led here.
+
+    ``tries`` counts all fetches, also those that are not charged, ``pages`` those that brought a page, ``similar``
+    those whose text was nearly that of another page. ``born`` are the URLs of this kind that pages of this kind named
+    first, over the last ``window`` fetches; ``signs`` those of them that look computed, ``echoes`` folders within
+    folders of the same names, ``child_names`` the first folders within folders.
     """
 
     fetched: float = 0.0
@@ -97,6 +169,29 @@ class PatternYield:
     earned: float = 0.0
     announced_rate: float = 0.0
     is_counted: bool = True
+    tries: int = 0
+    pages: int = 0
+    similar: int = 0
+    born: float = 0.0
+    window: float = 0.0
+    signs: int = 0
+    echoes: float = 0.0
+    child_names: set[str] = field(default_factory=set)
+
+    @property
+    def growth(self) -> float:
+        """How many more URLs of its kind each of the last fetches of a URL pattern led to."""
+        return self.born / self.window if self.window else 0.0
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether the URLs that pages of its kind named look computed: the next month, or folders within each other."""
+        return self.signs >= MIN_SIGNS or self.echoes >= max(MIN_SIGNS, ECHO_SHARE * self.born)
+
+    @property
+    def mean_words(self) -> float:
+        """How many new words a charged fetch of a URL pattern brought, long pages weighing more."""
+        return sqrt(self.squares / self.fetched) if self.fetched else 0.0
 
     @property
     def debt(self) -> float:
@@ -108,6 +203,52 @@ class PatternYield:
     def fresh_share(self) -> float:
         """The share of a URL pattern's fetches that brought something new; 0 before the first."""
         return max(0.0, 1.0 - self.wasted / self.fetched) if self.fetched else 0.0
+
+    def add_try(self, *, is_page: bool, is_similar: bool) -> None:
+        """Count a fetch of a URL pattern, and whether it brought a page that tells something about others."""
+        self.tries += 1
+        self.pages += is_page
+        self.similar += is_similar
+        if self.window >= GROWTH_WINDOW:
+            self.window, self.born, self.echoes = self.window / 2, self.born / 2, self.echoes / 2
+        self.window += 1
+
+    def add_birth(self, url: str, from_url: str, *, is_computed: bool) -> None:
+        """Count a URL that a page of its own kind named first.
+
+        A folder within a folder echoes where an outer one has a folder of the same name, too.
+        """
+        self.born += 1
+        self.signs += is_computed
+        name = extract_child(url, from_url)
+        if name:
+            outer = from_url.split("/")[3:-1]
+            above = (from_url.removesuffix("/".join((*outer[depth:], ""))) for depth in range(len(outer)))
+            self.echoes += any(f"{folder}{name}" in self.child_names for folder in above)
+            if len(self.child_names) < MAX_CHILD_NAMES:
+                self.child_names.add(f"{from_url}{name}")
+
+    def is_repeated(self, budget: TrapBudget, tries: int) -> bool:
+        """Check whether nearly all fetches of a URL pattern, and at least so many, brought known text."""
+        return self.pages >= tries and self.wasted >= budget.repeated_share * self.pages
+
+    def explain_endless(self, budget: TrapBudget, patience: float, *, is_parameter: bool) -> str:
+        """Explain what shows that a URL pattern has no end; empty where nothing does.
+
+        ``patience`` is after how many fetches growth alone does.
+        """
+        if self.is_repeated(budget, budget.parameter_tries if is_parameter else budget.repeated_tries):
+            return f"{self.wasted} of {self.pages} pages repeated text that is known from other URLs"
+        if self.growth < budget.growth:
+            return ""
+        leads = f"each of {self.tries} fetches led to {self.growth:.1f} more"
+        if self.is_repeated(budget, 2 * budget.sign_tries):
+            return f"{leads}, with text that is known from other URLs"
+        if self.tries >= budget.sign_tries and self.is_computed:
+            return f"{leads}, from month to month" if self.signs else f"{leads}, the same folders within each other"
+        if self.tries >= budget.similar_tries and self.similar >= budget.repeated_share * self.tries:
+            return f"{leads}, with nearly the same text"
+        return f"{leads}, without an end" if self.tries >= patience else ""
 
     def mark_named(self) -> None:
         """Mark a URL pattern as named by the operator, a sitemap or a feed."""
@@ -133,12 +274,16 @@ class PatternYield:
         """Encode the yield of a URL pattern as a short JSON list, without requests in flight."""
         targets = [[*place, times] for place, times in self.targets.items()]
         sums = [self.fetched, self.wasted, round(self.squares), self.steps, round(self.rate, 4)]
-        return [*sums, targets, [list(place) for place in self.finders]]
+        growth = [round(self.born, 1), round(self.window, 1), self.signs, round(self.echoes, 1)]
+        seen = [self.tries, self.pages, self.similar, *growth]
+        return [*sums, targets, [list(place) for place in self.finders], seen]
 
     @classmethod
     def from_json(cls, kept: list[Any], *, counts: bool) -> "PatternYield":
         """Decode the yield of a URL pattern that ``to_json`` wrote."""
-        fetched, barren, squares, steps, rate, targets, finders = kept
+        fetched, barren, squares, steps, rate, targets, finders, *later = kept
+        seen = later[0] if later else (round(fetched), round(fetched), 0, 0.0, float(fetched), 0, 0.0)
+        tries, pages, similar, born, window, signs, echoes = seen
         return cls(
             fetched=fetched,
             wasted=barren,
@@ -150,6 +295,13 @@ class PatternYield:
             rate=rate,
             announced_rate=rate,
             is_counted=counts,
+            tries=tries,
+            pages=pages,
+            similar=similar,
+            born=born,
+            window=window,
+            signs=signs,
+            echoes=echoes,
         )
 
 
@@ -184,6 +336,11 @@ class HostYield:
     def fresh_share(self) -> float:
         """The share of a host's fetches that brought something new; 1 before the first."""
         return 1.0 - self.wasted / max(self.fetched, 1)
+
+    def is_mirror(self, budget: TrapBudget) -> bool:
+        """Check whether nearly all that a host brought was known before; never of a host that the operator named."""
+        repeated = self.wasted >= budget.repeated_share * self.fetched
+        return not self.is_seeded and self.fetched >= budget.repeated_tries and repeated
 
     def compute_typical(self, budget: TrapBudget) -> float:
         """Compute how many words a typical page of this host has."""
@@ -221,10 +378,11 @@ class HostYield:
 
 
 class FetchAccount(NamedTuple):
-    """The accounts that a fetch is charged to: the URL's pattern, and that of all URLs with the same parameters."""
+    """The accounts that a fetch is charged to: its pattern, all URLs with the same parameters, and its family."""
 
     host: HostYield
     patterns: tuple[PatternYield, ...]
+    parameters: str = ""
 
     def add_in_flight(self, change: int) -> None:
         """Change the number of requests in flight on the accounts of a fetch."""

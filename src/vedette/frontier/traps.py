@@ -1,30 +1,43 @@
-"""Detect crawler traps: hold URLs back by budgets, given what URLs of the same pattern have brought.
+"""Detect crawler traps: hold URLs back by what URLs of the same pattern have brought and where they lead.
 
 No name of a trap is known here. A calendar, a maze of folders, session ids, sorted copies, mirrors and farms of hosts
-have one thing in common: of many fetches few bring anything new. Each pattern of URLs keeps an account
-(``pattern_yield``) of fetches made and text brought. One that pays for itself is never held back. One that does not may
-owe a little, and all patterns of a host together may owe a small share of what the host has brought; new hosts of a
-registrable domain are under the same rule. What is held back is held back for now: the allowance grows as the host
-brings good pages.
+have one thing in common: of many fetches few bring anything new, and there is no end to them. Each pattern of URLs
+keeps an account (``pattern_yield``) of fetches made, text brought and URLs named.
+
+A pattern that pays for itself is never held back. One that does not may owe a little, and all patterns of a host
+together may owe a small share of what the host has brought; beyond that it waits until its host has nothing else to
+fetch (``is_idle``). Then it is tried, a few URLs first and more as they come back, until it has been fetched whole or
+is shown to be endless. New hosts of a registrable domain are under the same rule.
 
 The coordinator adds unseen URLs (``add_url``), asks for a verdict (``judge_url``), and reports requests and what came
 of them (``on_request``, ``on_result``, ``on_dropped``). Only first fetches count.
 """
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from vedette.frontier.pattern_yield import (
     LEAD_DISCOUNT,
     UNREACHED_STEPS,
     FetchAccount,
+    FetchYield,
     HostYield,
     PatternKey,
     PatternYield,
     TrapBudget,
     compute_typical_words,
 )
-from vedette.frontier.url_patterns import check_shape, coarsen, is_suspicious, to_parameter_pattern, url_to_pattern
+from vedette.frontier.url_patterns import (
+    check_shape,
+    coarsen,
+    is_calendar_step,
+    is_suspicious,
+    pattern_to_family,
+    to_parameter_pattern,
+    url_to_family,
+    url_to_pattern,
+)
 from vedette.model import registrable_domain
 
 # By how much a rate, or what is typical of a host, must have moved before others are settled anew.
@@ -33,7 +46,12 @@ TYPICAL_STEP = 0.05
 # Shares of the rate at which a pattern just pays: enough to vouch for what it leads to, and what the unknown counts as.
 VOUCH_SHARE = 0.5
 UNKNOWN_SHARE = 0.4
-MIN_WORDS = 10
+# So many URLs of a pattern are tried at once when its host has nothing else to fetch.
+MAX_TRIALS = 8
+# What a parameter did on all hosts is remembered of so many, and counts from so many fetches on.
+MAX_PARAMETERS = 4096
+COMMON_TRIES = 4
+COMMON_SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +61,15 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class Deferral:
-    """A trap verdict: the URL must wait until its host brought ``good_needed`` good pages, or its pattern improved."""
+    """A trap verdict: the URL must wait until its host has nothing else to fetch or brought ``good_needed`` good pages.
+
+    Where its pattern ``is_endless`` it waits until pages like it prove better.
+    """
 
     reason: str
     good_needed: float
     pattern: str
+    is_endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,40 +83,16 @@ Verdict = Permit | Deferral | Refuse
 PERMIT = Permit()
 
 
-@dataclass(frozen=True, slots=True)
-class FetchYield:
-    """What a fetch brought, for the trap detector: how many words of main text.
-
-    A copy is a page whose text was known from another URL, or that names another URL as the one to keep.
-    """
-
-    words: int = 0
-    status: int = 200
-    is_copy: bool = False
-    is_missing: bool = False
-
-    @property
-    def new_words(self) -> int:
-        """The words that count for the trap detector: none of a copy, an error, a redirect or a soft 404."""
-        return 0 if self.is_copy or self.is_missing or self.status != 200 else self.words
-
-    @property
-    def is_wasted(self) -> bool:
-        """Whether the fetch brought nothing new; pages with next to no text do not count as copies."""
-        return self.is_missing or (self.is_copy and self.words >= MIN_WORDS)
-
-    @property
-    def cost(self) -> float:
-        """The part of a fetch that is charged to its pattern: a page that is gone says little about similar ones."""
-        return 0.25 if self.status >= 400 else 1.0
-
-
 @dataclass(slots=True, eq=False)
 class _Domain:
-    """How many hosts of a registrable domain were tried, and how many are poor, against farms of hosts."""
+    """How many hosts of a registrable domain were tried, and how many are poor, against farms of hosts.
+
+    ``born`` are hosts that poor hosts of the same domain named first.
+    """
 
     tried: int = 0
     poor: int = 0
+    born: int = 0
 
 
 class TrapDetector:
@@ -111,22 +109,25 @@ class TrapDetector:
         self.hosts: dict[str, HostYield] = {}
         self._domains: dict[str, _Domain] = {}
         self._words = self._squares = 0.0
+        self._common: dict[str, tuple[int, int]] = {}
 
     # what is told
 
     def add_url(self, url: str, from_url: str | None, *, is_named: bool = False) -> None:
         """Add an unseen URL to the trap detector: a start if no page linked to it, ``is_named`` if a sitemap did."""
         name, is_start = get_authority(url), from_url is None and not is_named
-        host = self.hosts.get(name) or self._admit_host(name, is_seeded=is_start)
+        host = self.hosts.get(name) or self._admit_host(name, from_url, is_seeded=is_start)
         if host is None:
             return
         host.is_seeded |= is_start
-        place = name, self._register_pattern(host, url_to_pattern(url))
+        place = name, self._register_pattern(host, url)
         pattern = host.patterns[place[1]]
         if is_named or is_start:
             pattern.mark_named()
         if from_url is not None and not is_named:
             self._add_link(pattern, place, from_url)
+            if get_authority(from_url) == name:
+                self._add_birth(host, url, from_url)
 
     def on_request(self, url: str) -> FetchAccount:
         """Charge a request under way to its URL pattern; return the account for ``on_result``."""
@@ -150,41 +151,128 @@ class TrapDetector:
         typical = host.compute_typical(self.budget)
         for pattern in account.patterns:
             before = pattern.debt
+            pattern.add_try(is_page=not brought.is_free and brought.status < 400, is_similar=brought.is_similar)
             pattern.fetched += brought.cost
             pattern.wasted += brought.is_wasted
             pattern.squares += words * words
             self._settle(pattern, typical)
             if pattern.is_counted:
                 host.debt += pattern.debt - before
+        self._count_parameters(account.parameters, brought)
         self._settle_finders(account.patterns[0])
         if abs(typical - host.settled_words) > TYPICAL_STEP * typical:
             self._settle_all(host)
 
     # what is asked
 
-    def judge_url(self, url: str) -> Verdict:
-        """Judge whether a URL may be fetched now or is held back as a trap; changes nothing."""
+    def judge_url(self, url: str, *, is_idle: bool = False) -> Verdict:
+        """Judge whether a URL may be fetched now or is held back as a trap; changes nothing.
+
+        ``is_idle`` says that its host has nothing else to fetch: then only an endless pattern is held back.
+        """
         refusal = check_shape(url)
         if refusal:
             return Refuse(refusal)
-        return self.judge_pattern(get_authority(url), url_to_pattern(url), url)
+        return self.judge_pattern(get_authority(url), url_to_pattern(url), url, is_idle=is_idle)
 
-    def judge_pattern(self, name: str, pattern: str, url: str = "") -> Verdict:
+    def judge_pattern(self, name: str, pattern: str, url: str = "", *, is_idle: bool = False) -> Verdict:
         """Judge whether a URL of this pattern, or any of them, may be fetched or is held back as a trap."""
         host = self.hosts.get(name)
         if host is None or not host.is_tried:
-            closed = self._check_domain(name, host, pattern)
+            closed = self._check_domain(name, host, pattern, is_idle=is_idle)
             if closed or host is None:
                 return closed or PERMIT
         one = self._find_pattern(host, pattern)
-        return PERMIT if one is None or self._is_paying(one) else self._judge_unproven(host, pattern, one, url)
+        if one is None or self._is_paying(one):
+            return PERMIT
+        endless = self._explain_endless(host, pattern, one)
+        if endless:
+            return Deferral(f"endless: {endless}", inf, pattern, is_endless=True)
+        return PERMIT if is_idle else self._judge_unproven(host, pattern, one, url)
+
+    def list_trials(self, name: str, pattern: str) -> list[tuple[str, int]]:
+        """List how many URLs of a pattern may be tried at once, by each of the accounts that they are charged to.
+
+        One at first, and more as they come back, so that a trap is known before it has cost much.
+        """
+        host = self.hosts.get(name)
+        accounts = self._list_accounts(host, pattern) if host else []
+        return [(f"{name} {key}", max(1, min(MAX_TRIALS, one.tries))) for key, one in accounts] or [(name, 1)]
+
+    # what has no end
+
+    def _explain_endless(self, host: HostYield, pattern: str, one: PatternYield) -> str:
+        """Explain what shows that the URLs of a pattern have no end; empty where nothing does."""
+        if host.is_mirror(self.budget):
+            return f"{host.wasted} of {host.fetched} fetches repeated text that is known from other hosts; {host.name}"
+        for key, account in self._list_accounts(host, pattern):
+            if account is one or not (self._is_paying(account) or ("?" in key and self._is_known_better(one))):
+                why = self._explain_account(host, key, account)
+                if why:
+                    return f"{why}; {key}"
+        if not one.tries or not one.finders:
+            return ""
+        finders = [(key, self._find_place(key)) for key in one.finders]
+        if all(found and name == host.name and not self._is_paying(found) for (name, _), found in finders):
+            leads = [self._explain_account(host, key, found) for (_, key), found in finders if found]
+            return f"found on endless pages only: {leads[0]}; {finders[0][0][1]}" if all(leads) else ""
+        return ""
+
+    def _explain_account(self, host: HostYield, key: str, account: PatternYield) -> str:
+        budget, is_parameter = self.budget, "?" in key and not key.endswith("?*")
+        tries, wasted = self._common.get(key, (0, 0))
+        is_common = tries >= COMMON_TRIES and wasted >= COMMON_SHARE * tries
+        if is_common and (account.is_repeated(budget, 1) or not account.tries):
+            return f"{wasted} of {tries} fetches of such URLs repeated known text, on this host and others"
+        patience = budget.growth_tries + budget.growth_share * host.fetched
+        return account.explain_endless(budget, patience, is_parameter=is_parameter)
+
+    def _is_known_better(self, one: PatternYield) -> bool:
+        """Check whether a pattern has brought new text itself, whatever others with its parameters did."""
+        return (
+            one.tries >= self.budget.parameter_tries and 2 * one.wasted < one.tries and one.growth < self.budget.growth
+        )
+
+    def _list_accounts(self, host: HostYield, pattern: str) -> list[tuple[str, PatternYield]]:
+        """List the accounts of a pattern with their names: its own, and those that it shares with others."""
+        keys = (pattern, coarsen(pattern), to_parameter_pattern(pattern), pattern_to_family(pattern))
+        named = [(key, host.patterns.get(key)) for key in dict.fromkeys(keys) if key]
+        found = [(key, one) for key, one in named if one is not None]
+        return found[:1] + [(key, one) for key, one in found[1:] if not one.is_counted]
+
+    def _add_birth(self, host: HostYield, url: str, from_url: str) -> None:
+        """Count a URL that was first named by a page of its own kind: of its pattern, parameters or family."""
+        pattern, origin, family = url_to_pattern(url), url_to_pattern(from_url), url_to_family(url)
+        parameters = to_parameter_pattern(pattern)
+        kinds = [pattern] if pattern == origin else []
+        kinds += [parameters] if parameters and parameters == to_parameter_pattern(origin) else []
+        kinds += [family] if family and family == url_to_family(from_url) else []
+        if not kinds:
+            return
+        is_computed = is_calendar_step(url, from_url)
+        for kind in kinds:
+            one = host.patterns.get(kind) or host.patterns.get(coarsen(kind))
+            if one is not None:
+                one.add_birth(url, from_url, is_computed=is_computed)
+
+    def _count_parameters(self, parameters: str, brought: FetchYield) -> None:
+        """Count what URLs with these parameters brought on all hosts."""
+        is_known = not brought.is_free and (brought.is_wasted or bool(brought.cost))
+        if is_known and parameters and (parameters in self._common or len(self._common) < MAX_PARAMETERS):
+            tries, wasted = self._common.get(parameters, (0, 0))
+            self._common[parameters] = tries + 1, wasted + brought.is_wasted
 
     def _judge_unproven(self, host: HostYield, pattern: str, one: PatternYield, url: str) -> Verdict:
         is_vouched = "?" not in pattern and not is_suspicious(url) and self._is_vouched(one)
         if is_vouched and host.is_seeded and one.fetched + one.in_flight < self.budget.free_tries:
             return PERMIT
+        parameters = self._find_parameters(host, pattern)
+        if parameters and parameters.in_flight >= max(1, parameters.pages - parameters.wasted):
+            return Deferral("unproven: others with these parameters are under way", host.good, pattern)
+        if parameters and parameters.is_repeated(self.budget, 1):
+            return Deferral("unproven: others with these parameters repeated known text", host.good, pattern)
         limit = self._compute_limit(host, one, one.fresh_share if one.fetched else float(is_vouched))
-        for name, account in ((pattern, one), (to_parameter_pattern(pattern), self._find_parameters(host, pattern))):
+        for name, account in ((pattern, one), (to_parameter_pattern(pattern), parameters)):
             if account and not self._is_paying(account) and account.debt + 1 > limit:
                 return self._defer_pattern(host, pattern, name, account, limit)
         credit = self._compute_credit(host) * (1.0 if is_vouched else 0.5)
@@ -193,9 +281,13 @@ class TrapDetector:
         return PERMIT
 
     def _is_paying(self, one: PatternYield) -> bool:
-        """Check whether one more fetch of a URL pattern, like the earlier ones, would still be paid for."""
+        """Check whether one more fetch of a URL pattern, like the earlier ones, would still be paid for.
+
+        Short texts of pages that look computed pay nowhere, though all texts of their host may be short.
+        """
         return (
             one.fetched > 0
+            and not (one.is_computed and one.mean_words < self.budget.first_words)
             and self.budget.fetches_per_page * one.rate * (one.fetched + 1) >= one.fetched + one.in_flight + 1
         )
 
@@ -233,12 +325,16 @@ class TrapDetector:
         owed = f"{host.debt:.0f} fetches of this host brought too little, {credit:.0f} may"
         return Deferral(f"unproven: {owed}; {pattern} waits until more good pages came", host.good + missing, pattern)
 
-    def _check_domain(self, name: str, host: HostYield | None, pattern: str) -> Deferral | None:
+    def _check_domain(
+        self, name: str, host: HostYield | None, pattern: str, *, is_idle: bool = False
+    ) -> Deferral | None:
         """Check whether no further host of this registrable domain is tried now, against farms of hosts."""
         if host is not None and host.is_seeded:
             return None
         domain = self._domains.get(host.domain if host else registrable_domain(name))
         if domain is None or domain.poor + 1 <= self._compute_poor_limit(domain):
+            return None
+        if is_idle and domain.born < domain.tried:
             return None
         tried = f"{domain.poor} of {domain.tried} hosts of {registrable_domain(name)} brought little"
         return Deferral(f"too many new hosts: {tried}, {self._compute_poor_limit(domain):.0f} may", 0.0, pattern)
@@ -248,8 +344,12 @@ class TrapDetector:
 
     # accounts
 
-    def _admit_host(self, name: str, *, is_seeded: bool) -> HostYield | None:
+    def _admit_host(self, name: str, from_url: str | None, *, is_seeded: bool) -> HostYield | None:
         """Open the trap account of a host; None if its domain has too many, so that a farm costs no memory."""
+        domain = self._domains.get(registrable_domain(name))
+        origin = self.hosts.get(get_authority(from_url)) if from_url and domain else None
+        if domain and origin and origin.is_poor and origin.domain == registrable_domain(name):
+            domain.born += 1
         if not is_seeded and self._check_domain(name, None, ""):
             return None
         return self._create_host(name, is_seeded=is_seeded)
@@ -258,16 +358,18 @@ class TrapDetector:
         host = self.hosts[name] = HostYield(name, registrable_domain(name), is_seeded=is_seeded)
         return host
 
-    def _register_pattern(self, host: HostYield, pattern: str) -> str:
-        """Register a URL pattern of a host; return the name under which it is kept, itself or coarser."""
+    def _register_pattern(self, host: HostYield, url: str) -> str:
+        """Register the URL pattern of a URL of a host; return the name under which it is kept, itself or coarser."""
+        pattern = url_to_pattern(url)
         if pattern in host.patterns:
             return pattern
-        if len(host.patterns) >= self.budget.max_patterns:
+        is_full = len(host.patterns) >= self.budget.max_patterns
+        if is_full:
             pattern = coarsen(pattern)
         host.patterns.setdefault(pattern, PatternYield())
-        parameters = to_parameter_pattern(pattern)
-        if parameters:
-            host.patterns.setdefault(parameters, PatternYield(is_counted=False))
+        for shared in (to_parameter_pattern(pattern), "" if is_full else pattern_to_family(pattern)):
+            if shared:
+                host.patterns.setdefault(shared, PatternYield(is_counted=False))
         return pattern
 
     def _find_pattern(self, host: HostYield, pattern: str) -> PatternYield | None:
@@ -284,17 +386,21 @@ class TrapDetector:
         """Open the accounts that the fetch of a URL is charged to, whether the URL was added before or not."""
         name = get_authority(url)
         host = self.hosts.get(name) or self._create_host(name, is_seeded=False)
-        return FetchAccount(host, self._collect_patterns(host, self._register_pattern(host, url_to_pattern(url))))
+        pattern = self._register_pattern(host, url)
+        patterns, family = self._collect_patterns(host, pattern), url_to_family(url)
+        if family and (family in host.patterns or len(host.patterns) < self.budget.max_patterns):
+            shared = host.patterns.setdefault(family, PatternYield(is_counted=False))
+            patterns += () if shared in patterns else (shared,)
+        return FetchAccount(host, patterns, to_parameter_pattern(pattern))
 
     def _collect_patterns(self, host: HostYield, pattern: str) -> tuple[PatternYield, ...]:
-        one, parameters = host.patterns[pattern], self._find_parameters(host, pattern)
-        return (one, parameters) if parameters else (one,)
+        return tuple(one for _, one in self._list_accounts(host, pattern))
 
     def _add_link(self, pattern: PatternYield, place: PatternKey, from_url: str) -> None:
         origin = self.hosts.get(get_authority(from_url))
         if origin is None:
             return
-        name = self._register_pattern(origin, url_to_pattern(from_url))
+        name = self._register_pattern(origin, from_url)
         if (origin.name, name) != place:
             pattern.add_finder(
                 (origin.name, name), origin.patterns[name].steps if origin.name == place[0] else UNREACHED_STEPS

@@ -33,6 +33,8 @@ _DIGIT = re.compile(r"[0-9]")
 _DIGITS = re.compile(r"[0-9]+")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _ENDING = re.compile(r"\.[A-Za-z]{1,5}\Z")
+_MONTH = re.compile(r"(?<![0-9])([12][0-9]{3}|[1-9][0-9]{0,2})[^0-9]{1,8}([0-9]{1,2})(?![0-9])")
+_UNNAMED = frozenset({"", "#", "*", "*#"})
 _CYCLE = re.compile(r"((?:/[^/]++){1,4})\1{2}(?=/|\Z)")
 
 
@@ -100,8 +102,14 @@ def _generalize_last(name: str) -> str:
 def _join_parameters(query: str) -> str:
     """Join the names of URL parameters for a URL pattern, each once, digits folded, at most a few."""
     pieces = query.split("&", MAX_PARAMETERS)
-    names = {_DIGITS.sub("#", piece.partition("=")[0][:MAX_NAME_LENGTH]) for piece in pieces}
+    names = {_DIGITS.sub("#", _name_parameter(piece)) for piece in pieces}
     return "&".join(sorted(names)[:MAX_NAMES])
+
+
+def _name_parameter(piece: str) -> str:
+    """Return the name of a URL parameter; a path or file in place of one is a value."""
+    name, mark, _ = piece.partition("=")
+    return name[:MAX_NAME_LENGTH] if mark or not ("/" in name or "." in name) else "*"
 
 
 def to_parameter_pattern(pattern: str) -> str:
@@ -111,6 +119,55 @@ def to_parameter_pattern(pattern: str) -> str:
     ('?page&sort', '')
     """
     return "?" + pattern.partition("?")[2] if "?" in pattern else ""
+
+
+def pattern_to_family(pattern: str) -> str:
+    """Return the family of a URL pattern: all pages below the same first folder; empty for those below none.
+
+    >>> pattern_to_family("/browse/north/*/"), pattern_to_family("/*.html")
+    ('below /browse/', '')
+    """
+    folder, slash, rest = pattern[1:].partition("/")
+    return f"below /{folder}/" if slash and folder not in _UNNAMED and "?" not in rest else ""
+
+
+def url_to_family(url: str) -> str:
+    """Return the family of a URL, to which the page of its first folder belongs, too.
+
+    >>> url_to_family("https://example.org/browse/"), url_to_family("https://example.org/about")
+    ('below /browse/', '')
+    """
+    folder, slash, rest = _extract_path(url[:MAX_URL_LENGTH]).partition("/")
+    return pattern_to_family(f"/{_generalize_segment(folder, 0)}/") if slash and "?" not in rest else ""
+
+
+def extract_child(url: str, parent: str) -> str:
+    """Return the name that a URL adds to the folder of the page that links to it; empty where it adds no single one.
+
+    >>> extract_child("https://example.org/browse/north/south/", "https://example.org/browse/north/")
+    'south'
+    """
+    if not parent.endswith("/") or not url.startswith(parent) or "?" in url:
+        return ""
+    name = url[len(parent) :].removesuffix("/")
+    return "" if "/" in name else name
+
+
+def is_calendar_step(url: str, other: str) -> bool:
+    """Check whether two URLs are spelled alike and name neighboring months.
+
+    >>> is_calendar_step("https://example.org/cal/2027/1", "https://example.org/cal/2026/12")
+    True
+    >>> is_calendar_step("https://example.org/page/3", "https://example.org/page/2")
+    False
+    """
+    if _DIGITS.sub("#", url) != _DIGITS.sub("#", other):
+        return False
+    months = [
+        {int(year) * 12 + int(month) for year, month in _MONTH.findall(one[:MAX_URL_LENGTH]) if 1 <= int(month) <= 12}
+        for one in (url, other)
+    ]
+    return any(abs(one - two) == 1 for one in sorted(months[0]) for two in sorted(months[1]))
 
 
 def coarsen(pattern: str) -> str:

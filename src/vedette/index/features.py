@@ -17,7 +17,8 @@ import numpy.typing as npt
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
 
-MAX_SLOTS = 16
+# Slots are bits of a mask of 64.
+MAX_SLOTS = 48
 NEAR_WORDS = 8
 # A position so far into a body counts half as much as the first.
 EARLY_HALF_WORDS = 100
@@ -58,7 +59,7 @@ _FIELDS = {
     "headings": _Bm25Constants(0.8, 0.5, 40),
     "anchors": _Bm25Constants(1.2, 0.3, 12),
     "url": _Bm25Constants(0.5, 0.3, 8),
-    "body": _Bm25Constants(1.2, 0.6, 600),
+    "body": _Bm25Constants(1.3, 0.7, 250),
 }
 _PLACES = {
     "title": "the title",

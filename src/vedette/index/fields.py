@@ -24,7 +24,7 @@ MAX_BYTES = 64 << 20
 class StoredPage(NamedTuple):
     """A page as it was read: its author's words, and what is known of them.
 
-    ``kind`` is a file type ("html", "pdf"), ``marks`` what its owner wishes ("nosnippet", "max-snippet:80",
+    ``kind`` is a file type ("html", "pdf", "docx"), ``marks`` what its owner wishes ("nosnippet", "max-snippet:80",
     "noarchive"), ``published_s`` what it says of its own date. ``is_plain`` is what ``snippets.tidy_text`` said of the
     body, where it was asked.
     """

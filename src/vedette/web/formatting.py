@@ -23,6 +23,7 @@ __all__ = [
     "day",
     "exact",
     "host_name",
+    "is_made_up",
     "kind_name",
     "language_name",
     "linkable",
@@ -52,7 +53,7 @@ _AGE_UNITS = (
 )
 # Signs without a width, and those that turn the direction of what follows: in an address they can only deceive.
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
-_KINDS = {"html": "Web page", "pdf": "PDF", "txt": "Text", "text": "Text", "xml": "XML", "json": "JSON"}
+_KINDS = {"html": "Web page", "txt": "Text", "text": "Text", "md": "Markdown"}
 _LANGUAGE_CODES = """
     ar=Arabic bg=Bulgarian bn=Bengali ca=Catalan cs=Czech da=Danish de=German el=Greek en=English es=Spanish
     et=Estonian eu=Basque fa=Persian fi=Finnish fr=French ga=Irish gl=Galician he=Hebrew hi=Hindi hr=Croatian
@@ -67,12 +68,16 @@ _LANGUAGES = dict(pair.split("=") for pair in _LANGUAGE_CODES.split())
 # --- times ---
 
 
-def age(seconds: float) -> str:
-    """Format a duration or age for a page, in the unit that people would use.
+def age(seconds: float, *, is_precise: bool = False) -> str:
+    """Format a duration or age for a page, in the unit that people would use; less than a minute if ``is_precise``.
 
     >>> [age(seconds).replace(THIN, " ") for seconds in (250, 7_300, 86_400 * 10, -5)]
     ['4 min', '2 h', '10 days', 'less than a minute']
+    >>> age(12.4, is_precise=True).replace(THIN, " ")
+    '12 s'
     """
+    if is_precise and 0 <= seconds < MINUTE:
+        return f"{int(seconds)}{THIN}s"
     if not MINUTE <= seconds < math.inf:
         return "less than a minute"
     unit_s, name = next((unit_s, name) for up_to, unit_s, name in _AGE_UNITS if seconds < up_to)
@@ -163,6 +168,15 @@ def linkable(url: str) -> str:
     ('https://example.org/', '')
     """
     return url if url.lower().startswith(("http://", "https://")) else ""
+
+
+def is_made_up(url: str) -> bool:
+    """Check whether a URL is of the demo's synthetic web, whose hosts end in ``.test`` and lead nowhere (RFC 6761).
+
+    >>> is_made_up("http://a.test/x"), is_made_up("http://docs.localhost:8000/x.test")
+    (True, False)
+    """
+    return url.partition("://")[2].partition("/")[0].endswith(".test")
 
 
 def crumbs(url: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Rendering of HTML pages from templates, escaped by default, with branding and strict security headers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,14 +43,14 @@ class Branding:
 
     ``name`` is the name shown. ``address`` is where users find the pages ("https://search.example.org"); if it is
     empty, the address of each request counts. ``embed_origins`` are the origins whose pages may have a search box of
-    ours with suggestions ("https://docs.example.org"). ``contact`` is a mail address or a URL for the page about the
-    crawler, ``product`` the name by which robots.txt files call it. ``demo`` lists new pages on the start page.
+    ours with suggestions ("https://docs.example.org"). ``contact`` returns a mail address or a URL for the page about
+    the crawler, ``product`` the name by which robots.txt files call it. ``demo`` lists new pages on the start page.
     """
 
     name: str = "Vedette"
     address: str = ""
     embed_origins: tuple[str, ...] = ()
-    contact: str = ""
+    contact: Callable[[], str] = str
     product: str = PRODUCT
     demo: bool = False
 

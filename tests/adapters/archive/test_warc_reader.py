@@ -138,6 +138,28 @@ def test_requests_notes_and_other_kinds_are_passed_over(tmp_path: Path) -> None:
     assert damages(results) == []
 
 
+def test_an_answer_has_the_method_of_its_request(tmp_path: Path) -> None:
+    """Whether the request is written before or after it, with a name or only under the same URL."""
+
+    def request(number: int, method: bytes, name: str = "", answer: str = "") -> bytes:
+        http = method + b" / HTTP/1.1\r\n\r\n"
+        return raw(number, http=http, WARC_Type="request", WARC_Record_ID=name, WARC_Concurrent_To=answer)
+
+    records = [
+        raw(1, WARC_Record_ID="<urn:a>"),
+        request(1, b"POST", "<urn:b>", "<urn:a>"),
+        request(1, b"GET", "<urn:c>"),
+        raw(1, WARC_Record_ID="<urn:d>", WARC_Concurrent_To="<urn:c>"),
+        request(3, b"POST"),
+        raw(3),
+        raw(4),
+        request(4, b"HEAD"),
+        raw(4),
+    ]
+    answers = [one for one in found(tmp_path, plain(*records)) if isinstance(one, ImportedAnswer)]
+    assert [answer.method for answer in answers] == ["POST", "GET", "POST", "HEAD", ""]
+
+
 @given(st.lists(st.integers(0, 2**16), max_size=12), st.integers(1, 9))
 def test_where_gzip_members_begin_does_not_matter(folder: Path, cuts: list[int], level: int) -> None:
     """One member for all, members that cut through records, or one each: the same answers, and no complaint."""

@@ -16,6 +16,19 @@ HOST = Site("https://docs.example.org/")
 ALL = Site("https://example.org/", scope="domain")
 STATUSES = (200, 301, 404, 410, None)
 REASONS = ("too slow", f"{Refusal.ROBOTS}: Disallow: /x", f"{Refusal.TRAP}: too little", "answer too large")
+# Of these, 3 is an error, and 6 only speaks of a script.
+OBJECTIONS = {
+    1: '[["thin", "4 words"], ["script", ""]]',
+    3: '[["script", ""]]',
+    6: '[["missing", "script"]]',
+    11: '[["script", "800 words"]]',
+}
+NEED_SCRIPT = [1, 11]
+_CONTENT = (
+    "INSERT INTO content (id, grp, body_digest, text_print, main_print, sketch, links_print, parts, charset, language, "
+    "description, canonical, marks, words, spam, objections, change) "
+    "VALUES (?, ?, x'', x'', x'', x'', 0, x'', '', '', '', '', '', 0, 0, ?, '')"
+)
 _URL = "INSERT INTO url VALUES (?, 0, ?, ?, 1, 0, ?)"
 _PAGE = (
     "INSERT INTO page (id, partition, host, status, kind, fetched_s, changed_s, title, content_type, etag, "
@@ -48,6 +61,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 state.db.execute(_PAGE, (id_, host, status, NOW_S, float("inf") if status == 410 else NOW_S))
             if why:
                 state.db.execute("INSERT INTO note VALUES (?, ?, ?)", (id_, why, NOW_S))
+        for id_, objections in OBJECTIONS.items():
+            state.db.execute(_CONTENT, (id_, id_, objections))
     return folder
 
 
@@ -71,12 +86,15 @@ def walked(listing: UrlList, which: UrlFilter, most: int) -> list[ListedUrl]:
     return rows
 
 
-def test_each_url_is_of_one_kind_and_listed_once(listing: UrlList) -> None:
+def test_each_url_is_of_one_kind_and_listed_once(folder: Path, listing: UrlList) -> None:
     """Whatever was known of it; together they are all that are known, in the order in which they were seen."""
     kinds = {kind: walked(listing, UrlFilter(kind=kind), 97) for kind in URL_KINDS}
-    everything = kinds.pop("all")
+    everything, scripted = kinds.pop("all"), kinds.pop("script")
     assert [row.url for row in everything] == [url for _, url, _, _ in urls()]
     assert sorted(row.id for rows in kinds.values() for row in rows) == [row.id for row in everything]
+    assert [row.id for row in scripted] == NEED_SCRIPT, "these are among those that were kept"
+    with open_state_reader(folder) as view:
+        assert view.count_content().need_script == len(NEED_SCRIPT)
     assert {row.status for row in kinds["errors"]} == {404, 410}
     assert {row.why for row in kinds["failed"]} == {"too slow", "answer too large"}
 

@@ -132,10 +132,13 @@ def test_a_bomb_is_too_large(client: HttpClient) -> None:
     assert failure_of(client, said) is Failure.TOO_LARGE
 
 
-@pytest.mark.parametrize("lines", [("Content-Encoding: rot13",), ("Content-Encoding: gzip",) * 2])
-def test_a_coding_that_nobody_asked_for(client: HttpClient, lines: tuple[str, ...]) -> None:
-    """A body whose coding is unknown, or was applied twice, is not taken for text."""
-    assert failure_of(client, whole(gzip.compress(b"x"), *lines)) is Failure.PROTOCOL
+def test_codings_as_servers_announce_them(client: HttpClient) -> None:
+    """One that is none, one that was not applied, and one that two servers announce; a broken one is no page."""
+    codings = ("utf-8", "gzip", "aws-chunked")
+    bodies = [answer_to(client, whole(b"<p>text", f"Content-Encoding: {coding}")).body for coding in codings]
+    assert bodies == [b"<p>text"] * 3
+    assert answer_to(client, whole(gzip.compress(b"x"), *["Content-Encoding: gzip"] * 2)).body == b"x"
+    assert failure_of(client, whole(b"\x1f\x8b" + b"x" * 20, "Content-Encoding: gzip")) is Failure.CODING
 
 
 @pytest.mark.parametrize("length", ["", "Content-Length: 999999999\r\n"])
@@ -335,6 +338,63 @@ def test_a_body_in_crumbs_costs_no_more_than_it_weighs() -> None:
     assert isinstance(answer, FetchResponse)
     assert answer.body == b"ab" * pieces
     assert peak < 10 * len(answer.body)
+
+
+BROKEN = (
+    whole(b"words", "X-A: 1", "oops", "Content-Type: text/html"),
+    Said(b"HTTP/1.1 200 OK\r\noops\r\nX-A: 1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwords\r\n0\r\n\r\n"),
+    Said(b"HTTP/1.1 103 Early\r\nhm\r\n\r\nHTTP/1.1 200 OK\noops\nX-A: 1\n\nwords", "close"),
+)
+
+
+@pytest.mark.parametrize("said", BROKEN)
+def test_a_header_line_without_a_colon_loses_no_page(client: HttpClient, said: Said) -> None:
+    """The first attempt says that another one is worth it; from then on such lines are left out."""
+    with WireServer(lambda _: said) as server:
+        first, *more = (outcome_of(client, server, f"/{number}") for number in range(3))
+    assert isinstance(first, NoResponse)
+    assert (first.failure, first.detail) == (
+        Failure.HEADER,
+        "a header line has no colon; it is left out at the next attempt",
+    )
+    for outcome in more:
+        assert isinstance(outcome, FetchResponse)
+        assert (outcome.status, outcome.body, outcome.header("x-a")) == (200, b"words", "1")
+        assert (outcome.address, outcome.header("oops")) == (server.address, None)
+    assert [asked.target for asked in server.questions] == ["/0", "/1", "/2"]
+    assert all(asked.header("host") == "one.test" for asked in server.questions)
+
+
+def test_broken_header_lines_over_tls(
+    untrusted: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The certificate is checked as always, and a large body arrives whole."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    client = HttpClient(real_clock(), LIMITS)
+    with WireServer(lambda _: whole(b"words " * 15_000, "oops")) as server:
+        server.tls = untrusted
+        outcomes = []
+        for _ in range(2):
+            client.submit(FetchRequest("https://one.test/", "page"), route_to(server))
+            outcomes += outcomes_of(client, 1)
+        server.tls = None
+        client.submit(FetchRequest("https://one.test/", "page"), route_to(server))
+        outcomes += outcomes_of(client, 1)
+    client.close()
+    assert isinstance(outcomes[1], FetchResponse)
+    assert outcomes[1].body == b"words " * 15_000
+    assert isinstance(outcomes[2], NoResponse)
+
+
+def test_the_limits_hold_behind_the_header_filter() -> None:
+    """A head without an end and a body that is too large are given up as always."""
+    said = iter((whole(b"", "oops"), Said(b"HTTP/1.1 200 OK\r\nA: b\r\n", "repeat"), whole(b"x" * 100_001)))
+    client = HttpClient(real_clock(), LIMITS)
+    with WireServer(lambda _: next(said)) as server:
+        outcomes = [outcome_of(client, server) for _ in range(3)]
+    client.close()
+    failures = [outcome.failure for outcome in outcomes if isinstance(outcome, NoResponse)]
+    assert failures == [Failure.HEADER, Failure.TOO_LARGE, Failure.TOO_LARGE]
 
 
 @pytest.fixture

@@ -55,9 +55,11 @@ class _Web(BaseHTTPRequestHandler):
         "/new": "<title>Unlinked</title>",
     }
     asked: list[str] = []  # noqa: RUF012 - emptied by the fixture
+    agents: set[str] = set()  # noqa: RUF012 - emptied by the fixture
 
     def do_GET(self) -> None:
         self.asked.append(self.path)
+        self.agents.add(self.headers["user-agent"])
         body = self.pages.get(self.path, "").encode()
         self.send_response(200 if body else 404)
         self.send_header("content-type", "text/plain" if self.path == "/robots.txt" else "text/html")
@@ -74,6 +76,7 @@ def site() -> Iterator[str]:
     """A real server on loopback."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Web)
     _Web.asked.clear()
+    _Web.agents.clear()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/"
@@ -166,7 +169,8 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
     assert lines[0].split() == ["Data", "kept"]
     assert re.fullmatch(r"Search +http://127\.0\.0\.1:[0-9]+/", lines[1])
     assert [word for word in ("Ctrl-C", "vedette status --data kept", "vedette explain URL") if word not in out] == []
-    assert "vedette up --data kept --allow-private goes on" in lines[-1]
+    assert lines[-1].startswith("Go on with  vedette up --data kept --listen 127.0.0.1:0 ")
+    assert "--allow-private" in lines[-1]
     assert process.returncode == 0
 
 
@@ -174,14 +178,16 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
     """Pages, known URLs, refusals and sites agree, and each says whether something runs."""
     with up(site, *POLITE, cwd=tmp_path):
         until(lambda: pages_kept(tmp_path) == 3 and "/gone" in _Web.asked)
-        until(lambda: told("status", cwd=tmp_path)["urls_waiting"] == 0)
+        # Numbers of the queue are written every second.
+        until(lambda: (told("status", cwd=tmp_path)["now"] or {}).get("statuses") == {"200": 3, "404": 1})
         running = told("status", cwd=tmp_path)
     ended = told("status", cwd=tmp_path)
     assert (running["running"], ended["running"]) == (True, False)
     assert running["now"]["pages"] == 3
     for key in ("pages", "urls_known", "urls_waiting", "refusals", "sites", "archive"):
         assert running[key] == ended[key], key
-    assert ended["sites"] == [{"site": site, "paused": False, "known": 5, "pages": 3}]
+    # Two of the known URLs are where a sitemap was looked for in vain.
+    assert ended["sites"] == [{"site": site, "paused": False, "known": 7, "pages": 3}]
     words = vedette("status", cwd=tmp_path).stdout
     assert "Nothing runs" in words
     assert "disallowed by robots.txt: 1" in words
@@ -198,7 +204,7 @@ def test_explain_says_what_was_decided_and_why(site: str, tmp_path: Path) -> Non
     assert (page["page"]["status"], page["known"]["standing"], page["robots"]["verdict"]) == (200, "fetched", "allowed")
     assert page["page"] == running["page"]
     assert page["page"]["due_s"] > page["page"]["fetched_s"]
-    assert "expected-gain" in page["page"]["rule"]
+    assert "idle time" in page["page"]["rule"]
     assert (tmp_path / "vedette-data" / "warc" / page["page"]["archived"]["file"]).exists()
     assert "fixed" in told("explain", site, cwd=tmp_path)["page"]["rule"]
     tracked = told("explain", site + "b?utm_source=n", cwd=tmp_path)
@@ -327,3 +333,31 @@ def test_a_look_at_an_ended_crawl_writes_nothing(site: str, tmp_path: Path) -> N
     vedette("status", cwd=tmp_path)
     vedette("explain", site, cwd=tmp_path)
     assert times(folder) == before
+
+
+def test_sites_of_the_file_are_crawled_and_follow_it(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file with a site needs no arguments; a variable goes before it; what the file does not name stays."""
+    file = tmp_path / "vedette.toml"
+    file.write_text(f'[store]\ndata = "there"\n[[site]]\nstart = "{site}"\nallow_private = true\ndelay = "10ms"\n')
+    monkeypatch.setenv("VEDETTE_STORE_DATA", "here")
+    monkeypatch.setenv("VEDETTE_CRAWL_CONTACT", "ops@example.org")
+    assert told("crawl", cwd=tmp_path)["data"] == "here"
+    assert not (tmp_path / "there").exists()
+    assert {agent.partition(" ")[2] for agent in _Web.agents} == {"(+mailto:ops@example.org)"}
+    vedette("sites", "set", site, "hours=00:00-24:00", "delay=7s", cwd=tmp_path)
+    assert told("crawl", cwd=tmp_path)["ending"] == "done"
+    (row,) = told("sites", "list", cwd=tmp_path)["sites"]
+    assert (row["delay_s"], row["hours"]) == (0.01, "00:00-24:00")
+
+
+def test_a_contact_that_is_set_while_it_runs_is_sent(site: str, tmp_path: Path) -> None:
+    """The next request names it; a contact on the next command line takes its place."""
+    with up(site, *POLITE, cwd=tmp_path):
+        until(lambda: pages_kept(tmp_path) >= 3)
+        assert vedette("set", "crawl.contact", "ops@example.org", cwd=tmp_path).returncode == 0
+        vedette("fetch", f"{site}a", cwd=tmp_path)
+        assert [agent for agent in _Web.agents if "+mailto:ops@example.org" in agent]
+    vedette("crawl", site, *POLITE, "--contact", "new@example.org", "--patience", "1s", cwd=tmp_path)
+    assert told("set", cwd=tmp_path)["chosen"] == []

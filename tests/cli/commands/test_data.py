@@ -62,13 +62,19 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path / "empty"
 
 
-def archive(folder: Path, *pages: tuple[str, bytes], at_s: float = DATE_S, head: bytes = b"HTTP/1.1 200 OK") -> Path:
+def archive(
+    folder: Path,
+    *pages: tuple[str, bytes],
+    at_s: float = DATE_S,
+    head: bytes = b"HTTP/1.1 200 OK",
+    method: bytes = b"GET",
+) -> Path:
     """A WARC file of somebody's."""
     folder.mkdir(exist_ok=True)
     with closing(WarcWriter(folder, "theirs", "test")) as writer:
         for url, body in pages:
             full = head + b"\r\nContent-Type: text/html\r\n\r\n"
-            place = writer.append(Exchange(url, at_s, b"GET / HTTP/1.1\r\n\r\n", full, body, "192.0.2.1"))
+            place = writer.append(Exchange(url, at_s, method + b" / HTTP/1.1\r\n\r\n", full, body, "192.0.2.1"))
     return folder / place.file
 
 
@@ -278,13 +284,19 @@ def test_a_file_that_is_no_archive(empty: Path, tmp_path: Path, content: bytes) 
 
 
 def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> None:
-    """A failure of the server, an answer without content, and one dated in the future."""
+    """A failure of the server, an answer without content, one dated in the future, and one to a form."""
     failed = archive(tmp_path / "a", (URLS[0], b"sorry"), head=b"HTTP/1.1 503 Busy")
     same = archive(tmp_path / "b", (URLS[0], b""), head=b"HTTP/1.1 304 Not Modified")
     future = archive(tmp_path / "c", (URLS[0], b"x"), at_s=NOW_S * 3)
-    bomb = archive(tmp_path / "d", (URLS[1], b"not gzip"), head=b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip")
-    done = told(vedette("import", "warc", failed, same, future, bomb, "--data", empty, "--json"))
-    assert done["passed_over"] == {"status 503": 1, "status 304": 1, "dated in the future": 1}
+    bomb = archive(tmp_path / "d", (URLS[1], b"\x1f\x8bnot gzip"), head=b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip")
+    form = archive(tmp_path / "e", (URLS[0], b"Thank you"), method=b"POST")
+    done = told(vedette("import", "warc", failed, same, future, bomb, form, "--data", empty, "--json"))
+    assert done["passed_over"] == {
+        "status 503": 1,
+        "status 304": 1,
+        "dated in the future": 1,
+        "answer to POST, which is no page": 1,
+    }
     assert (done["pages"], done["damaged"]) == (0, 1)
 
 

@@ -130,7 +130,7 @@ def told(*arguments: str, cwd: Path) -> Any:
 
 def crawl(start: str, cwd: Path, *more: str) -> None:
     """Until nothing is left, or enough is here; without pauses, since it is our own server."""
-    (cwd / "vedette.toml").write_text('[crawl]\ndelay = "1ms"\naddress_delay = "1ms"\n')
+    (cwd / "vedette.toml").write_text('[crawl]\ndelay = "1ms"\naddress_delay = "1ms"\nbrowser = "none"\n')
     vedette("crawl", start, "--allow-private", "--quiet", *more, cwd=cwd)
 
 
@@ -190,7 +190,7 @@ def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple
     """In plain words, with a command that names every judgement that stands in the way."""
     site, cwd = read
     words = vedette("explain", f"{site}app", cwd=cwd)
-    assert "empty without JavaScript" in words
+    assert "gives little text without JavaScript" in words
     assert f"vedette sites set {site} overrule=script" in words
     assert told("explain", f"{site}app", cwd=cwd)["content"]["needs_script"]
 
@@ -245,7 +245,7 @@ def test_status_counts_what_reading_found(read: tuple[str, Path]) -> None:
     assert reading["held"] == len(held_of(cwd))
     assert reading["copies"] >= 1
     assert reading["objected"] >= len(("app", "hidden", "lost"))
-    assert f"held back as traps: {reading['held']}" in vedette("status", cwd=cwd)
+    assert f"Held back {reading['held']} URLs" in vedette("status", cwd=cwd)
 
 
 def test_nothing_is_said_of_reading_where_nothing_was_read(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ ATOM_03 = """<atom:feed version="0.3" xmlns:atom="http://purl.org/atom/ns#"><ato
     <atom:link rel="alternate" type="text/html" href="https://news.example/tide?a=1&amp;b=2"/>
     <atom:issued>2023-06-05T04:30:00Z</atom:issued><atom:modified>2023-07-08T09:10:11Z</atom:modified></atom:entry>
 </atom:feed>"""
+JSON_FEED = """\ufeff{"items": [
+    {"id": "https://news.example/tide?a=1&b=2", "title": "Tide &\\n time",
+     "date_published": "2023-06-05T06:30:00+02:00", "date_modified": "2023-07-08T09:10:11Z", "external_url": "https://elsewhere.example/"},
+    {"id": "17", "url": 17}, "nonsense", null],
+  "version": "https:\\/\\/jsonfeed.org\\/version\\/1.1", "title": "Harbour news",
+  "feed_url": "https://news.example/feed", "hubs": [{"type": "WebSub", "url": "https://hub.example/"}]}"""
 
 TIDE = "https://news.example/tide?a=1&b=2"
 HUB, SELF = "https://hub.example/", "https://news.example/feed"
@@ -75,8 +81,9 @@ def title_of(body: bytes | str) -> str:
         (RDF, JUNE, None, None, None),
         (ATOM, JUNE, JULY, HUB, SELF),
         (ATOM_03, JUNE, JULY, None, None),
+        (JSON_FEED, JUNE, JULY, HUB, SELF),
     ],
-    ids=["RSS 2.0", "RSS 0.91", "RSS 1.0", "Atom", "Atom 0.3"],
+    ids=["RSS 2.0", "RSS 0.91", "RSS 1.0", "Atom", "Atom 0.3", "JSON Feed"],
 )
 def test_every_family_says_the_same(
     body: str, published_s: float | None, updated_s: float | None, hub: str | None, self_link: str | None
@@ -99,6 +106,22 @@ def test_a_guid_stands_in_for_a_link_when_it_is_permanent() -> None:
         "https://news.example/a",
         "https://news.example/d",
     ]
+
+
+def test_an_atom_entry_without_a_link_is_named_by_its_id() -> None:
+    """An id that is a URL is the page; one that is a tag leads nowhere, and a source's id is not the entry's."""
+    body = """<feed><id>https://news.example/</id><entry><id>https://news.example/a</id><title>A</title></entry>
+      <entry><source><id>https://other.example/</id></source><id>tag:news.example,2023:17</id></entry>
+      <entry><id>https://news.example/id</id><link href="/c"/></entry></feed>"""
+    assert links(body) == ["https://news.example/a", "https://news.example/c"]
+
+
+def test_broken_json_is_an_empty_feed() -> None:
+    """Whatever follows the sign of a JSON Feed, nothing raises."""
+    sign = '{"version": "https://jsonfeed.org/version/1"'
+    for rest in ("", ', "items": ' + "[" * 100_000, ', "items": {"a": 1}}', ', "title": 1, "hubs": [1]}'):
+        assert is_feed((sign + rest).encode())
+        assert parse_feed((sign + rest).encode(), HOME) == Feed()
 
 
 def test_a_link_for_readers_comes_before_a_guid() -> None:

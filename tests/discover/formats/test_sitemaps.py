@@ -116,13 +116,31 @@ def test_an_odd_encoding_falls_back_to_utf_8(label: str) -> None:
 
 
 def test_extensions_do_not_add_locations() -> None:
-    """The location of an image or a video is not a page, with a prefix or without; other languages are no fields."""
+    """The location of an image or a video is not a page, with a prefix or without."""
     body = f"""<urlset xmlns="{SCHEMA}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"><url>
       <image:image><image:loc>https://shop.example/a.png</image:loc></image:image>
       <video><loc>https://shop.example/b.mp4</loc><video><loc>/c</loc></video><priority>1</priority></video>
-      <xhtml:link rel="alternate" hreflang="de" href="https://shop.example/de"/>
       <loc>https://shop.example/a</loc><news:priority>0.1</news:priority></url></urlset>"""
     assert parse_sitemap(body.encode(), HOME).entries == (SitemapEntry("https://shop.example/a"),)
+
+
+def test_copies_in_other_languages_are_pages() -> None:
+    """Each is listed once, after the entries, however its prefix is written; feeds and style sheets are none."""
+    body = f"""<urlset xmlns="{SCHEMA}" xmlns:x="http://www.w3.org/1999/xhtml">
+      <url><loc>/en</loc><x:link rel="alternate" hreflang="de" href="/de?a=1&amp;b=2"/>
+        <x:link rel="alternate" hreflang="en" href="/en"/><x:link rel="alternate" type="text/css" href="/s.css"/></url>
+      <url><loc>/fr</loc><x:link rel="alternate" hreflang="de" href="/de?a=1&amp;b=2"/></url>
+    </urlset>"""
+    assert locs(body) == [f"https://shop.example{path}" for path in ("/en", "/fr", "/de?a=1&b=2")]
+
+
+def test_a_news_sitemap_dates_its_pages() -> None:
+    """The publication date counts where no date of a change is given."""
+    news = "<news:news><news:publication><news:name>N</news:name></news:publication>{}</news:news>"
+    day = news.format("<news:publication_date>2023-06-05T04:30Z</news:publication_date>")
+    body = f"<urlset><url><loc>/a</loc>{day}</url><url><loc>/b</loc><lastmod>2023-07-08</lastmod>{day}</url></urlset>"
+    dates = [entry.lastmod_s for entry in parse_sitemap(body.encode(), HOME).entries]
+    assert dates == [datetime(2023, 6, 5, 4, 30, tzinfo=UTC).timestamp(), datetime(2023, 7, 8, tzinfo=UTC).timestamp()]
 
 
 def test_lines_of_text_are_a_sitemap_too() -> None:

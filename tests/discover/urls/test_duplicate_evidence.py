@@ -41,6 +41,8 @@ def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> se
         (f"{HOST}/x/index.html", f"{HOST}/x/", {("index", "index.html")}),
         (f"{HOST}/x/", f"{HOST}/x", {("slash", "drop")}),
         (f"{HOST}/x", f"{HOST}/x/", {("slash", "add")}),
+        (f"{HOST}//x", f"{HOST}/x", {("slashes", "")}),
+        (f"{HOST}/x/y", f"{HOST}/x///y", {("slashes", "")}),
         (f"{HOST}/x", f"{HOST}/y", set()),
         (f"{HOST}/x/?p=1", f"{HOST}/x", set()),
         (f"{HOST}/x", "http://www.a.example/x", {("origin", "http://www.a.example")}),
@@ -68,6 +70,11 @@ def test_a_stranger_cannot_take_a_hosts_place() -> None:
     assert kinds(f"{HOST}/x", "http://b.example/x", said=True) == {("origin", "http://b.example")}
 
 
+def test_a_redirect_to_a_folder_says_nothing_about_other_names() -> None:
+    """A server that adds the slash of folders may also know pages without an ending, such as ``/security``."""
+    assert kinds(f"{HOST}/docs", f"{HOST}/docs/", said=True) == set()
+
+
 def lessons(*pairs: tuple[str, str], same: bool = True, start: CopyEvidence | None = None) -> CopyEvidence:
     """What is learned from pairs."""
     seen = [observation for url, leader in pairs for observation in observe_pair(url, leader, same=same)]
@@ -90,6 +97,13 @@ def test_a_rule_needs_enough_distinct_pairs_and_paths() -> None:
     assert not lessons(*tracked(40, paths=2)).build_rules().rules
     assert not lessons(*tracked(3) * 9).build_rules().rules
     assert subjects(lessons(*tracked(9)).build_rules()) == {("parameter", "*", "ref")}
+
+
+def test_two_pages_show_that_https_is_the_same_site() -> None:
+    """A small site would otherwise be fetched twice before anything is learned."""
+    pairs = [(f"{HOST}/{n}", f"https://a.example/{n}") for n in range(2)]
+    assert not lessons(pairs[0]).build_rules().rules
+    assert subjects(lessons(*pairs).build_rules()) == {("origin", "http", "https://a.example")}
 
 
 def test_all_queries_are_dropped_only_after_several_makes_of_query() -> None:

@@ -14,6 +14,7 @@ EVERY = (
     RuleSubject("query", B, "/print/", ""),
     RuleSubject("index", B, "*", "index.html"),
     RuleSubject("slash", B, "*", "drop"),
+    RuleSubject("slashes", B, "*", ""),
 )
 SIGNS = ("/", "/", "/", "?", "&", "=", ".", "..", "%2F", "é", "\ud800", "#", "@", ":81")
 PIECES = st.lists(st.sampled_from([*SIGNS, "list", "print", "ref", "page", "index.html", "x"]), max_size=12)

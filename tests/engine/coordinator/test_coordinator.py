@@ -238,15 +238,24 @@ def test_with_the_order_by_inlinks_what_many_link_to_comes_early() -> None:
 # Names
 
 
-def test_a_name_that_came_to_life_is_asked_when_it_is_named_again() -> None:
-    """What failed with a name is not remembered against it for ever: the next URL has it looked up again."""
+def test_a_name_that_came_to_life_is_asked_for_what_waited() -> None:
+    """Nothing fails with a name: what waits for it is fetched when it can be looked up again."""
     web = MemoryWeb({f"{B}/new": page()})
     web.names["b.test"] = lambda now_s: Failure.NAME if now_s < 2000.0 else ("93.184.216.9",)
     drive = Drive(web, rules_for(f"{B}/")).begin().run()
-    assert drive.given_up() == {f"{B}/": str(Failure.NAME)}
-    drive.now_s = 3000.0
     drive.keeper.add_urls([f"{B}/new"], 0, drive.now_s)
-    assert drive.run().asked_urls() == [f"{B}/new"]
+    assert sorted(drive.run().asked_urls()) == [f"{B}/", f"{B}/new"]
+    assert drive.given_up() == {}
+
+
+@pytest.mark.parametrize("failure", [Failure.NAME, Failure.ADDRESS])
+def test_a_requested_url_of_a_name_that_does_not_exist_fails_at_once(failure: Failure) -> None:
+    """Somebody waits for it; the other URLs of its host go on waiting."""
+    web = MemoryWeb({}, {"b.test": failure})
+    drive = Drive(web, rules_for(f"{B}/")).begin().run(for_s=100.0)
+    drive.keeper.request_urls([f"{B}/now"], drive.now_s)
+    assert drive.run(for_s=10.0).given_up() == {f"{B}/now": str(failure)}
+    assert drive.waiting() == 1
 
 
 def test_a_host_that_moves_is_asked_at_its_new_address_with_its_rest_kept() -> None:

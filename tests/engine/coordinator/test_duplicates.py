@@ -1,6 +1,6 @@
 """Copies while a crawl goes on: grouped, one stands for all, and spellings that bring nothing new are learned."""
 
-from tests.engine.memory_web import Drive, MemoryWeb, rules_for
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, rules_for
 from tests.engine.texts import text_of, text_page
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
@@ -66,6 +66,30 @@ def test_a_page_that_is_almost_the_same_is_a_copy_and_another_one_is_not() -> No
     drive = crawled(web)
     groups = dict(drive.db.execute("SELECT url, grp FROM content JOIN url ON url.id = content.id").fetchall())
     assert groups[f"{A}/one"] == groups[f"{A}/two"] != groups[f"{A}/three"]
+
+
+def groups_of(web: MemoryWeb) -> dict[str, int]:
+    """The group of each page of a site, by its path."""
+    rows = crawled(web).db.execute("SELECT url, grp FROM content JOIN url ON url.id = content.id").fetchall()
+    return {url.removeprefix(A): group for url, group in rows}
+
+
+def titled(title: str, text: str) -> Reply:
+    """A page with a title and a heading."""
+    body = f"<title>{title}</title><main><h1>{title}</h1><p>{text}</p></main>"
+    return Reply(200, (("content-type", "text/html"),), body.encode())
+
+
+def test_pages_that_readers_tell_apart_are_no_copies() -> None:
+    """Room 1 and Room 2 are two pages, room 2 under another address is one; two versions of a manual are one page."""
+    paths = ["/room/1", "/room/2", "/again/room/2", "/docs/1.2/x", "/docs/1.3/x"]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), *paths)})
+    for path in paths:
+        text = text_of("docs" if "docs" in path else "room", 120)
+        web.replies[A + path] = titled(f"Guide to {path.split('/')[2]}" if "docs" in path else f"Room {path[-1]}", text)
+    found = groups_of(web)
+    assert found["/room/1"] != found["/room/2"] == found["/again/room/2"]
+    assert found["/docs/1.2/x"] == found["/docs/1.3/x"]
 
 
 def test_copies_in_one_report_find_each_other() -> None:
@@ -147,3 +171,31 @@ def test_a_group_goes_on_without_the_page_that_began_it() -> None:
     later = {name: drive.book.get_contents([id_])[id_].group for name, id_ in ids.items()}
     assert later["b"] == later["c"] != later["a"] == ids["a"]
     assert drive.book.get_canonical(later["b"]) in {ids["b"], ids["c"]}
+
+
+def test_framesets_that_differ_in_their_query_only_are_one_page() -> None:
+    """Old Javadoc names every page a second time, as the query of one frameset; after a few the rest are copies."""
+    pages = [f"/api/org/Class{number}.html" for number in range(150)]
+    frames = [f"/api/index.html?{path.removeprefix('/api/')}" for path in pages]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *pages)})
+    web.replies |= {A + path: text_page(text_of(path, 60), frame) for path, frame in zip(pages, frames, strict=True)}
+    frameset = b'<title>API</title><frameset><frame src="org/Class0.html"></frameset>'
+    web.replies |= {A + frame: Reply(200, (("content-type", "text/html"),), frameset) for frame in frames}
+    drive = Drive(web, rules_for(f"{A}/")).begin().run()
+    asked = drive.asked_urls()
+    assert {A + path for path in pages} <= set(asked)
+    assert sum("?" in url for url in asked) < 12
+    assert sum("the whole query is dropped below /api/" in why for why in drive.given_up().values()) > 120
+
+
+def test_few_http_twins_go_out_before_they_are_known_to_be_copies() -> None:
+    """A page that links to both spellings of a site gets it once, also where all of it fits into one batch."""
+    paths = [f"/page-{number}" for number in range(60)]
+    twins = [f"http://a.test{path}" for path in paths]
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 100), *paths, *twins)})
+    web.replies |= {
+        f"{origin}{path}": text_page(text_of(path, 60)) for path in paths for origin in (A, "http://a.test")
+    }
+    asked = Drive(web, rules_for(f"{A}/", delay_s=0.0, address_delay_s=0.0)).begin().run().asked_urls()
+    assert {A + path for path in paths} <= set(asked)
+    assert sum(url in twins for url in asked) < 10

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tests.engine.memory_web import Drive, MemoryWeb, page, rules_for
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, rules_for
 from tests.engine.texts import text_of, text_page
 
 from vedette.model import Failure, Site
@@ -10,6 +11,7 @@ from vedette.model import Failure, Site
 A = "https://a.test"
 PAGES = 500
 TRAP = 150
+HTML = (("content-type", "text/html"),)
 
 
 def listed(paths: list[str], text: str = "") -> MemoryWeb:
@@ -44,13 +46,19 @@ def stuck(drive: Drive) -> list[str]:
     ]
 
 
+def month_path(number: int) -> str:
+    """The path of a month, counted from the year 2000."""
+    return f"/calendar/{2000 + number // 12}/{number % 12 + 1}"
+
+
 def trap_web() -> MemoryWeb:
-    """A site of rich pages, on which a calendar is far larger than the rest."""
+    """A site of rich pages with a calendar far larger than the rest, whose months lead to their neighbors."""
     articles = [f"/article/{number}" for number in range(60)]
-    days = [f"/calendar/{number}/1" for number in range(TRAP)]
-    web = listed(articles + days, text_of("home", 100))
+    web = listed([*articles, month_path(0)], text_of("home", 100))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
-    web.replies |= {f"{A}{path}": text_page(text_of(path, 12)) for path in days}
+    for number in range(TRAP):
+        near = [month_path(other) for other in (number - 1, number + 1) if 0 <= other < TRAP]
+        web.replies[A + month_path(number)] = text_page(text_of(f"month {number}", 12), *near)
     return web
 
 
@@ -71,7 +79,8 @@ def test_a_site_of_one_text_is_not() -> None:
     web.replies |= {f"{A}{path}": text_page(text_of("always", 15)) for path in paths}
     drive = crawled(web)
     assert len(drive.asked_urls()) < PAGES / 10
-    assert "fetches like /word/#" in drive.given_up()[f"{A}/word/{PAGES - 1}"]
+    held = drive.given_up()[f"{A}/word/{PAGES - 1}"]
+    assert "repeated known text" in held or "/word/#" in held
 
 
 def test_a_trap_is_held_back_and_the_site_is_not() -> None:
@@ -82,6 +91,58 @@ def test_a_trap_is_held_back_and_the_site_is_not() -> None:
     assert {url for url in web.replies if "/article/" in url} <= set(asked)
     assert 0 < sum("/calendar/" in url for url in asked) < TRAP / 10
     assert stuck(drive) == []
+
+
+def test_little_is_no_reason_to_give_up() -> None:
+    """Short pages beside rich ones wait until nothing else does, and are then fetched to the last one."""
+    articles, notes = [f"/article/{number}" for number in range(60)], [f"/note/{number}/1" for number in range(TRAP)]
+    web = listed(articles + notes, text_of("home", 100))
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 12)) for path in notes}
+    asked = crawled(web).asked_urls()
+    assert set(asked) == set(web.replies)
+    assert asked.index(f"{A}/note/{TRAP - 1}/1") > max(asked.index(A + path) for path in articles)
+
+
+def test_a_reference_that_grows_is_fetched_whole() -> None:
+    """Thin pages that differ, each of which leads to three more, are no trap: they come to an end."""
+    articles, reference = [f"/article/{number}" for number in range(40)], [f"/api/html/{at}.htm" for at in range(400)]
+    web = listed([*articles, reference[0]], text_of("home", 100))
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
+    for at, path in enumerate(reference):
+        web.replies[A + path] = text_page(text_of(path, 20), *reference[3 * at + 1 : 3 * at + 4])
+    assert set(crawled(web).asked_urls()) == set(web.replies)
+
+
+def test_with_a_budget_what_is_held_stays_held() -> None:
+    """A budget has better uses; the operator is told what is held, and says so where it matters."""
+    web = listed([f"/note/{number}/1" for number in range(TRAP)] + ["/article"], text_of("home", 400))
+    web.replies[f"{A}/article"] = text_page(text_of("article", 400))
+    web.replies |= {f"{A}/note/{number}/1": text_page(text_of(f"note {number}", 12)) for number in range(TRAP)}
+    assert crawled(web, budget_per_s=1.0).book.count_held()
+
+
+@pytest.mark.parametrize("differ_by", ["title", "numbers"])
+def test_pages_that_differ_in_numbers_only_are_pages(differ_by: str) -> None:
+    """Rooms with a number in the title, and tables of measurements under one title, are fetched to the last one."""
+    paths = [f"/room/{number}" for number in range(80)]
+    web = listed(paths, text_of("home", 200))
+    for number, path in enumerate(paths):
+        title = f"Room {number}" if differ_by == "title" else "Measurements"
+        rows = " ".join(f"hour {hour} {(number * 24 + hour) * 7919 % 9973}" for hour in range(24))
+        text = text_of("room", 60) if differ_by == "title" else rows
+        web.replies[A + path] = Reply(200, HTML, f"<title>{title}</title><h1>{title}</h1><p>{text}</p>".encode())
+    assert set(crawled(web).asked_urls()) == set(web.replies)
+
+
+def test_images_and_dead_links_condemn_nothing() -> None:
+    """A hundred of them beside a page make no debt: its neighbors are fetched."""
+    images = [f"/image/{number}.png" for number in range(50)]
+    paths = [f"/photo/{number}" for number in range(50)]
+    web = listed([*images, *(f"/gone/{number}" for number in range(50)), *paths], text_of("home", 300))
+    web.replies |= {A + path: Reply(200, (("content-type", "image/png"),), b"\x89PNG") for path in images}
+    web.replies |= {A + path: text_page(text_of(path, 12)) for path in paths}
+    assert set(web.replies) <= set(crawled(web).asked_urls())
 
 
 def test_many_at_once_are_no_reason_to_give_up() -> None:
@@ -145,7 +206,7 @@ def test_an_overruled_trap_was_never_held() -> None:
 def test_a_page_that_somebody_waits_for_is_fetched_whatever_it_looks_like() -> None:
     """A wish is no link: it is granted although all like it are held back."""
     drive = crawled(trap_web())
-    wanted = f"{A}/calendar/{TRAP - 1}/1"
+    wanted = A + month_path(TRAP - 1)
     assert wanted not in drive.asked_urls()
     drive.keeper.request_urls([wanted], drive.now_s)
     assert wanted in drive.run().asked_urls()

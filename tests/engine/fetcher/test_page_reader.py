@@ -8,7 +8,10 @@ from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.fetcher.page_reader import add_document, parse_outcome
 from vedette.engine.links import LinkResolver
 from vedette.engine.messages import Content, FetchSuccess, FetchTask, StoredCopy
+from vedette.index.fields import unpack_page
 from vedette.model import ChangeRule, FetchResponse, Headers, Site
+from vedette.parse.text.dates import RebuildDetector
+from vedette.timeutil import parse_date
 
 URL = "https://a.test/docs/page"
 NOW_S = datetime(2026, 11, 1, tzinfo=UTC).timestamp()
@@ -44,7 +47,8 @@ def content(result: FetchSuccess) -> Content:
 
 def copy_of(result: FetchSuccess) -> StoredCopy:
     """What is at hand when the page is asked for again."""
-    return StoredCopy("", "", result.digest, "", result.ended_s, content(result).baseline)
+    held = content(result)
+    return StoredCopy("", "", result.digest, "", result.ended_s, held.baseline, held.modified_s)
 
 
 def page(main: str, *, title: str = "Harbour", around: str = "") -> str:
@@ -159,6 +163,84 @@ def test_a_document_is_read_elsewhere() -> None:
     assert content(good).words > 100
     bad = add_document(result, answer, links, title="", text="", trouble="it is encrypted")
     assert ("empty", "it is encrypted") in content(bad).objections
+
+
+@pytest.mark.parametrize(
+    ("kind", "stated", "title"),
+    [("md", "", "Harbour"), ("docx", "Tides", "Tides"), ("xlsx", "", "tides of 2026.xlsx")],
+)
+def test_the_headings_and_links_of_a_document(kind: str, stated: str, title: str) -> None:
+    """What was made of a document is told like a page: title, headings, links; all of its text counts."""
+    url = "https://a.test/docs/tides%20of%202026.xlsx"
+    links = LinkResolver(SiteIndex([Site("https://a.test/")]))
+    answer = FetchResponse(url, "page", 200, (("content-type", "text/markdown"),), b"#", NOW_S - 1, NOW_S, "192.0.2.1")
+    result = parse_outcome(FetchTask(1, "a.test", url, "page"), answer, links)
+    assert isinstance(result, FetchSuccess)
+    assert result.kind == "document"
+    html = f"<h1>Harbour</h1>{PROSE}<ul><li><a href=more.md>More</a></ul><p>Menu</p>"
+    read = add_document(result, answer, links, title=stated, text=html, trouble="", kind=kind)
+    stored = unpack_page(content(read).stored)
+    assert stored is not None
+    assert (stored.title, stored.kind, stored.headings) == (title, kind, ("Harbour",))
+    assert (read.links, content(read).anchors) == (("https://a.test/docs/more.md",), ("More",))
+    assert stored.body.endswith("Menu")
+
+
+def test_plain_text_is_a_page() -> None:
+    """Its first line of words, or its file name, is its title; bytes that are no text are none, whatever they claim."""
+    body = "\n ----\n  Tides \u00e0 la carte\n\n" + "When the tide turns, the boats come home. " * 20
+    result = read(body, (("content-type", "text/plain; charset=utf-8"), ("x-robots-tag", "noarchive")))
+    assert (result.kind, result.title, result.links) == ("page", "Tides \u00e0 la carte", ())
+    assert (content(result).language, content(result).directives) == ("en", "noarchive")
+    stored = unpack_page(content(result).stored)
+    assert stored is not None
+    assert stored.kind == "txt"
+    assert read("tide " * 200, ()).title == "page"
+    assert read("\0\1\2", (("content-type", "text/plain"),)).kind == "other"
+    assert read("https://a.test/x\n", (("content-type", "text/plain"),)).kind == "sitemap"
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        (b"/caf\xc3\xa9?q=\xc3\xa9", "/caf%C3%A9?q=%C3%A9"),
+        (b"/caf\xe9", "/caf%E9"),
+        (b"/a b%20c", "/a%20b%20c"),
+    ],
+)
+def test_a_location_in_raw_bytes(location: bytes, target: str) -> None:
+    """A redirect leads where browsers go: its bytes are kept, whatever charset they are in."""
+    result = read("", (("location", location.decode("latin-1")),), status=301)
+    assert result.location == f"https://a.test{target}"
+
+
+def test_a_deploy_makes_no_page_new() -> None:
+    """A new Last-Modified over the same text leaves its date alone; over another text it is its date."""
+    old, new = "Thu, 01 Oct 2026 10:00:00 GMT", "Sat, 31 Oct 2026 10:00:00 GMT"
+    first = read(page(PROSE), (*HTML, ("last-modified", old)))
+    footer = page(PROSE, around="<footer>Build 4711</footer>")
+    again = read(footer, (*HTML, ("last-modified", new)), copy=copy_of(first))
+    assert content(first).modified_s == parse_date(old) == content(again).modified_s
+    edited = read(page("<p>Other words altogether.</p>"), (*HTML, ("last-modified", new)), copy=copy_of(again))
+    assert (edited.changed, content(edited).modified_s) == (True, parse_date(new))
+
+
+def test_a_date_that_all_pages_share_is_no_date_of_a_page() -> None:
+    """After some pages it is seen that a deploy has dated them all; what a page says itself still counts."""
+    links, rebuilds = LinkResolver(SiteIndex([Site("https://a.test/")])), RebuildDetector()
+    own = '<meta property="article:modified_time" content="2026-08-01T12:00:00Z">'
+
+    def first_read(number: int, head: str = "") -> float | None:
+        headers: Headers = (*HTML, ("last-modified", f"Sat, 31 Oct 2026 10:{number:02}:00 GMT"))
+        body = (head + page(f"{PROSE} {number}")).encode()
+        answer = FetchResponse(f"{URL}/{number}", "page", 200, headers, body, NOW_S - 1, NOW_S, "192.0.2.1")
+        result = parse_outcome(FetchTask(number, "a.test", answer.url, "page"), answer, links, rebuilds)
+        assert isinstance(result, FetchSuccess)
+        return content(result).modified_s
+
+    dated = [first_read(number) is not None for number in range(20)]
+    assert dated == [True] * 10 + [False] * 10
+    assert first_read(21, own) == parse_date("2026-08-01T12:00:00Z")
 
 
 def test_a_huge_page_is_read_up_to_a_bound() -> None:

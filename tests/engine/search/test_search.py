@@ -151,9 +151,21 @@ def test_looser_where_few_pages_have_all(folder: Path) -> None:
     assert searched(folder, leaves, "red kites").relaxed == ()
 
 
-def test_quoted_words_are_never_let_go_of(folder: Path) -> None:
-    """A phrase that no page has finds nothing."""
-    assert searched(folder, [page(1, body="kites red")], '"red kites" fly').results == ()
+def test_quoted_words_are_let_go_of_only_where_no_page_has_them(folder: Path) -> None:
+    """A phrase that no page has is searched by its words, and a note says so; where a page has it, it is required."""
+    slate = searched(folder, [page(1, body="kites red")], '"red kites" fly')
+    assert urls(slate) == ["http://example.org/1"]
+    assert "without the quotes" in slate.notes[-1]
+    both = searched(folder, [page(1, body="kites red"), page(2, body="some red kites")], '"red kites" fly')
+    assert urls(both) == ["http://example.org/2"]
+    assert both.notes == ()
+
+
+def test_a_question_finds_pages_with_any_of_its_words(folder: Path) -> None:
+    """Of many words hardly any page has all; the page with the most telling ones comes first."""
+    leaves = [page(1, body="kites fly over land"), page(2, body="how boats are built"), page(3, body="trees")]
+    asked = "how do red kites manage to fly over the northern mountains"
+    assert urls(searched(folder, leaves, asked))[0] == "http://example.org/1"
 
 
 def test_another_spelling_is_offered(folder: Path) -> None:

@@ -127,7 +127,12 @@ def test_a_line_that_says_nothing_forbids_nothing(line: str) -> None:
     ("pattern", "path", "is_matched"),
     [
         ("/a%2fb", "/a%2Fb", True),
-        ("/a%2fb", "/a%2fb", False),
+        ("/a%2fb", "/a%2fb", True),
+        ("/a%2fb", "/a/b", False),
+        ("/%7Ejoe/", "/~joe/page", True),
+        ("/~joe/", "/%7ejoe/page", True),
+        ("/b%2A", "/b%2a", True),
+        ("/%2A", "/anything", False),
         ("/a*a$", "/a", False),
         ("/a*a$", "/aa", True),
         ("/a$b", "/a$b/c", True),
@@ -135,7 +140,7 @@ def test_a_line_that_says_nothing_forbids_nothing(line: str) -> None:
     ],
 )
 def test_patterns(pattern: str, path: str, *, is_matched: bool) -> None:
-    """Escapes get upper-case digits in the rule alone, parts never overlap, and a dollar inside is a dollar."""
+    """Escapes match in any spelling (RFC 9309, 2.2.2), parts never overlap, and a dollar inside is a dollar."""
     assert (
         is_allowed(f"user-agent: *\ndisallow: {pattern}".encode(), "x", f"https://example.org{path}") is not is_matched
     )
@@ -232,3 +237,11 @@ def test_clip_keeps_a_line_that_just_fits() -> None:
         assert clip_lines(b"Allow: /a" + ending + b"x", 9) == b"Allow: /a"
     assert clip_lines(b"Allow: /a", 9) == b"Allow: /a"
     assert clip_lines(b"Allow: /a", 8) == b""
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_a_file_in_utf_16_is_read(coding: str) -> None:
+    """Some editors write it, with a byte order mark or without."""
+    body = "User-agent: *\nDisallow: /caf\u00e9/\n".encode(coding)
+    assert not is_allowed(body, "vedette", "https://example.org/caf%C3%A9/menu")
+    assert is_allowed(body, "vedette", "https://example.org/tea")

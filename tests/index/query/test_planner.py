@@ -113,10 +113,16 @@ def test_filters_are_required() -> None:
 
 @pytest.mark.parametrize(
     ("query", "asked_for"),
-    [("one", []), ("red kites", [1]), ("red sea kites", [2, 1]), ("wild red sea kites fly", [2])],
+    [
+        ("one", []),
+        ("red kites", [1]),
+        ("red sea kites", [2, 1]),
+        ("wild red sea kites fly", [1]),
+        ("how do red kites fly", [1]),
+    ],
 )
 def test_looser_plans_let_go_of_words(query: str, asked_for: list[int]) -> None:
-    """Of few groups first all but one, then half of them; of many half at once."""
+    """Of few groups first all but one, then half of them; of many any one."""
     found = [part.at_least for node in planned(query).looser for part in required(node) if isinstance(part, Or)]
     assert found == asked_for
 

@@ -1,7 +1,5 @@
 """The web cut in two, what policies are told of it, and what their orders are worth."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 from tests.frontier.stumps import stump
@@ -62,7 +60,7 @@ def cut(of: Site, dataset: int = 1) -> CrawlSplit:
 
 @pytest.fixture
 def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees without the library."""
+    """One cut in place of a forest, which is faster."""
     monkeypatch.setattr(order_run, "fit_forest", stump)
 
 
@@ -161,24 +159,3 @@ def test_both_questions_are_found_with_all_policies() -> None:
 def test_pictures_are_no_links() -> None:
     """The words of a link are read as written, those of a picture are not."""
     assert parse_markdown_anchors("![a](b.png) [c d](e.md) [f](</g> 'h')") == [("e.md", "c d"), ("/g", "f")]
-
-
-def test_trees_of_the_library_predict_as_the_library_does() -> None:
-    """What was handed over as arrays says the same as the forest that it was read from."""
-    from vedette.adapters import regression_trees as trees
-
-    ensemble = import_module("sklearn.ensemble")
-    rng = rng_for(1, "tests/trees")
-    rows = rng.random((300, 4))
-    targets = rows[:, 0] * 3 + (rows[:, 1] > 0.5)
-    forest = trees.fit_forest(rows, targets, 7)
-    same = ensemble.ExtraTreesRegressor(
-        n_estimators=trees.TREES,
-        min_samples_leaf=trees.MIN_LEAF_ROWS,
-        max_features=trees.FEATURE_SHARE,
-        random_state=7,
-    ).fit(rows, targets)
-    fresh = rng.random((50, 4)).astype(np.float32).astype(np.float64)
-    np.testing.assert_allclose(forest.predict_means(fresh), same.predict(fresh), atol=1e-6)
-    assert (np.diff(forest.predict_points(fresh), axis=1) >= 0).all()
-    assert forest.predict_above(fresh, np.full(50, -1.0)).tolist() == [1.0] * 50

@@ -4,6 +4,9 @@ import pytest
 
 from vedette.parse.html.page import Link, Page, parse_page
 
+OWN_TEXT = (
+    "This page has as much text of its own as a page of a shop or a small office has, and that is what is found. " * 8
+)
 PROSE = "The keeper of the light went down to the boats every evening, and came back with news of the ships. "
 MENU = "".join(f"<li><a href=/m{number}>Entry {number}</a></li>" for number in range(8))
 
@@ -137,6 +140,7 @@ def test_without_prose() -> None:
         ("<a href=/x rel='UGC'>w</a>", Link("/x", "w", nofollow=True)),
         ('<a class="c" href="/x" rel="sponsored me">w</a>', Link("/x", "w", nofollow=True)),
         ("<map><area href=/x alt='the quay'></map>", Link("/x", "the quay", nofollow=False)),
+        ("<frameset><frame src=x.html></frameset>", Link("x.html", "", nofollow=False)),
         ("<a href=/x></a><a href=/x>words</a><a href=/x>others</a>", Link("/x", "words", nofollow=False)),
         ("<a href=/x rel=nofollow>w</a><a href=/x>v</a>", Link("/x", "w", nofollow=False)),
         ("<svg><a href='/x'><title>no</title></a></svg>", Link("/x", "", nofollow=False)),
@@ -237,16 +241,62 @@ def test_refresh(content: str, refresh: tuple[int, str] | None) -> None:
         ("<p>Loading ...</p><script>a</script>", True),
         ("<script type='text/x-handlebars-template'><p>All of it</p></script><ul><li>Streams</ul>", True),
         (f"<div id=root></div><p>{PROSE * 3}</p><script>a</script>", False),
+        (
+            f"<ul>{'<li>Item of a menu' * 20}</ul><div id=app data-page='{'x' * 999}'></div><script src=a></script>",
+            True,
+        ),
+        (f"<ul>{'<li>Item of a menu' * 20}</ul><div id=app>x<b>y</b></div><script src=a></script>", False),
+        (f"<p>{PROSE * 9}</p><script>{'x' * 400_000}</script>", True),
+        (f"<p>{PROSE * 9}</p><img src='data:{'x' * 400_000}'><script>count()</script>", False),
+        (f"<p>{PROSE * 90}</p><script>{'x' * 400_000}</script>", False),
+        ("<script type=application/ld+json>{}</script>", False),
         ("<p>Closed today.</p>", False),
         ("<p>Closed today.</p><script>count()</script>", False),
         ("", False),
     ],
 )
 def test_a_page_that_is_empty_without_scripts(markup: str, needs: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Next to no words, and a script that would bring them: such a page is known by that."""
+    """Next to no words for its size, and a script that would bring them: such a page is known by that."""
     assert parse_page(markup).needs_script is needs
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "<template>{}</template>",
+        "<noscript>{}</noscript>",
+        "<script type='text/x-handlebars-template' id=a>{}</script>",
+        '<SCRIPT TYPE="text/html">{}</SCRIPT>',
+        "<div><template shadowrootmode=open>{}</template></div>",
+    ],
+)
+def test_a_page_whose_text_is_in_a_template(wrapped: str) -> None:
+    """It is read, with its headings and links; an address that a script would fill in is none."""
+    text = (
+        f"<h1>Almonds</h1><p>{PROSE * 3} <a href=/figs>Figs</a> <a href='/{{{{version}}}}/x'>no</a> in {{{{year}}}}</p>"
+    )
+    page = parse_page(f"<nav><a href=/>Home</a></nav>{wrapped.format(text)}<script src=a></script>")
+    assert PROSE.strip() in page.main
+    assert page.headings == ((1, "Almonds"),)
+    assert "/figs" in [link.href for link in page.links]
+    assert not page.needs_script
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        f"<template><p>{PROSE * 3}</p></template>",
+        "<script type=text/x-template><b>{{name}}</b> costs {{price}} now, {{n}} left of {{all}}</script>" * 20,
+        f"<script type=application/json>{PROSE * 90}</script>",
+    ],
+    ids=["a page with text of its own", "a control", "data"],
+)
+def test_a_template_that_is_no_text_of_the_page(template: str) -> None:
+    """Where a page has text of its own, or a template is mostly places to fill in, it is left out."""
+    page = parse_page(f"<p>{OWN_TEXT}</p>{template}<script src=a></script>")
+    assert page.main == OWN_TEXT.strip()
 
 
 def test_an_empty_page() -> None:
     """Nothing is a page too."""
-    assert parse_page("") == Page("", "", "", (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False)
+    assert parse_page("") == Page("", "", "", (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False, False)

@@ -3,7 +3,7 @@
 import pytest
 
 from vedette.parse.text.charsets import decode_page, find_codec
-from vedette.parse.text.media_types import is_html, is_pdf
+from vedette.parse.text.media_types import is_document, is_html
 
 
 @pytest.mark.parametrize("label", ["unicode_escape", "punycode", "idna", "utf-7", "undefined", "hex", "rot13", "mbcs"])
@@ -46,4 +46,33 @@ def test_what_is_html(content_type: str, body: bytes, html: bool) -> None:  # no
 )
 def test_what_is_a_pdf(content_type: str, body: bytes, pdf: bool) -> None:  # noqa: FBT001 - a column of the table
     """What is called a PDF must look like one, and what has no telling name may be one."""
-    assert is_pdf(content_type, body) is pdf
+    assert is_document(content_type, body, "https://example.org/a") is pdf
+
+
+ARCHIVE = b"PK\x03\x04" + bytes(26)
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "path", "document"),
+    [
+        (DOCX, ARCHIVE, "a", True),
+        (DOCX, b"<html>Log in to read this", "a.docx", False),
+        ("application/msword", ARCHIVE, "a.docx", True),
+        ("application/vnd.oasis.opendocument.text", ARCHIVE, "a", True),
+        ("application/epub+zip", ARCHIVE, "a", True),
+        ("application/zip", ARCHIVE + b"mimetype", "a.epub", True),
+        ("application/octet-stream", ARCHIVE + b"word/[Content_Types].xml", "a", True),
+        ("application/zip", ARCHIVE + b"readme.txt", "a.zip", False),
+        ("text/markdown; charset=utf-8", b"# A", "a", True),
+        ("text/plain", b"# A", "a.md", True),
+        ("text/plain", b"# A", "A.MD?raw=1", True),
+        ("", b"# A", "a.markdown", True),
+        ("text/plain", b"# A", "a.txt", False),
+        ("text/html", b"# A", "a.md", False),
+        ("application/octet-stream", b"\0\1", "a.md", False),
+    ],
+)
+def test_what_is_a_document(content_type: str, body: bytes, path: str, document: bool) -> None:  # noqa: FBT001
+    """An archive by its type or its first parts, Markdown by its type or, where that says little, its name."""
+    assert is_document(content_type, body, f"https://example.org/{path}") is document

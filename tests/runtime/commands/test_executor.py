@@ -14,16 +14,15 @@ from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt, UsageError, VedetteError
 from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
+from vedette.runtime.commands.operator import FolderOperator
 from vedette.web.auth.tokens import hash_secret
 from vedette.web.commands.commands import (
     AddRules,
     AddSite,
-    CloseSession,
     Command,
     CreateKey,
     Dismiss,
     ImportSites,
-    OpenSession,
     PauseSite,
     RemoveRules,
     RemoveSite,
@@ -120,16 +119,30 @@ def test_the_log_says_what_by_whom_and_whether_it_can_be_undone(tmp_path: Path) 
 
 
 def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
-    """Whoever was signed in with the one before is not; signing out ends one session and no other."""
+    """Sessions opened with the one before end; signing out ends one session and no other. No coordinator is needed."""
+    operator = FolderOperator(tmp_path / "data")
     with opened(tmp_path / "data") as state:
         execute_command(ReplaceToken(hash_secret("vt_one")), state, NOW_S, "a test")
-        for name in ("a", "b"):
-            execute_command(OpenSession(hash_secret(name), NOW_S), state, NOW_S, "a test")
-        execute_command(CloseSession(hash_secret("a")), state, NOW_S, "a test")
-        assert [state.store.read_session_start(hash_secret(name)) for name in ("a", "b")] == [None, NOW_S]
+    for name in ("a", "b"):
+        operator.open_session(hash_secret(name), NOW_S, "a test")
+    operator.close_session(hash_secret("a"))
+    assert [operator.session_opened_s(hash_secret(name)) for name in ("a", "b", "c")] == [None, NOW_S, None]
+    with opened(tmp_path / "data") as state:
         execute_command(ReplaceToken(hash_secret("vt_two")), state, NOW_S, "a test")
-        assert state.store.read_session_start(hash_secret("b")) is None
-        assert state.store.read_token_digest() == hash_secret("vt_two")
+    assert operator.session_opened_s(hash_secret("b")) is None
+    assert operator.is_operator_token("vt_two")
+
+
+def test_old_sessions_are_deleted_and_a_session_is_no_path(tmp_path: Path) -> None:
+    """What is in a cookie names no other file, and files of expired sessions go when another is opened."""
+    with opened(tmp_path / "data"):
+        operator = FolderOperator(tmp_path / "data")
+    operator.open_session(hash_secret("old"), NOW_S, "a test")
+    operator.open_session(hash_secret("new"), NOW_S + 13 * 3600, "a test")
+    assert [path.name for path in (tmp_path / "data" / "sessions").iterdir()] == [hash_secret("new")]
+    assert operator.session_opened_s("../format") is None
+    operator.close_session("../format")
+    assert (tmp_path / "data" / "format").exists()
 
 
 def test_the_secret_stays_and_differs_from_folder_to_folder(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from vedette.web.commands.commands import (
     ImportSites,
     PauseSite,
     RemoveSite,
+    RetryFailed,
     Rule,
     SetMachine,
     SetSite,
@@ -49,6 +50,7 @@ class Bench:
     """A keeper over a real folder, with this test as its only worker."""
 
     def __init__(self, folder: Path, config: Config = Config()) -> None:  # noqa: B008 - it is frozen
+        config = override(config, {"crawl.guess_sitemaps": "false"})
         self.settings = RuntimeSettings(config, real_clock(), folder, "vedette", allow_private=True, forever=True)
         self._lock = lock_folder(folder)
         self.state = open_state(folder, "here", 0.0)
@@ -222,6 +224,34 @@ def test_wishes_outside_of_every_site_are_refused_whole(bench: Bench) -> None:
     reply = bench.fetch(HOME + "a", "http://127.0.0.9/x")
     assert "vedette sites add http://127.0.0.9/" in str(reply["error"])
     assert bench.asked() == []
+
+
+@pytest.mark.parametrize(("target", "revived"), [("", 2), (HOME, 2), (HOME + "a", 1)])
+def test_what_failed_is_tried_again_at_once_where_the_operator_says_so(bench: Bench, target: str, revived: int) -> None:
+    """All, a site or one URL; the reply says how many, and what did not fail is no wish."""
+    bench.crawled(*pages("a", "b"))
+    for _ in range(bench.keeper.rules.max_attempts):
+        for errand in bench.asked(1):
+            bench.answer(errand, status=500)
+    assert bench.asked() == []
+    assert f"{revived} failed URL" in str(bench.order(RetryFailed(target))["done"])
+    assert len(bench.asked(1)) == revived
+    assert "has not failed" in str(bench.order(RetryFailed(HOME + "a"))["error"])
+
+
+def test_robots_txt_is_read_again_on_request(bench: Bench) -> None:
+    """Whoever waits is told what it says now."""
+    bench.crawled()
+    url = HOME + "robots.txt"
+    bench.fetch(url)
+    before = bench.desk.handle(Request("fetched", {"ids": [url]}), bench.now_s)["urls"]
+    bench.asked(1)
+    after = bench.desk.handle(Request("fetched", {"ids": [url]}), bench.now_s)["urls"]
+    assert isinstance(before, list)
+    assert isinstance(after, list)
+    assert (before[0]["wished"], before[0]["standing"]) == (True, "waiting")
+    assert (after[0]["wished"], after[0]["standing"], after[0]["status"]) == (False, "fetched", 404)
+    assert "sites list" in str(bench.fetch("http://127.0.0.9/robots.txt")["error"])
 
 
 def test_a_wish_for_a_paused_site_says_so(bench: Bench) -> None:
@@ -407,7 +437,7 @@ def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
 
 
 def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
-    """Those in trouble come first, then the longest queues; who has nothing to do is not there, nor who is too many."""
+    """Those in trouble come first, then the longest queues; hosts that have nothing to do are not there."""
     starts = [f"http://127.0.0.{number}/" for number in range(2, 6)]
     for start in starts:
         bench.order(AddSite(Site(start)))
@@ -415,12 +445,27 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
         bench.keeper.add_urls([f"{start}{number}" for number in range(count)], 1, bench.now_s)
     bench.keeper.host_table.restore_host(HostRow("127.0.0.3", 0.0, 4, "status 503"), bench.now_s + 3600.0)
     bench.keeper.host_table.restore_host(HostRow("127.0.0.99", 0.0, 0, ""), bench.now_s)
-    reply: Any = bench.desk.handle(Request("hosts", {"most": 3}), bench.now_s)
-    assert [row["name"] for row in reply["hosts"]] == ["127.0.0.3", "127.0.0.5", "127.0.0.4"]
-    assert reply["total"] == len(starts)
-    first = reply["hosts"][0]
+    reply: Any = bench.desk.handle(Request("status"), bench.now_s)
+    assert [row["name"] for row in reply["queue"]] == ["127.0.0.3", "127.0.0.5", "127.0.0.4", "127.0.0.2"]
+    assert reply["queue_hosts"] == len(starts)
+    first = reply["queue"][0]
     assert (first["waiting"], first["why"], first["trouble"], first["out"]) == (3, "status 503", "status 503", 0)
     assert first["ready_s"] == bench.now_s + 3600.0
+
+
+def test_a_command_with_an_id_is_executed_once(bench: Bench) -> None:
+    """Sent again, by a client that was not answered in time, it gets the answer of the first time; a refusal too."""
+    adding = Request("order", {"order": AddSite(Site("http://127.0.0.7/")), "who": "a test"}, "one")
+    first = bench.desk.handle(adding, bench.now_s)
+    assert bench.desk.handle(adding, bench.now_s) == first
+    again: Any = bench.desk.handle(replace(adding, id="two"), bench.now_s)
+    assert "error" in again
+    assert bench.state.store.find_answer("two") == again
+    assert [row.action.what for row in bench.state.store.list_actions(9)].count(str(first["done"])) == 1
+    for number in range(300):
+        bench.state.store.save_answer(f"other {number}", {}, 0.0)
+    assert bench.state.store.find_answer("other 299") == {}
+    assert bench.state.store.find_answer("other 0") is None
 
 
 def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
@@ -436,6 +481,19 @@ def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> Non
     assert action.action.what == "set crawl.budget to 2/s and refresh.policy to nutch"
     bench.order(Undo(action.id))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == before
+
+
+def test_a_contact_opens_public_hosts_without_a_restart(bench: Bench) -> None:
+    """What was refused for want of a contact is fetched once there is one, and fetchers name it."""
+    public = "http://8.8.8.8/"
+    bench.order(AddSite(Site(public)))
+    assert bench.asked() == []
+    bench.order(SetMachine({"crawl.contact": "ops@example.org"}))
+    assert bench.keeper.rules.agent.endswith("(+mailto:ops@example.org)")
+    assert [errand.url for errand in bench.asked()] == [public]
+    assert "error" in bench.order(SetMachine({"crawl.contact": "nobody"}))
+    bench.order(SetMachine({"crawl.contact": None}))
+    assert not bench.keeper.rules.allow_public
 
 
 def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:

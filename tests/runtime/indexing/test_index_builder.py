@@ -278,8 +278,9 @@ def test_pages_that_share_one_title_are_called_by_their_headings(web: Web) -> No
 
 
 def test_an_index_that_was_lost_is_built_from_state_and_archive(web: Web) -> None:
-    """Nothing but the index folder is missing, and everything is found again, PDF files too."""
+    """Nothing but the index folder is missing, and everything is found again, documents too."""
     web.answers("a", page("First", "zeppelin", links='<a href="/b">other</a>'))
+    web.answers("notes.md", "# Balloon\n\nSee [the gondola](c).", headers=(("content-type", "text/plain"),))
     web.answers("b", page("Second", "submarine"))
     web.index()
     generation = Generations(web.folder).current()
@@ -288,6 +289,8 @@ def test_an_index_that_was_lost_is_built_from_state_and_archive(web: Web) -> Non
     for path in sorted((web.folder / "index").rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
     assert web.found("zeppelin") == ["a"]
+    assert web.found("balloon", "headings") == ["notes.md"]
+    assert paths(web.index(), TermSet("kind", ("md",))) == ["notes.md"]
     assert web.found("other", "anchors") == ["b"]
 
 

@@ -12,7 +12,7 @@ from tests.web.small_operator import SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import Ask, Heard, made_key, served
 
 from vedette.config import Rate, Serve
-from vedette.errors import SiteError, UsageError
+from vedette.errors import CommandPending, SiteError, UsageError
 from vedette.model import Site
 from vedette.web.api.parameters import ParameterError, parse_struct
 from vedette.web.commands.commands import (
@@ -24,6 +24,7 @@ from vedette.web.commands.commands import (
     RemoveAlert,
     RemoveRules,
     RemoveSite,
+    RetryFailed,
     Rule,
     SetSite,
     Undo,
@@ -71,6 +72,7 @@ def post(ask: Ask, order: object, key: str = ADMIN, **headers: str) -> Heard:
         ),
         ({"order": "pause_site", "site": "example.org"}, PauseSite("https://example.org/", paused=True)),
         ({"order": "resume_site", "site": "example.org"}, PauseSite("https://example.org/", paused=False)),
+        ({"order": "retry", "target": "https://example.org/"}, RetryFailed("https://example.org/")),
         (
             {"order": "remove_site", "site": "example.org", "with_pages": True},
             RemoveSite("https://example.org/", with_pages=True),
@@ -184,6 +186,20 @@ def test_what_cannot_be_done_is_told_in_words(ask: Ask, operator: SmallOperator)
     assert [line["by"] for line in log] == ["the key ops"]
 
 
+def test_an_order_that_waits_can_be_sent_again(ask: Ask, operator: SmallOperator) -> None:
+    """It has a code of its own; with an Idempotency-Key it has the same id again, and no other key's."""
+    operator.order_ids.clear()
+    operator.refusal = CommandPending("not carried out yet")
+    try:
+        for key in ("a", "a", "b"):
+            answer = post(ask, {"order": "undo", "action": 1}, **{"idempotency-key": key})
+            assert (answer.status, json.loads(answer.body)["error"]["code"]) == (503, "not_yet")
+    finally:
+        operator.refusal = None
+    first, again, other = operator.order_ids
+    assert first == again != other
+
+
 def test_without_a_crawler_there_is_nobody_to_order() -> None:
     """A server that has no console says so."""
     with served(OPEN, lambda: KEYS) as (ask, _):
@@ -215,7 +231,7 @@ GOOD: dict[str, object] = {
     **dict.fromkeys(("action", "ad"), 1),
     "kind": "block",
     "settings": {"delay": "5s"},
-    "url": "https://example.org/",
+    **dict.fromkeys(("url", "target"), "https://example.org/"),
     "urls": ["https://example.org/"],
     "phrases": [{"way": "broad", "phrase": "red shoes"}],
     "negatives": ["free"],

@@ -84,7 +84,7 @@ def much() -> Iterator[tuple[Server, HeldPages]]:
         KNOWN,
     )
     with served(
-        search, Branding(name="Finder", contact="ops@example.org", address="https://find.example.org")
+        search, Branding(name="Finder", contact=lambda: "ops@example.org", address="https://find.example.org")
     ) as server:
         yield server, search
 
@@ -107,6 +107,16 @@ def test_the_demo_lists_what_was_born() -> None:
     with served(HeldPages(known=KNOWN), Branding(demo=True)) as server:
         link = first(server.get("/").tree, ".born a")
     assert parse_qs(urlsplit(link.attributes["href"] or "").query) == {"q": ["A new & good page"]}
+
+
+def test_results_of_made_up_sites_open_their_copy_in_the_demo_only() -> None:
+    """Their hosts lead nowhere, whereas those of a real site are opened themselves."""
+    made = result(1, "Lag made", has_copy=True)._replace(url="http://a.test/x")
+    real = result(2, "Lag real", has_copy=True)._replace(url="http://docs.localhost:8000/x")
+    for demo, links in ((True, ["/cached/1", real.url]), (False, [made.url, real.url])):
+        with served(HeldPages((made, real)), Branding(demo=demo)) as server:
+            found = server.get("/search?q=lag").tree.css("a.title")
+        assert [link.attributes["href"] for link in found] == links
 
 
 @pytest.mark.parametrize(

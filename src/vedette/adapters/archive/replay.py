@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from vedette.adapters.archive.warc_record import Exchange, build_answer_record, compute_digest
-from vedette.engine.fetcher.page_reader import parse_outcome
+from vedette.adapters.documents.reader import DocumentReader, DocumentText, read_and_wait
+from vedette.engine.fetcher.page_reader import add_document, parse_outcome
 from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.fetch.body import decode
@@ -46,9 +47,22 @@ def replay(old: ImportedResponse, errand: FetchTask, links: LinkResolver, limit_
     return ReplayResult(result, build_answer_record(exchange, old.source)[1])
 
 
+def replay_document(
+    result: FetchSuccess, old: ImportedResponse, links: LinkResolver, limit_bytes: int, reader: DocumentReader[int]
+) -> FetchSuccess:
+    """Add the text of a document to its replayed result; the reader's child process is waited for."""
+    body = decode_body(old, limit_bytes)
+    if isinstance(body, Failure):
+        return result
+    found = read_and_wait(reader, body)
+    text, trouble = (found.text, "") if isinstance(found, DocumentText) else ("", str(found.reason))
+    answer = to_answer(old, body)
+    return add_document(result, answer, links, title=found.title, text=text, trouble=trouble, kind=found.kind)
+
+
 def decode_body(old: ImportedResponse, limit_bytes: int) -> bytes | Failure:
     """Decode the content coding of a replayed body; return the failure if it cannot be decompressed."""
-    coding = next((value for name, value in old.headers if name == "content-encoding"), "")
+    coding = ", ".join(value for name, value in old.headers if name == "content-encoding")
     return decode(old.payload, coding, limit_bytes)
 
 

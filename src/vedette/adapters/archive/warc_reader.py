@@ -16,8 +16,9 @@ import binascii
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -38,6 +39,8 @@ _BLANK_LINE = re.compile(rb"\n\r?\n")
 _BEGINNING = re.compile(rb"WARC/\d\.\d{1,2}\r?\n(?:WARC|Content)-", re.IGNORECASE)
 _BEGINNING_BYTES = 24
 _HEAD_STOP = re.compile(_BLANK_LINE.pattern + rb"|" + _BEGINNING.pattern, re.IGNORECASE)
+_METHOD = re.compile(rb"([A-Z]{1,20}) ")
+_RECENT_REQUESTS = 8
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?!\d)")
 _DATE = re.compile(r"(\d{4})-?(\d\d)?-?(\d\d)?[T ]?(\d\d)?:?(\d\d)?:?(\d\d)?(\.\d+)?Z?")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]{0,1000})?\r?\n")
@@ -75,7 +78,8 @@ class ArchivedAnswer:
 class ImportedAnswer:
     """A response read from a WARC file, free of transfer coding, its content coding as sent.
 
-    ``offset`` is that of the record, or of the gzip member in which it begins; ``truncated`` is why it is not whole.
+    ``offset`` is that of the record, or of the gzip member in which it begins; ``truncated`` is why it is not whole;
+    ``method`` is that of its request, empty where the file has none.
     """
 
     file: str
@@ -86,6 +90,7 @@ class ImportedAnswer:
     headers: Headers
     payload: bytes
     truncated: str = ""
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,28 @@ class Damage:
     file: str
     offset: int
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The method of an archived request, and what tells its answer: the URL, or the names of records."""
+
+    method: str
+    url: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An archived answer, and the names of its record and of the one that was written with it."""
+
+    answer: ImportedAnswer
+    names: frozenset[str]
+
+    def is_for(self, request: _Request) -> bool:
+        if len(self.names) > 1 or len(request.names) > 1:
+            return not self.names.isdisjoint(request.names)
+        return self.answer.url == request.url
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +142,7 @@ def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
             f"{place.file} cannot be read at {place.offset}: {error}; restore it from a backup"
         ) from error
     head, block = _split_head(text)
-    if _parse_fields(head).get("warc-type") not in {"response", "revisit"}:
+    if _parse_fields(head).get("warc-type") not in {"response", "revisit", "conversion"}:
         raise StoreCorrupt(f"{place.file} has no answer at {place.offset}; restore it from a backup")
     return ArchivedAnswer(*_split_head(block.removesuffix(b"\r\n\r\n")))
 
@@ -138,11 +165,32 @@ def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedA
     """
     with path.open("rb", buffering=_BUFFER_BYTES) as file:
         scanner = _Scanner(path.name, _open_window(path, file), limit_bytes)
-        while True:
-            yield from scanner.report_break()
-            if not scanner.window.enter_next_run():
-                return
-            yield from scanner.iter_records()
+        yield from _join_requests(scanner.scan())
+
+
+def _join_requests(found: Iterable[_Answer | _Request | Damage]) -> Iterator[ImportedAnswer | Damage]:
+    """Join the answers of a WARC file with their requests, which writers put just before or just after them."""
+    recent: deque[_Request] = deque(maxlen=_RECENT_REQUESTS)
+    held: _Answer | None = None
+    for each in found:
+        if isinstance(each, _Request):
+            recent.append(each)
+            continue
+        if held is not None:
+            yield _add_method(held, recent)
+        held = each if isinstance(each, _Answer) else None
+        if isinstance(each, Damage):
+            yield each
+    if held is not None:
+        yield _add_method(held, recent)
+
+
+def _add_method(held: _Answer, recent: deque[_Request]) -> ImportedAnswer:
+    asked = next((request for request in recent if held.is_for(request)), None)
+    if asked is None:
+        return held.answer
+    recent.remove(asked)
+    return replace(held.answer, method=asked.method)
 
 
 def _open_window(path: Path, file: BinaryIO) -> Window:
@@ -169,7 +217,14 @@ class _Scanner:
             yield Damage(self._file, broken.offset, broken.why)
         self._named = None
 
-    def iter_records(self) -> Iterator[ImportedAnswer | Damage]:
+    def scan(self) -> Iterator[_Answer | _Request | Damage]:
+        """Yield all WARC records that count, and the damage in between."""
+        yield from self.report_break()
+        while self.window.enter_next_run():
+            yield from self.iter_records()
+            yield from self.report_break()
+
+    def iter_records(self) -> Iterator[_Answer | _Request | Damage]:
         """Yield all WARC records of the current run."""
         while self._skip_blank():
             offset = self.window.offset
@@ -193,7 +248,7 @@ class _Scanner:
                 return True
         return False
 
-    def _read_record(self, offset: int) -> ImportedAnswer | _Flaw | None:
+    def _read_record(self, offset: int) -> _Answer | _Request | _Flaw | None:
         """Read the next WARC record; if it is flawed, consume enough of it to search for the next one."""
         head = self._read_head()
         if isinstance(head, _Flaw):
@@ -209,7 +264,7 @@ class _Scanner:
         flaw = self._find_flaw(fields, block, length)
         if flaw is None or not self._look_back.try_spend(length, self.window.taken_bytes + length):
             self.window.skip(length)
-        return flaw or _parse_answer(self._file, offset, fields, block)
+        return flaw or _parse_record(self._file, offset, fields, block)
 
     def _read_head(self) -> bytes | _Flaw:
         """Read the head of a WARC record with its blank line, or return what is wrong with it."""
@@ -260,12 +315,26 @@ class _Scanner:
         return f": {self.window.broken.why}" if self.window.broken else ": the file or the gzip member ends before"
 
 
+def _parse_record(file: str, offset: int, fields: dict[str, str], block: bytes) -> _Answer | _Request | _Flaw | None:
+    """Parse a whole WARC record; None for one that is neither answer nor request."""
+    names = frozenset({fields.get("warc-record-id", ""), fields.get("warc-concurrent-to", "")} - {""})
+    if fields.get("warc-type", "").lower() == "request":
+        method = _METHOD.match(block)
+        return _Request(method[1].decode(), _get_target(fields), names) if method else None
+    answer = _parse_answer(file, offset, fields, block)
+    return _Answer(answer, names) if isinstance(answer, ImportedAnswer) else answer
+
+
+def _get_target(fields: dict[str, str]) -> str:
+    return fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+
+
 def _parse_answer(file: str, offset: int, fields: dict[str, str], block: bytes) -> ImportedAnswer | _Flaw | None:
     """Parse the HTTP response in a whole WARC record; None for records of other kinds."""
     http = fields.get("content-type", "").lower().startswith("application/http") or block.startswith(b"HTTP/")
     if fields.get("warc-type", "").lower() != "response" or not http:
         return None
-    url = fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+    url = _get_target(fields)
     fetched_s = _parse_date(fields.get("warc-date", ""))
     if not url or fetched_s is None:
         return _Flaw("an answer without a URL" if not url else "an answer without a usable WARC-Date")

@@ -58,7 +58,8 @@ class Exchange:
 
     ``request_head`` holds no secrets any more; ``payload`` is as sent, without chunks. ``truncated`` says why the
     payload is not whole. A revisit's payload is not written. ``payload_digest`` is what ``compute_digest`` returns for
-    the payload, if it was computed already.
+    the payload, if it was computed already. ``is_rendered`` says that the payload is what a browser made of the answer;
+    it is archived as a conversion, without a request of its own.
     """
 
     url: str
@@ -70,6 +71,7 @@ class Exchange:
     revisit: Revisit | None = None
     truncated: Literal["length", "time", "disconnect", "unspecified"] | None = None
     payload_digest: str = ""
+    is_rendered: bool = False
 
 
 def compute_digest(data: bytes) -> str:
@@ -109,7 +111,7 @@ def build_answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
     checksum = compute_digest(block)
     name = _build_record_id(stands, exchange.url, _format_date(exchange.fetched_s), checksum)
     fields = [
-        ("WARC-Type", "revisit" if revisit else "response"),
+        ("WARC-Type", "revisit" if revisit else "conversion" if exchange.is_rendered else "response"),
         ("WARC-Record-ID", name),
         *_common_fields(exchange),
         (

@@ -74,8 +74,9 @@ class WarcWriter:
         self._ensure_file(exchange.fetched_s)
         offset = self._length
         name, answer = build_answer_record(exchange, f"{self._file_name}#{offset}")
-        request = build_request_record(exchange, f"{self._file_name}#{offset + len(answer)}", name)
-        self._write(answer + request)
+        self._write(answer)
+        if not exchange.is_rendered:
+            self._write(build_request_record(exchange, f"{self._file_name}#{offset + len(answer)}", name))
         return ArchiveLocation(self._file_name, offset, len(answer))
 
     def append_packed(self, records: Sequence[bytes], now_s: float) -> ArchiveLocation:

@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS content (
   objections TEXT NOT NULL,        -- what speaks against indexing it: pairs of a name and what it rests on
   share REAL,                      -- of the main text that changed last time
   change TEXT NOT NULL,            -- what became of the last version, in words
-  private TEXT NOT NULL DEFAULT '' -- the site with whose secrets it was fetched, where it was
+  private TEXT NOT NULL DEFAULT '', -- the site with whose secrets it was fetched, where it was
+  identity BLOB NOT NULL DEFAULT x'' -- what tells it from pages of nearly the same text
 ) STRICT;
 CREATE INDEX IF NOT EXISTS content_copies ON content (grp) WHERE grp <> id;
 CREATE INDEX IF NOT EXISTS content_objected ON content (id) WHERE objections <> '[]';
@@ -55,10 +56,10 @@ CREATE TABLE IF NOT EXISTS yield (
 """
 
 INHERITED = "the page that began the group says something else by now"
-_SAVE_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 21)})"  # noqa: S608 - question marks only
+_SAVE_CONTENT = f"INSERT OR REPLACE INTO content VALUES ({', '.join('?' * 22)})"  # noqa: S608 - question marks only
 _CONTENTS = (
-    "SELECT id, grp, body_digest, text_print, main_print, sketch, links_print, parts FROM content "
-    "WHERE id IN (SELECT value FROM json_each(?))"
+    "SELECT id, grp, identity, modified_s, instr(objections, '\"script\"') > 0, body_digest, text_print, main_print, "
+    "sketch, links_print, parts FROM content WHERE id IN (SELECT value FROM json_each(?))"
 )
 
 
@@ -76,7 +77,7 @@ class ContentStore(SearchStore):
         """Return the stored contents of these pages, by page id."""
         wanted = json.dumps(list(ids))
         return {
-            row[0]: ContentRow(row[0], row[1], StoredVersion(*row[2:]))
+            row[0]: ContentRow(row[0], row[1], StoredVersion(*row[5:]), row[2], row[3], needs_script=bool(row[4]))
             for row in self._db.execute(_CONTENTS, (wanted,))
         }
 
@@ -174,4 +175,5 @@ def _content_row(id_: int, group: int, content: Content) -> tuple[object, ...]:
         json.dumps(content.objections) if content.objections else "[]",
         *((change.share, change.why) if change else (None, "")),
         content.private,
+        content.identity,
     )

@@ -1,8 +1,9 @@
 """Migrations: upgrade data folders of older formats; a kill at any moment leaves the old or the new one whole.
 
 Format 3 added the tables of page content, format 4 those of search, format 5 what operators may undo and the hosts
-that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads. They are
-made where they are missing; content fills as pages are fetched again, refresh memory within an hour, and the index is
+that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads, format 9
+what tells near-duplicates apart and when failed URLs are tried again. They are made where they are missing; URLs that
+had failed get another try, content fills as pages are fetched again, refresh memory within an hour, and the index is
 built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
@@ -13,6 +14,7 @@ one in ``state.new.db``, in one transaction, with the bodies in an archive file;
 3. ``format`` says 2.
 """
 
+import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -32,10 +34,10 @@ from vedette.engine.messages import FetchSuccess, FetchTask
 from vedette.engine.ports import LinkBatch
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreCorrupt
-from vedette.model import origin_of, partition_of
+from vedette.model import Refusal, origin_of, partition_of
 
 # The format that folders are brought to.
-NEWEST_FORMAT = 8
+NEWEST_FORMAT = 9
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
@@ -43,9 +45,16 @@ _FRONTS = 8
 # What later formats added to tables that were there.
 _ADDED = (
     ("content", "private", "TEXT NOT NULL DEFAULT ''"),
+    ("content", "identity", "BLOB NOT NULL DEFAULT x''"),
     ("action", "who", "TEXT NOT NULL DEFAULT ''"),
     ("action", "undo", "TEXT"),
     ("action", "undone_s", "REAL"),
+)
+# Before format 9, what had failed was never tried again unless it had been fetched before.
+_RETRY_FAILED = (
+    "INSERT OR IGNORE INTO retry SELECT url_id, 1, at_s, at_s FROM note WHERE NOT EXISTS "
+    "(SELECT 1 FROM page WHERE id = url_id) AND NOT EXISTS "
+    "(SELECT 1 FROM json_each(?) WHERE substr(why, 1, length(value)) = value)"
 )
 
 _PAGES = (
@@ -64,6 +73,7 @@ def upgrade_folder(folder: Path, number: int | None) -> list[str]:
             for table, column, kind in _ADDED:
                 if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
+            db.execute(_RETRY_FAILED, (json.dumps([str(refusal) for refusal in Refusal]),))
             CrawlStore(db).create_secret()
             db.execute("COMMIT")
         write_format(folder, NEWEST_FORMAT)

@@ -1,8 +1,9 @@
-"""Store of the operator's actions, console sessions and the folder's secret; a part of ``CrawlStore``."""
+"""Store of the operator's actions, answers to commands and the folder's secret; a part of ``CrawlStore``."""
 
 import json
 import secrets
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 OPERATOR_SCHEMA = """
@@ -19,9 +20,11 @@ CREATE TABLE IF NOT EXISTS session (
   opened_s REAL NOT NULL           -- wall time
 ) STRICT;
 """
+# The table session is a part of format 8 and not used any more: sessions are files (``session_files``).
 SECRET_KEY = "secret"  # noqa: S105 - the name of a row
 TOKEN_KEY = "operator_token"  # noqa: S105 - the name of a row, which holds a digest
-MAX_SESSION_S = 12 * 3600.0
+ANSWERS_KEY = "answers to commands"
+MAX_ANSWERS, KEEP_ANSWERS_S = 200, 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class ActionRow:
 
 
 class OperatorStore:
-    """Store of operator's actions, console sessions and the folder's secret in ``state.db``."""
+    """Store of operator's actions, answers to commands and the folder's secret in ``state.db``."""
 
     _db: sqlite3.Connection
 
@@ -80,6 +83,23 @@ class OperatorStore:
         """Mark an operator's action as undone."""
         self._db.execute("UPDATE action SET undone_s = ? WHERE id = ?", (at_s, id_))
 
+    # commands that are executed once
+
+    def save_answer(self, id_: str, answer: Mapping[str, object], wall_s: float) -> None:
+        """Save the answer to a command by the command's id; those of the last minutes are kept."""
+        kept = {name: row for name, row in self._load_answers().items() if abs(wall_s - row[0]) < KEEP_ANSWERS_S}
+        rows = list({**kept, id_: (wall_s, dict(answer))}.items())[-MAX_ANSWERS:]
+        self.set_value(ANSWERS_KEY, json.dumps(dict(rows)))
+
+    def find_answer(self, id_: str) -> dict[str, object] | None:
+        """Find the answer to a command by the command's id; None if it was not executed, or long ago."""
+        row = self._load_answers().get(id_)
+        return row[1] if row else None
+
+    def _load_answers(self) -> dict[str, tuple[float, dict[str, object]]]:
+        rows = json.loads(self.get_value(ANSWERS_KEY) or "{}")
+        return {id_: (at_s, answer) for id_, (at_s, answer) in rows.items()}
+
     # signing in
 
     def read_secret(self) -> bytes:
@@ -95,23 +115,8 @@ class OperatorStore:
         return self.get_value(TOKEN_KEY) or ""
 
     def set_token(self, digest: str) -> None:
-        """Replace the operator's sign-in token, which closes all sessions."""
+        """Replace the operator's sign-in token; sessions that were opened with another one are closed by that."""
         self.set_value(TOKEN_KEY, digest)
-        self._db.execute("DELETE FROM session")
-
-    def open_session(self, digest: str, wall_s: float) -> None:
-        """Open an operator's console session and delete expired ones."""
-        self._db.execute("DELETE FROM session WHERE opened_s < ?", (wall_s - MAX_SESSION_S,))
-        self._db.execute("INSERT OR REPLACE INTO session VALUES (?, ?)", (digest, wall_s))
-
-    def close_session(self, digest: str) -> None:
-        """Close an operator's console session."""
-        self._db.execute("DELETE FROM session WHERE digest = ?", (digest,))
-
-    def read_session_start(self, digest: str) -> float | None:
-        """Return the wall time at which an operator's console session was opened."""
-        row = self._db.execute("SELECT opened_s FROM session WHERE digest = ?", (digest,)).fetchone()
-        return float(row[0]) if row else None
 
 
 def _parse_action(id_: int, at_s: float, what: str, who: str, undo: str | None, undone_s: float | None) -> ActionRow:

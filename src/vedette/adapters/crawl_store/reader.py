@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.crawl_store.url_list import get_prefix
+from vedette.adapters.crawl_store.url_list import COUNT_NEED_SCRIPT, get_prefix
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.ports import HostRow, UrlState
 from vedette.errors import UsageError
-from vedette.model import Refusal, Site, origin_of
+from vedette.frontier.traps import PERMIT, TrapDetector, Verdict
+from vedette.model import Failure, Refusal, Site, origin_of
 
 _LAST_FATES = "SELECT fate FROM (SELECT url_id, fate, max(id) FROM fate GROUP BY url_id)"
 _FETCHED = "status BETWEEN 200 AND 299"
@@ -115,11 +116,20 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContentCounts:
-    """How many pages are duplicates, not indexable, or held back as traps."""
+    """How many pages are duplicates, not indexable, held back as traps, or give little text without JavaScript."""
 
     copies: int
     objected: int
     held: int
+    need_script: int
+
+
+class HeldCounts(NamedTuple):
+    """How many URLs of a site are held back, and how many of them look like real pages."""
+
+    start: str
+    urls: int
+    real: int
 
 
 class StateReader:
@@ -187,22 +197,51 @@ class StateReader:
         row = self._db.execute("SELECT account FROM yield WHERE name = ?", (name,)).fetchone()
         return row[0] if row else None
 
+    def summarize_held(self, sites: Sequence[Site]) -> list[HeldCounts]:
+        """Summarize the held URLs of each site, most real ones first: all look real but those of endless patterns."""
+        index, traps, counts = SiteIndex(sites), TrapDetector(), Counter[tuple[str, bool]]()
+        for host, place, count in self.store.count_held():
+            name, pattern, *_ = place.split(" ")
+            kept = self.find_yield(name) if name not in traps.hosts else None
+            if kept is not None:
+                traps.from_json(name, json.loads(kept))
+            owner = next(iter(index.find_by_host(host)), None)
+            counts[owner.start if owner else "", traps.judge_pattern(name, pattern, is_idle=True) is PERMIT] += count
+        starts = dict.fromkeys(start for start, _ in counts)
+        held = [HeldCounts(start, counts[start, True] + counts[start, False], counts[start, True]) for start in starts]
+        return sorted(held, key=lambda one: (-one.real, -one.urls))
+
+    def judge_held(self, place: str) -> Verdict:
+        """Judge again whether URLs that wait for a host and pattern are a trap, once nothing else waits."""
+        name, pattern, *_ = place.split(" ")
+        traps, kept = TrapDetector(), self.find_yield(name)
+        if kept is not None:
+            traps.from_json(name, json.loads(kept))
+        return traps.judge_pattern(name, pattern, is_idle=True)
+
     def count_content(self) -> ContentCounts:
-        """Count duplicates, pages that are not indexable, and held URLs."""
+        """Count duplicates, pages that are not indexable or need JavaScript, and held URLs."""
         return ContentCounts(
             self._query_number("SELECT count(*) FROM content WHERE grp <> id"),
             self._query_number("SELECT count(*) FROM content WHERE objections <> '[]'"),
             self._query_number("SELECT count(*) FROM held"),
+            self._query_number(COUNT_NEED_SCRIPT),
         )
 
     def count_unindexed(self, seq: int) -> int:
         """Count the pages that are queued for the index after a sequence number."""
         return self._query_number("SELECT count(DISTINCT page) FROM news WHERE seq > ?", seq)
 
-    def list_refused(self, refusal: Refusal) -> list[tuple[int, str]]:
-        """List the ids and URLs in the crawl state that were refused for a reason, whatever its details."""
+    def list_refused(self, reason: Refusal | Failure) -> list[tuple[int, str]]:
+        """List the ids and URLs in the crawl state that were refused or failed for a reason, whatever its details."""
         sql = "SELECT id, url FROM note JOIN url ON id = url_id WHERE substr(why, 1, ?) = ? ORDER BY id"
-        return self._db.execute(sql, (len(refusal), str(refusal))).fetchall()
+        return self._db.execute(sql, (len(reason), str(reason))).fetchall()
+
+    def list_failed(self) -> list[tuple[int, str, str]]:
+        """List the id, the URL and the reason of each failed fetch in the crawl state."""
+        sql = "SELECT id, url, why FROM note JOIN url ON id = url_id ORDER BY id"
+        rows = [row for row in self._db.execute(sql) if _match_refusal(row[2]) is None]
+        return [row for row in rows if self.find_fate(row[0]) is UrlState.FAILED]
 
     def count_known(self) -> int:
         """Count the known URLs of the crawl state."""
@@ -221,6 +260,12 @@ class StateReader:
         """Count the stored pages of the crawl state."""
         return self._query_number(f"SELECT count(*) FROM page WHERE {_FETCHED}")  # noqa: S608 - our own words
 
+    def count_fetched(self, since_s: float) -> tuple[int, int]:
+        """Count the stored pages that were fetched since then (world time), each once, and their hosts."""
+        sql = f"SELECT count(*), count(DISTINCT host) FROM page WHERE {_FETCHED} AND fetched_s >= ?"  # noqa: S608 - our own words
+        pages, hosts = self._db.execute(sql, (since_s,)).fetchone()
+        return int(pages), int(hosts)
+
     def list_troubled_hosts(self) -> dict[str, str]:
         """List the hosts whose latest request failed, and why."""
         sql = "SELECT name, trouble FROM host_state WHERE trouble <> '' ORDER BY name"
@@ -233,7 +278,7 @@ class StateReader:
             refusal = _match_refusal(why)
             if refusal is None:
                 failed[why] += count
-            else:
+            elif refusal is not Refusal.NO_SITEMAP:  # nobody named these
                 refused[str(refusal)] += count
         return failed, refused
 

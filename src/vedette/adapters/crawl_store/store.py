@@ -22,7 +22,7 @@ from vedette.adapters.crawl_store.refresh_store import PAGE_COLUMNS, REFRESH_SCH
 from vedette.adapters.crawl_store.search_store import SEARCH_SCHEMA
 from vedette.adapters.crawl_store.unlisted_host_store import UNLISTED_HOST_SCHEMA, UnlistedHostStore
 from vedette.adapters.files.sqlite_file import execute_schemas
-from vedette.engine.ports import DuePage, HostRow, Outlinks, PageRow
+from vedette.engine.ports import DuePage, FailedUrl, HostRow, Outlinks, PageRow, RetryCounts
 from vedette.errors import StoreCorrupt
 from vedette.fetch.request import PRODUCT
 from vedette.fetch.robots.state import RobotsState, state_from_json, state_to_json
@@ -59,6 +59,13 @@ CREATE TABLE IF NOT EXISTS note (
   why TEXT NOT NULL,               -- why it was refused or could not be fetched
   at_s REAL NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS retry (
+  url_id INTEGER PRIMARY KEY,
+  rounds INTEGER NOT NULL,         -- how often a few attempts in a row have failed since its last answer
+  since_s REAL NOT NULL,           -- when the first of them failed
+  due_s REAL NOT NULL              -- when it is tried again; infinity while it waits and once it is given up
+) STRICT;
+CREATE INDEX IF NOT EXISTS retry_due ON retry (due_s);
 CREATE TABLE IF NOT EXISTS robots (
   origin TEXT PRIMARY KEY,
   partition INTEGER NOT NULL,
@@ -133,7 +140,8 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         ]
         self._db.executemany(_SAVE_PAGE, rows)
         ids = json.dumps([page.id for page, _ in pages])
-        self._db.execute("DELETE FROM note WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))
+        for table in ("note", "retry"):
+            self._db.execute(f"DELETE FROM {table} WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))  # noqa: S608 - our own names
         self.enqueue_page_ids([page.id for page, _ in pages])
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
@@ -144,6 +152,42 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     def add_note(self, id_: int, why: str, at_s: float) -> None:
         """Note in the crawl store why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
+
+    def take_refused(self, host: int, why: str) -> list[int]:
+        """Take the URLs of a host that were refused for a reason, whatever its details; their notes are deleted."""
+        sql = "SELECT id FROM note JOIN url ON id = url_id WHERE host = ? AND substr(why, 1, ?) = ? ORDER BY id"
+        ids = [row[0] for row in self._db.execute(sql, (host, len(why), why))]
+        self.delete_url_data(ids, pages=False)
+        return ids
+
+    def get_failure(self, id_: int) -> FailedUrl | None:
+        """Return from the crawl store how a URL has failed since its last answer; None where it has not."""
+        row = self._db.execute("SELECT url_id, rounds, since_s, due_s FROM retry WHERE url_id = ?", (id_,)).fetchone()
+        return FailedUrl(*row) if row else None
+
+    def save_failure(self, row: FailedUrl) -> None:
+        """Save in the crawl store when a failed URL is tried again."""
+        self._db.execute("INSERT OR REPLACE INTO retry VALUES (?, ?, ?, ?)", row)
+
+    def delete_failures(self, ids: Sequence[int]) -> None:
+        """Delete from the crawl store how URLs have failed, as if they had never been tried."""
+        self._db.execute("DELETE FROM retry WHERE url_id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
+
+    def take_due_retries(self, now_s: float, most: int) -> list[DuePage]:
+        """Take failed URLs that are to be tried again by now, the most overdue first; their notes are deleted."""
+        sql = "SELECT url_id, name FROM retry JOIN url ON url.id = url_id JOIN host ON host.id = url.host"
+        rows = self._db.execute(f"{sql} WHERE due_s <= ? ORDER BY due_s LIMIT ?", (now_s, most))
+        due = [DuePage(*row) for row in rows]
+        ids = json.dumps([one.id for one in due])
+        if due:
+            self._db.execute("UPDATE retry SET due_s = ? WHERE url_id IN (SELECT value FROM json_each(?))", (inf, ids))
+            self._db.execute("DELETE FROM note WHERE url_id IN (SELECT value FROM json_each(?))", (ids,))
+        return due
+
+    def count_retries(self) -> RetryCounts:
+        """Count the failed URLs of the crawl store that are to be tried again, and say when the first of them is."""
+        row = self._db.execute("SELECT count(*), min(due_s) FROM retry WHERE due_s < ?", (inf,)).fetchone()
+        return RetryCounts(row[0], inf if row[1] is None else row[1])
 
     def postpone(self, id_: int, due_s: float) -> None:
         """Set when a stored page is due; nothing else changes."""
@@ -229,8 +273,9 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
 
     def delete_url_data(self, ids: Sequence[int], *, pages: bool) -> None:
         """Delete the notes of URLs from the crawl store, and with ``pages`` everything stored about them."""
-        kept = (("page", "id"), ("content", "id"), ("refresh", "id"), ("hint", "id")) if pages else ()
-        for table, key in (("note", "url_id"), ("held", "url_id"), *kept):
+        notes, kept = ("note", "held"), ("page", "content", "refresh", "hint")
+        tables = [*((table, "url_id") for table in notes), *((table, "id") for table in kept if pages)]
+        for table, key in [*tables, *([("retry", "url_id")] if pages else [])]:
             sql = f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608 - our own names
             self._db.execute(sql, (json.dumps(list(ids)),))
         if pages:

@@ -61,15 +61,23 @@ def get_prefix(site: Site) -> str:
     return site.start.partition("?")[0].rpartition("/")[0] + "/"
 
 
-UrlKind = Literal["all", "kept", "moved", "errors", "failed", "refused", "new"]
+UrlKind = Literal["all", "kept", "script", "moved", "errors", "failed", "refused", "new"]
 URL_KINDS: Final[tuple[UrlKind, ...]] = get_args(UrlKind)
 BATCH_URLS: Final = 5_000  # URLs
 TIME_LIMIT_S: Final = 1.0
 _REFUSALS = json.dumps([str(refusal) for refusal in Refusal])
 _IS_REFUSAL = "EXISTS (SELECT 1 FROM json_each(:refusals) WHERE substr(why, 1, length(value)) = value)"
+# The first is what an index holds; objections are pairs of a name and its evidence, as JSON.
+_NEEDS_SCRIPT = "objections <> '[]' AND instr(objections, '[\"script\"') > 0"
+COUNT_NEED_SCRIPT: Final = (
+    "SELECT count(*) FROM content JOIN page ON page.id = content.id "  # noqa: S608 - our own words
+    f"WHERE status BETWEEN 200 AND 299 AND {_NEEDS_SCRIPT}"
+)
 _CONDITIONS: Final[dict[UrlKind, str]] = {
     "all": "1",
     "kept": "status BETWEEN 200 AND 299",
+    "script": "status BETWEEN 200 AND 299 "  # noqa: S608 - our own words
+    f"AND EXISTS (SELECT 1 FROM content WHERE content.id = url.id AND {_NEEDS_SCRIPT})",
     "moved": "status BETWEEN 300 AND 399",
     "errors": "status >= 400 AND (:why = '' OR status = :why)",
     "failed": f"why IS NOT NULL AND NOT {_IS_REFUSAL} AND (:why = '' OR why = :why)",
@@ -77,9 +85,11 @@ _CONDITIONS: Final[dict[UrlKind, str]] = {
     "new": "status IS NULL AND why IS NULL",
 }
 _ROWS = (
-    "SELECT url.id, url.url, status, coalesce(title, ''), fetched_s, nullif(due_s, 9e999), coalesce(why, ''), "
+    "SELECT url.id, url.url, status, coalesce(title, ''), fetched_s, "
+    "nullif(min(coalesce(page.due_s, 9e999), coalesce(retry.due_s, 9e999)), 9e999), coalesce(why, ''), "
     "at_s FROM url "
-    "LEFT JOIN page ON page.id = url.id LEFT JOIN note ON url_id = url.id "
+    "LEFT JOIN page ON page.id = url.id LEFT JOIN note ON note.url_id = url.id "
+    "LEFT JOIN retry ON retry.url_id = url.id "
     "WHERE url.id > :after AND url.id <= :until AND ({}) "
     "AND (:part = '' OR instr(url.url, :part) > 0) AND substr(url.url, 1, length(:folder)) = :folder "
     "AND (:hosts IS NULL OR url.host IN (SELECT value FROM json_each(:hosts))) ORDER BY url.id LIMIT :most"

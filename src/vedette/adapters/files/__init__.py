@@ -1,1 +1,1 @@
-"""Files and databases in general: atomic replacement, SQLite files, backup, PDF text, secrets."""
+"""Files and databases in general: atomic replacement, SQLite files, backup, secrets."""

@@ -51,6 +51,7 @@ ROW = np.dtype(
     ]
 )
 INDEXED = 1
+CANONICAL = 2
 NEUTRAL = 0.5
 GROWTH_ROWS = 1 << 14
 FILES = ("text", "terms", "links")
@@ -58,7 +59,10 @@ Rows = npt.NDArray[np.void]
 
 
 class PageFacts(NamedTuple):
-    """Facts about a page in its page table row, besides where its text and words are."""
+    """Facts about a page in its page table row, besides where its text and words are.
+
+    ``is_canonical`` says that it stands for its copies.
+    """
 
     host: int
     group: int
@@ -72,6 +76,7 @@ class PageFacts(NamedTuple):
     access: str
     language: str
     kind: str
+    is_canonical: bool = False
 
 
 class PageTable:
@@ -144,6 +149,7 @@ class PageTable:
             rows["spam"].astype(np.float64),
             *self._look_up_ranks(ids),
             np.full(len(ids), NEUTRAL),
+            (rows["flags"] & CANONICAL).astype(bool),
         )
 
     def read_access(self, ids: Ints) -> list[str]:
@@ -236,7 +242,7 @@ class PageTableWriter(PageTable):
             row["links_at"], row["links"] = self._append("links", links.astype("<i8").tobytes()), len(links)
         row["text_at"], row["text_bytes"], row["terms_at"], row["lengths"] = text_at, len(blob), terms_at, words[1]
         self.update(id_, facts)
-        row["flags"] = INDEXED
+        row["flags"] |= INDEXED
 
     def put_words(self, id_: int, words: tuple[npt.NDArray[np.uint32], tuple[int, ...]]) -> None:
         """Replace the words of a page in the page table when its anchor texts changed but not its text."""
@@ -248,6 +254,7 @@ class PageTableWriter(PageTable):
         row: Any = self._get_row(id_)
         for name in ("host", "group", "words", "print", "date_s", "born_s", "fetched_s", "spam"):
             row[name] = getattr(facts, name)
+        row["flags"] = (row["flags"] & INDEXED) | (CANONICAL if facts.is_canonical else 0)
         row["depth"] = min(facts.depth, 65535)
         for name in ("access", "language", "kind"):
             row[name] = self._intern_name(getattr(facts, name))

@@ -22,12 +22,13 @@ from urllib.parse import urlsplit
 import pycurl
 
 from vedette.adapters.clock import Clock
+from vedette.adapters.net.header_filter import open_filtered
 from vedette.errors import ConfigError
 from vedette.fetch.body import decode
 from vedette.fetch.connect_to import Endpoint
 from vedette.fetch.credentials import redact
 from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
-from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Headers, NoResponse
+from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Headers, NoResponse, Origin, origin_of
 
 # The environment changes nothing: neither its proxies nor its exceptions from them are used. Nothing of libcurl's own
 # comforts is on either (redirects, cookies, passwords of a ``.netrc``): what a request does was decided before.
@@ -187,14 +188,17 @@ _FAILURES = {
 }
 # One more than is read, so that a reader can tell that there was more.
 ROBOTS_BYTES = MAX_ROBOTS_BYTES + 1
+# What libcurl says of a header line without a colon, and for how many servers that is remembered.
+_NO_COLON = "without colon"
+_MAX_FILTERED = 1000
 _FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
 
 
 class _Socket:
     """A socket that libcurl takes a copy of; ours is closed as soon as it has."""
 
-    def __init__(self, family: int, kind: int, protocol: int) -> None:
-        self._socket = socket.socket(family, kind, protocol)
+    def __init__(self, own: socket.socket) -> None:
+        self._socket = own
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -216,6 +220,7 @@ class Transfer:
     head_bytes: int = 0
     cut: bool = False
     stopped: tuple[Failure, str] | None = None
+    filtered: socket.socket | None = None
 
     def open_socket(self, _purpose: int, where: tuple[int, int, int, tuple[str, int]]) -> _Socket | int:
         """Open a socket to the pinned address for libcurl; refuse any other address."""
@@ -223,7 +228,9 @@ class Transfer:
         if port != self.route.port or not _is_same_address(address, self.route.address):
             self.stopped = (Failure.ADDRESS, f"{address} port {port} is not the address that was checked")
             return pycurl.SOCKET_BAD
-        return _Socket(family, kind, protocol)
+        if self.filtered is not None:
+            return _Socket(self.filtered)
+        return _Socket(socket.socket(family, kind, protocol))
 
     def on_header_line(self, line: bytes) -> int:
         """Collect a response header line from libcurl, including those of interim responses and trailers."""
@@ -252,8 +259,10 @@ class Transfer:
         payload = bytes(self.body)
         body = decode(payload, coding, self._body_limit())
         if isinstance(body, Failure):
-            return self.build_failure(body, f"Content-Encoding {coding[:100]}", ended_s)
-        status, address = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.PRIMARY_IP)
+            failure = Failure.CODING if body is Failure.PROTOCOL else body
+            return self.build_failure(failure, f"Content-Encoding {coding[:100]}", ended_s)
+        status = curl.getinfo(pycurl.RESPONSE_CODE)
+        address = curl.getinfo(pycurl.PRIMARY_IP) if self.filtered is None else self.route.address
         return FetchResponse(
             *(self.ask.url, self.ask.purpose, status, headers, body, self.started_s, ended_s, address),
             request_head=_format_request_head(self.ask),
@@ -311,6 +320,8 @@ class HttpClient:
         self._transfers: dict[pycurl.Curl, Transfer] = {}
         self._refused: list[FetchOutcome] = []
         self._watched: dict[int, Callable[[], object]] = {}
+        self._filtered: dict[Origin, None] = {}
+        self._tls: ssl.SSLContext | None = None
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
@@ -334,6 +345,8 @@ class HttpClient:
         set_request(curl, ask)
         if not self._way.proxy:
             pin_address(curl, route, transfer.open_socket)
+        if self._filtered and origin_of(ask.url) in self._filtered:
+            self._filter_headers(curl, transfer)
         self._set_callbacks(curl, transfer)
         self._transfers[curl] = transfer
         self._multi.add_handle(curl)
@@ -372,6 +385,18 @@ class HttpClient:
         curl.setopt(pycurl.WRITEFUNCTION, transfer.on_robots_body if robots else transfer.body.extend)
         curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
 
+    def _filter_headers(self, curl: pycurl.Curl, transfer: Transfer) -> None:
+        """Let a request go through the header filter, which speaks TLS for it."""
+        origin, limits = origin_of(transfer.ask.url), self._limits
+        if origin.scheme == "https" and self._tls is None:
+            self._tls = ssl.create_default_context(cafile=self._roots.path)
+        tls = self._tls if origin.scheme == "https" else None
+        transfer.filtered = open_filtered(transfer.route, origin.host, tls, limits.timeout_s, limits.head_bytes)
+        curl.setopt(pycurl.URL, f"http{transfer.ask.url.removeprefix(origin.scheme)}")
+        curl.setopt(pycurl.SOCKOPTFUNCTION, lambda _fd, _purpose: pycurl.SOCKOPT_ALREADY_CONNECTED)
+        curl.setopt(pycurl.FRESH_CONNECT, 1)
+        curl.setopt(pycurl.FORBID_REUSE, 1)
+
     def _on_socket(self, what: int, fd: int, *_: object) -> None:
         if what == pycurl.POLL_REMOVE:
             # The descriptor may be closed already; epoll forgets it by itself then.
@@ -396,12 +421,24 @@ class HttpClient:
     def _finish(self, curl: pycurl.Curl, code: int | None, text: str) -> FetchOutcome:
         self._multi.remove_handle(curl)
         transfer = self._transfers.pop(curl)
+        if code is not None and _NO_COLON in text and not self._way.proxy:
+            self._note_broken_head(transfer)
         outcome = transfer.build_outcome(curl, code, text, self._clock.now())
         # The idle handle still refers to both, until its next request.
         transfer.head.clear()
         transfer.body.clear()
-        self._idle.append(curl)
+        if transfer.filtered is None:
+            self._idle.append(curl)
+        else:
+            curl.close()
         return outcome
+
+    def _note_broken_head(self, transfer: Transfer) -> None:
+        """Remember that a server sends header lines without a colon; the next attempt leaves them out."""
+        if len(self._filtered) >= _MAX_FILTERED:
+            del self._filtered[next(iter(self._filtered))]
+        self._filtered[origin_of(transfer.ask.url)] = None
+        transfer.stopped = (Failure.HEADER, "a header line has no colon; it is left out at the next attempt")
 
 
 def _to_curl_events(events: int) -> int:

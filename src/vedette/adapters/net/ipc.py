@@ -29,6 +29,10 @@ class ChannelClosed(Exception):
     """The process at the other end of an IPC channel has closed it."""
 
 
+class NoAnswer(ChannelClosed):
+    """The process at the other end of an IPC channel did not answer in time; it still has the message."""
+
+
 class Channel:
     """One end of an IPC connection between local processes; ``fd`` can be watched for reading."""
 
@@ -130,14 +134,27 @@ def listen(path: Path) -> socket.socket:
 
 
 def connect(path: Path) -> socket.socket:
-    """Connect to a process that listens on a local socket for IPC; raise ``OSError`` if there is none."""
+    """Connect to a process that listens on a local socket for IPC; raise ``OSError`` if there is none.
+
+    It never waits: ``BlockingIOError`` says that the process lives, but accepts nothing for now.
+    """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock.setblocking(False)
     try:
         sock.connect(_shortest_path(path))
     except OSError:
         sock.close()
         raise
     return sock
+
+
+def is_listening(path: Path) -> bool:
+    """Check whether a process listens on a local socket for IPC, however busy it is; this never waits."""
+    try:
+        connect(path).close()
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    return True
 
 
 def is_same_user(sock: socket.socket) -> bool:

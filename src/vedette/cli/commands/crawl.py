@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vedette.api import CrawlOptions
-from vedette.cli.data_folder import crawl_options, open_for_crawl, print_note, read_sites
+from vedette.cli.data_folder import (
+    apply_configured_sites,
+    crawl_options,
+    format_command,
+    open_for_crawl,
+    print_note,
+    read_sites,
+    take_back_contact,
+)
 from vedette.cli.options import (
     add_data_options,
     add_fetch_options,
@@ -14,8 +22,16 @@ from vedette.cli.options import (
     add_patience_option,
     add_scope_options,
 )
-from vedette.cli.output import format_bytes, format_count, format_counts, format_duration, format_number
+from vedette.cli.output import (
+    format_bytes,
+    format_count,
+    format_counts,
+    format_duration,
+    format_number,
+    format_relative_time,
+)
 from vedette.cli.progress import Screen
+from vedette.errors import UsageError
 from vedette.model import Site
 
 DESCRIPTION = """\
@@ -29,7 +45,12 @@ in the data folder; the same command again goes on where it stopped.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette crawl``."""
-    parser.add_argument("sites", metavar="SITE", nargs="+", help="an http(s) URL or a host name")
+    parser.add_argument(
+        "sites",
+        metavar="SITE",
+        nargs="*",
+        help="an http(s) URL or a host name (default: those of vedette.toml)",
+    )
     parser.add_argument("--pages", metavar="N", type=_parse_count, help="stop after N pages")
     add_scope_options(parser)
     add_fetch_options(parser)
@@ -49,8 +70,15 @@ def _parse_count(text: str) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """Run ``vedette crawl``: crawl the named sites, show progress and print a summary."""
-    folder, sites = open_for_crawl(options), read_sites(options)
-    note = f"{folder.path}   Ctrl-C stops; the same command goes on"
+    folder = open_for_crawl(options)
+    sites = read_sites(options) or tuple(table.site for table in folder.config.sites if not table.paused)
+    if not sites:
+        raise UsageError(
+            'name a SITE, such as "vedette crawl https://example.org/", or write [[site]] tables into vedette.toml'
+        )
+    take_back_contact(options)
+    apply_configured_sites(options)
+    note = f"Ctrl-C stops   {folder.path}"
     with Screen(_format_headline(sites), quiet=options.quiet or options.json, note=note) as screen:
         how: CrawlOptions = {
             **crawl_options(options),
@@ -64,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         print(format_summary(summary.numbers))
         print(f"Everything is in {folder.path} (state.db is an SQLite file, warc/ holds the pages).")
         if summary.ending != "done":
-            print("Run the same command again to go on.")
+            print(f"Go on with  {format_command('crawl', options)}")
     return 0 if summary.pages or summary.ending != "stuck" else 1
 
 
@@ -89,7 +117,20 @@ def format_summary(numbers: Mapping[str, Any]) -> str:
         lines.append(f"Not fetched: {format_counts(numbers['refusals'])}.")
     if numbers["failures"]:
         lines.append(f"Failed: {format_counts(numbers['failures'])}.")
+    retries = numbers.get("retries", {"urls": 0})
+    if retries["urls"]:
+        urls = format_count(retries["urls"], "failed URL")
+        is_one = retries["urls"] == 1
+        lines.append(f"{urls} {'is' if is_one else 'are'} tried again{_format_next_try(retries['next_s'], numbers)}.")
     if numbers["ending"] == "stuck":
         named = [f"{name} ({trouble})" for name, trouble in numbers["hosts_in_trouble"].items()]
-        lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}.")
+        when = _format_next_try(numbers["next_try_s"], numbers)
+        lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}{when}.")
     return "\n".join(lines)
+
+
+def _format_next_try(at_s: float | None, numbers: Mapping[str, Any]) -> str:
+    """Format when the next try is due, in the summary of ``vedette crawl``; empty where that is not known."""
+    if at_s is None:
+        return ""
+    return f", the next try is due {format_relative_time(max(at_s, numbers['now_s']), numbers['now_s'])}"

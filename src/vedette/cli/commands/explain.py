@@ -24,11 +24,12 @@ from vedette.cli.output import (
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.model import Overrule, Refusal
 from vedette.refresh.policies.fixed import Fixed
-from vedette.runtime.commands.client import call_coordinator
+from vedette.runtime.commands.client import ask_briefly
 from vedette.runtime.explain.content import MAX_NAMED
 from vedette.runtime.explain.url import collect_explanation
 from vedette.web.commands.commands import Rule
 from vedette.web.commands.rule_text import parse_web_url
+from vedette.web.console.explain.content_text import describe_hold_end, describe_rendering
 from vedette.web.console.explain.decision_text import (
     Fact,
     describe_budget,
@@ -68,6 +69,8 @@ def _content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[s
     if content is None:
         return
     yield f"Read      {_describe_content(told['page']['kind'], content)}"
+    if rendering := describe_rendering(told.get("rendering"), needs_script=content["needs_script"]):
+        yield f"Rendered  {sanitize(rendering, 400)}"
     if content["description"]:
         yield f'Summary   "{sanitize(content["description"])}"'
     if content["canonical"]:
@@ -88,7 +91,7 @@ def _describe_content(kind: str, content: Explanation) -> str:
     for verb in ("published", "modified"):
         if content[f"{verb}_s"] is not None:
             parts.append(f"{verb} {_format_day(content[f'{verb}_s'])}")
-    script = "; empty without JavaScript, which is not run here" if content["needs_script"] else ""
+    script = "; gives little text without JavaScript" if content["needs_script"] else ""
     return ", ".join(parts) + script
 
 
@@ -141,10 +144,7 @@ def _format_objection(objection: Explanation) -> str:
 def _trap_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
     """Yield the ``vedette explain`` lines on a URL held back as a trap: until when, and how to fetch it anyway."""
     held = told["held"]
-    if held["for_good"]:
-        yield "Until     never by itself: no page is spelt like this on purpose"
-    else:
-        yield f"Until     its host has brought more good pages, or pages like it have{_describe_pattern(held)}"
+    yield f"Until     {describe_hold_end(held)}{'' if held['for_good'] else _describe_pattern(held)}"
     one = format_command(f"fetch {told['known_as']}", options)
     yield f'Overrule  "{_overrule_command(["trap"], told["site"], options)}" fetches all such, "{one}" only this one'
 
@@ -209,7 +209,7 @@ def run(options: argparse.Namespace) -> int:
     """Run ``vedette explain``: print what is stored and decided about a URL."""
     folder = data_folder(options)
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=load_config(options).crawl.source_interval_s))
-    ask = partial(call_coordinator, folder)
+    ask = partial(ask_briefly, folder)
     told = collect_explanation(parse_web_url(options.url), folder, schedule, ask, time.time())
     print(json.dumps(told) if options.json else "\n".join(_explanation_lines(told, options)))
     return 0
@@ -294,6 +294,18 @@ def _describe_page(page: Explanation, now_s: float) -> str:
     return f"{format_relative_time(page['fetched_s'], now_s)}: status {page['status']}, {title}{size}, {change}{leads}"
 
 
+def _describe_retry(told: Explanation, options: argparse.Namespace) -> str:
+    """Describe when a failed URL is tried again; empty for one that was refused."""
+    known, now_s = told["known"], told["now_s"]
+    if known["standing"] != "failed":
+        return ""
+    retry = format_command(f"retry {told['known_as']}", options)
+    if known["retry_s"] is None:
+        return f"\nNext      given up; {retry} tries it again"
+    when = format_relative_time(known["retry_s"], now_s) if known["retry_s"] > now_s else "now"
+    return f"\nNext      {when}; {retry} tries it at once"
+
+
 def _describe_next(told: Explanation, options: argparse.Namespace) -> str:
     known, now_s = told["known"], told["now_s"]
     if known["standing"] == "waiting":
@@ -303,7 +315,7 @@ def _describe_next(told: Explanation, options: argparse.Namespace) -> str:
     if known["standing"] in {"refused", "failed"}:
         when = f", {format_relative_time(known['ended_s'], now_s)}" if known["ended_s"] is not None else ""
         why = sanitize(known["why"] or "for a reason that was not kept", 400)
-        return f"{known['standing'].capitalize():<9} {why}{when}"
+        return f"{known['standing'].capitalize():<9} {why}{when}{_describe_retry(told, options)}"
     due_s = told["page"]["due_s"] if told["page"] else None
     if due_s is None:
         return f"Next      not due; {format_command('fetch ' + told['known_as'], options)} fetches it now"
@@ -316,11 +328,17 @@ def _describe_waiting(told: Explanation, go_on: str) -> str:
     queue = "" if known["front"] is None else f"in front queue {known['front']} of {host['name']}"
     ahead = "" if known["ahead"] is None else f", {known['ahead']} before it there"
     since = "" if told["page"] else f", known for {format_rough_duration(told['now_s'] - known['found_s'])}"
-    asked = f"; nothing runs now, {go_on} goes on" if not told["running"] else f"; the host: {_describe_host(told)}"
+    asked = f"; the host: {_describe_host(told)}" if told["running"] else f"; {_describe_silence(told, go_on)}"
     return f"{queue or 'far back in the queue of ' + host['name']}{ahead}{since}{asked}"
 
 
+def _describe_silence(told: Explanation, go_on: str) -> str:
+    return "the crawler is too busy to say when" if told["busy"] else f"nothing runs now, {go_on} goes on"
+
+
 def _describe_leased(told: Explanation, go_on: str) -> str:
+    if told["busy"]:
+        return "with a worker; the crawler is too busy to say when it is fetched"
     if not told["running"]:
         return f"was with a worker when the crawl ended; {go_on} fetches it"
     return f"with a worker, to be fetched as soon as the host may be asked; the host: {_describe_host(told)}"

@@ -15,9 +15,9 @@ from vedette.cli.data_folder import crawl_settings, print_note
 from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_patience_option
 from vedette.cli.output import format_bytes, sanitize
 from vedette.config import parse_duration
-from vedette.discover.urls.scope import find_refusal, find_site
+from vedette.discover.urls.scope import SiteIndex, find_refusal, find_site
 from vedette.errors import SiteError, StoreError, UsageError, VedetteError
-from vedette.model import origin_of
+from vedette.model import is_robots_url, origin_of
 from vedette.runtime.commands.client import call_coordinator
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.run import find_blocked_sites, run_to_end
@@ -27,8 +27,11 @@ from vedette.web.commands.rule_text import parse_web_url
 DESCRIPTION = """\
 Fetch pages now: each goes to the front of its host's queue, and is asked for as soon
 as its host may be asked. Where "vedette up" runs, it does it; else it is done here.
+A robots.txt is read again: pages that it allows now are fetched, others leave the index
+when their time comes.
 
   vedette fetch https://example.org/news/ https://example.org/about
+  vedette fetch https://example.org/robots.txt
 """
 
 
@@ -75,7 +78,7 @@ class _FetchRequest:
     started_s: float = field(default_factory=time.monotonic)
     last_answer_s: float = field(default_factory=time.monotonic)
     requested: list[UrlStatus] = field(default_factory=list)
-    statuses: dict[int, UrlStatus] = field(default_factory=dict)
+    statuses: dict[int | str, UrlStatus] = field(default_factory=dict)
 
     def submit(self) -> bool:
         """Submit the URLs of ``vedette fetch`` to the coordinator; return whether a coordinator is running."""
@@ -123,7 +126,7 @@ class _FetchRequest:
         rows = [{**one, **self.statuses.get(one["id"], nothing)} for one in self.requested]
         return [{key: value for key, value in row.items() if key not in {"wished", "ended", "id"}} for row in rows]
 
-    def _has_ended(self, id_: int) -> bool:
+    def _has_ended(self, id_: int | str) -> bool:
         return bool(self.statuses.get(id_, {}).get("ended"))
 
 
@@ -152,7 +155,10 @@ def _run_temporary_tree(settings: RuntimeSettings, wish: _FetchRequest) -> None:
 
 def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
     """Find the site whose scope covers a URL to fetch; raise a ``UsageError`` if there is none."""
-    site = find_site(url, [row.site for row in rows if not row.paused])
+    active = [row.site for row in rows if not row.paused]
+    site = find_site(url, active)
+    if site is None and is_robots_url(url):
+        site = next(iter(SiteIndex(active).find_by_host(origin_of(url).host)), None)
     if site is not None:
         return next(row for row in rows if row.site.start == site.start)
     paused = find_site(url, [row.site for row in rows])

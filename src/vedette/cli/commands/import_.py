@@ -28,7 +28,7 @@ STANDARD_INPUT = Path("-")
 
 URLS_HELP = """\
 Read files with one URL a line ("-" for standard input). Those that belong to a site of
-the folder become known and wait to be fetched. Nothing else may use the folder meanwhile.
+the folder become known and wait to be fetched, also where they had failed. Nothing else may use the folder meanwhile.
 
   vedette import urls list.txt
 """
@@ -98,10 +98,12 @@ def _print_summary(summary: ImportSummary, *, as_json: bool) -> int:
         more = summary.damage_count - len(summary.damage)
         print(f"and {format_number(more)} more that could not be used", file=sys.stderr)
     if as_json:
-        numbers = {"pages": summary.pages, "urls": summary.urls, "damaged": summary.damage_count}
+        numbers = {"pages": summary.pages, "urls": summary.urls, "revived": summary.revived}
+        numbers["damaged"] = summary.damage_count
         print(json.dumps({**numbers, "passed_over": dict(sorted(summary.skipped.items())), "damage": summary.damage}))
     else:
-        print(f"{format_count(summary.pages, 'page')} taken in, {format_count(summary.urls, 'URL')} new.")
+        again = f", {format_number(summary.revived)} that had failed to be tried again" if summary.revived else ""
+        print(f"{format_count(summary.pages, 'page')} taken in, {format_count(summary.urls, 'URL')} new{again}.")
         if summary.skipped:
             print(f"Passed over: {format_counts(summary.skipped)}.")
-    return 1 if summary.damage_count and not summary.pages + summary.urls else 0
+    return 1 if summary.damage_count and not summary.pages + summary.urls + summary.revived else 0

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from vedette.adapters.crawl_store.status_file import read_live_status
 from vedette.adapters.event_store.reader import EventReader, QueryCount
 from vedette.adapters.event_store.store import EventStore
 from vedette.cli.data_folder import crawled_folder, format_command
@@ -20,8 +21,6 @@ from vedette.cli.progress import ProgressLine
 from vedette.errors import UsageError
 from vedette.learn.query_logs import ImportedQuery, InvalidLine, parse_queries
 from vedette.learn.workload import Workload, build_workload
-from vedette.runtime.commands.client import call_coordinator
-from vedette.runtime.commands.rpc import Request
 from vedette.timeutil import DAY_S
 
 DESCRIPTION = """\
@@ -131,8 +130,8 @@ def _load_workload(options: argparse.Namespace) -> tuple[Workload, float]:
 
 def _world_now_s(folder: Path) -> float:
     """Return the crawled world's time from the running coordinator, else the wall time, for ``vedette queries``."""
-    reply = call_coordinator(folder, Request("status"))
-    return float(reply["now_s"]) if reply else time.time()
+    live = read_live_status(folder)
+    return float(live.numbers["now_s"]) if live and live.numbers else time.time()
 
 
 @dataclass(slots=True)

@@ -12,9 +12,10 @@ from vedette.runtime.commands.setting_commands import apply_overrides, load_over
 from vedette.web.commands.commands import SetMachine
 
 DESCRIPTION = """\
-Change a setting of the machine without a restart: crawl.budget, refresh.policy or
-serve.learn. What is set here holds at once and before what vedette.toml says, until it is
-given back to the file. Without NAME it says what holds. It is logged, and the console can undo it.
+Change a setting of the machine without a restart: crawl.budget, crawl.contact,
+refresh.policy or serve.learn. What is set here applies at once, before what the environment
+and vedette.toml say, until --as-configured takes it back. Without NAME it prints what
+applies. Each change is logged, and the console can undo it.
 
   vedette set refresh.policy nutch
   vedette set crawl.budget 50000/d
@@ -25,9 +26,11 @@ given back to the file. Without NAME it says what holds. It is logged, and the c
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette set``."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="crawl.budget, refresh.policy or serve.learn")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="crawl.budget, crawl.contact, refresh.policy or serve.learn"
+    )
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
-    parser.add_argument("--as-configured", action="store_true", help="let the file's value hold again")
+    parser.add_argument("--as-configured", action="store_true", help="let the configured value apply again")
     add_data_options(parser)
     add_output_options(parser)
 
@@ -44,11 +47,15 @@ def run(options: argparse.Namespace) -> int:
 def _print_settings(options: argparse.Namespace) -> int:
     with open_state_reader(data_folder(options)) as view:
         chosen, config = load_overrides(view.store), apply_overrides(load_config(options), view.store)
-    held = {"crawl.budget": format_rate(config.crawl.budget), "refresh.policy": config.refresh.policy}
-    held["serve.learn"] = "true" if config.serve.learn else "false"
+    held = {
+        "crawl.budget": format_rate(config.crawl.budget),
+        "crawl.contact": config.crawl.contact,
+        "refresh.policy": config.refresh.policy,
+        "serve.learn": "true" if config.serve.learn else "false",
+    }
     if options.json:
         print(json.dumps({"settings": held, "chosen": sorted(chosen)}))
         return 0
     for name, value in held.items():
-        print(f"{name:<16} {value:<16} {'set here' if name in chosen else 'as configured'}")
+        print(f"{name:<16} {value or 'none':<24} {'set here' if name in chosen else 'as configured'}")
     return 0

@@ -112,6 +112,22 @@ def _add_parser_for_add(inner: Subparsers) -> None:
         action="append",
         help="fetch this source at least so often, whatever it costs, such as /news=15min (may be repeated)",
     )
+    parser.add_argument(
+        "--sitemap",
+        metavar="URL",
+        action="append",
+        help="a sitemap that its robots.txt does not name, wherever it is, such as /news-sitemap.xml (may be repeated)",
+    )
+    parser.add_argument(
+        "--render",
+        metavar="WHEN",
+        help="run its JavaScript in a browser: auto (on pages that look empty, the default), always or never",
+    )
+    parser.add_argument(
+        "--render-from",
+        metavar="HOSTS",
+        help="other hosts that rendered pages may load from, with commas",
+    )
 
 
 def _add_set_command(inner: Subparsers) -> None:
@@ -121,8 +137,8 @@ def _add_set_command(inner: Subparsers) -> None:
         "changes",
         metavar="KEY=VALUE",
         nargs="+",
-        help="such as delay=5s; nothing after = takes a setting back; include, exclude, drop_parameters and promise "
-        "may be repeated",
+        help="such as delay=5s; nothing after = takes a setting back; include, exclude, drop_parameters, promise "
+        "and sitemap may be repeated",
     )
 
 
@@ -158,7 +174,7 @@ def _add_site_command(row: UnlistedHostRow, options: argparse.Namespace) -> str:
 
 _SITE_OPTIONS = (
     *("delay", "hours", "bytes_per_s", "ignore_robots", "secrets"),
-    *("change", "overrule", "readers", "share", "promise"),
+    *("change", "overrule", "readers", "share", "promise", "sitemap", "render", "render_from"),
 )
 _VALIDATED_KEYS = frozenset({"scope", "include", "exclude", "change", "overrule"})
 
@@ -277,5 +293,8 @@ def _site_to_dict(site: Site, *, paused: bool) -> dict[str, Any]:
         "overrule": site.overrule,
         "readers": site.readers,
         "share": site.share,
+        "sitemap": site.sitemap,
+        "render": site.render,
+        "render_from": site.render_from,
         "paused": paused,
     }

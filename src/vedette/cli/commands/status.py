@@ -1,13 +1,18 @@
-"""``vedette status``: print the status of a crawl, from the running coordinator or else from the state on disk."""
+"""``vedette status``: print the status of a crawl from what is on disk; it never waits for the coordinator."""
 
 import argparse
 import json
+import sys
+import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 from vedette.adapters.crawl_store.reader import StateReader, open_state_reader
+from vedette.adapters.crawl_store.status_file import LiveStatus, read_live_status
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.cli.data_folder import data_folder, format_command
@@ -21,14 +26,13 @@ from vedette.cli.output import (
     format_rough_duration,
     sanitize,
 )
-from vedette.runtime.commands.client import call_coordinator
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.search.reputation_store import describe_ranking, load_ranking_status
 from vedette.web.console.ports.monitoring import KIND_LABELS
 
 DESCRIPTION = """\
 How the crawl of a data folder stands: pages, queue, hosts that wait and why, errors by
-kind, sites, archive. When nothing runs, what the folder holds.
+kind, sites, archive. When nothing runs, what the folder holds. A busy crawl is not waited
+for: then its last numbers are shown with their age.
 
   vedette status --data vedette-data
 """
@@ -41,22 +45,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 Status = dict[str, Any]
+MAX_HELD_SITES = 3
 
 
 def run(options: argparse.Namespace) -> int:
     """Run ``vedette status``: print the status of the crawl in a data folder."""
     folder = data_folder(options)
     with open_state_reader(folder) as view:
-        running = call_coordinator(folder, Request("status"))
-        told = {"data": str(folder), "running": running is not None, **_read_state(view, running), "now": running}
+        live = read_live_status(folder)
+        now = {**live.numbers, "age_s": live.age_s} if live and live.numbers else None
+        told = {"data": str(folder), "running": live is not None, **_read_state(view, now), "now": now}
         told["index"] = _read_index(folder, view)
         told["ranking"] = describe_ranking(load_ranking_status(Generations(folder).folder), _world_now_s(told))
-    print(json.dumps(told) if options.json else "\n".join(_status_lines(told, options)))
+    print(json.dumps(told) if options.json else "\n".join(map(_wrap, _status_lines(told, options, live))))
     return 0
+
+
+def _wrap(line: str) -> str:
+    """Wrap a line of ``vedette status`` on a terminal, under its text; a URL is never broken."""
+    if not sys.stdout.isatty():
+        return line
+    width = get_terminal_size().columns
+    return textwrap.fill(line, width, subsequent_indent=" " * 10, break_long_words=False, break_on_hyphens=False)
 
 
 def _read_state(view: StateReader, running: Status | None) -> Status:
     failures, refusals = view.count_failures()
+    retries = view.store.count_retries()
     mishap, archive = view.find_last_failure(), view.measure_archive()
     rows, reading = view.store.list_sites(), view.count_content()
     counts = view.count_sites([row.site for row in rows])
@@ -67,8 +82,10 @@ def _read_state(view: StateReader, running: Status | None) -> Status:
         "urls_out": running["urls_out"] if running else view.count_leased(),
         "hosts_in_trouble": running["hosts_in_trouble"] if running else view.list_troubled_hosts(),
         "failures": dict(failures),
+        "retries": {"urls": retries.urls, "next_s": retries.next_s if retries.urls else None},
         "refusals": dict(refusals),
-        "reading": {"copies": reading.copies, "objected": reading.objected, "held": reading.held},
+        "reading": asdict(reading),
+        "held": [one._asdict() for one in view.summarize_held([row.site for row in rows])] if reading.held else [],
         "sites": [
             {"site": row.site.start, "paused": row.paused, "known": count.known, "pages": count.pages}
             for row, count in zip(rows, counts.values(), strict=True)
@@ -85,12 +102,16 @@ def _read_index(folder: Path, view: StateReader) -> Status:
     return {"pages": pages, "waiting": view.count_unindexed(generations.min_indexed_seq() or 0)}
 
 
-def _status_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
+def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | None) -> Iterator[str]:
     now: Status | None = told["now"]
-    if now is None:
+    if live is None:
         yield f"Nothing runs on {told['data']}; it holds what follows. {format_command('up', options)} goes on."
+    elif now is None:
+        yield f"Running on {told['data']}; it has just been started."
     else:
-        yield f"Running on {told['data']} for {format_rough_duration(now['running_s'])}."
+        yield f"Running on {told['data']} for {format_rough_duration(now['running_s'] + now['age_s'])}."
+        if live.is_late:
+            yield f"Busy      queue and hosts are as of {format_rough_duration(now['age_s'])} ago, the rest as of now"
         if now["trouble"]:
             yield f"Waiting   {sanitize(now['trouble'])}"
     yield f"Pages     {format_number(told['pages'])} kept{_format_pace(now) if now else ''}"
@@ -105,7 +126,8 @@ def _status_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
     if told["ranking"]:
         yield f"Results   {told['ranking']}"
     yield from _content_lines(told["reading"])
-    yield from _trouble_lines(told)
+    yield from _held_lines(told["held"], options)
+    yield from _trouble_lines(told, options)
     yield from _site_lines(told["sites"])
     archive = told["archive"]
     yield f"Archive   {format_bytes(archive['bytes'])} in {format_count(archive['files'], 'file')}"
@@ -145,13 +167,25 @@ def _content_lines(reading: Status) -> Iterator[str]:
     said = {
         "copies of other pages": reading["copies"],
         "pages with something against indexing": reading["objected"],
-        "held back as traps": reading["held"],
+        "pages that need JavaScript": reading["need_script"],
     }
     if any(said.values()):
         yield f"Reading   {format_counts({what: count for what, count in said.items() if count})}"
 
 
-def _trouble_lines(told: Status) -> Iterator[str]:
+def _held_lines(held: list[Status], options: argparse.Namespace) -> Iterator[str]:
+    """Yield the ``vedette status`` lines on URLs that are held back as traps, and how to fetch them."""
+    if not held:
+        return
+    urls, real = sum(one["urls"] for one in held), sum(one["real"] for one in held)
+    looks = "looks like a real page" if real == 1 else "look like real pages"
+    yield f"Held back {format_count(urls, 'URL')}, {format_number(real)} {looks}"
+    for one in [one for one in held if one["real"] and one["start"]][:MAX_HELD_SITES]:
+        command = format_command(f"sites set {one['start']} overrule=trap", options)
+        yield f'{"":<9} "{command}" fetches them now'
+
+
+def _trouble_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
     troubles: dict[str, str] = told["hosts_in_trouble"]
     for number, (host, why) in enumerate(sorted(troubles.items())[:5]):
         yield f"{'' if number else 'Trouble':<9} {host}: {sanitize(why)}"
@@ -159,12 +193,23 @@ def _trouble_lines(told: Status) -> Iterator[str]:
         yield f"{'':<9} and {format_count(len(troubles) - 5, 'more host')}"
     if told["failures"]:
         yield f"Failed    {format_counts(told['failures'])}"
+        yield f"{'':<9} {_describe_retries(told, options)}"
     if told["refusals"]:
         yield f"Refused   {format_counts(told['refusals'])}"
     if told["last_error"]:
         error = told["last_error"]
         when = format_relative_time(error["at_s"], _world_now_s(told))
         yield f"Last      {error['url']} failed {when}: {sanitize(error['why'])}"
+
+
+def _describe_retries(told: Status, options: argparse.Namespace) -> str:
+    """Describe for ``vedette status`` when failed URLs are tried again."""
+    retries, now_s = told["retries"], _world_now_s(told)
+    at_once = f"{format_command('retry', options)} tries all now"
+    if not retries["urls"]:
+        return at_once
+    first = format_relative_time(max(retries["next_s"], now_s), now_s)
+    return f"{format_count(retries['urls'], 'URL')} to be tried again, the first {first}; {at_once}"
 
 
 def _world_now_s(told: Status) -> float:

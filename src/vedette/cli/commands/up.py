@@ -10,7 +10,16 @@ from vedette.adapters.crawl_store.data_folder import lock_folder
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.cli.commands.crawl import format_summary
 from vedette.cli.commands.token import console_lines, ensure_token
-from vedette.cli.data_folder import ACTOR, crawl_settings, format_command, open_data_folder, print_note, read_sites
+from vedette.cli.data_folder import (
+    ACTOR,
+    apply_configured_sites,
+    crawl_settings,
+    format_command,
+    open_data_folder,
+    print_note,
+    read_sites,
+    take_back_contact,
+)
 from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_scope_options
 from vedette.cli.output import format_count
 from vedette.cli.progress import Screen
@@ -54,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
     listen = options.listen if options.listen is not None else settings.config.serve.listen
     if settings.folder.exists():
         lock_folder(settings.folder).close()
+    take_back_contact(options)
+    apply_configured_sites(options)
     rows = open_data_folder(options).site_rows()
     if not rows and not named and not listen:
         raise UsageError(
@@ -81,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({"data": str(settings.folder), **numbers}))
     else:
         print(format_summary(numbers))
-        print(f"Everything is in {settings.folder}; {format_command('up', options)} goes on.")
+        print(f"Everything is in {settings.folder}.\nGo on with  {format_command('up', options)}")
     return 0
 
 

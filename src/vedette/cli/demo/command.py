@@ -3,6 +3,7 @@
 import argparse
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,24 +18,30 @@ from vedette.cli.options import parse_speed
 from vedette.cli.output import format_count, format_duration, format_number
 from vedette.cli.progress import Screen
 from vedette.config import parse_duration
+from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
+from vedette.fetch.connect_to import parse_override
 from vedette.lab.judge.access_log import read_log
-from vedette.lab.judge.politeness import judge_log
+from vedette.lab.judge.politeness import Verdict, judge_log
 from vedette.lab.visitors.traffic import VisitorsHandle, start_visitors
+from vedette.lab.worlds import docs_site
+from vedette.lab.worlds.docs_site import DOCS_HOST, find_docs, open_docs_site
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
 from vedette.runtime.processes.run import run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.server import bind
 
 SPEED = 60.0
+DOCS_LOG = "docs-access.log"
 MAX_VISITORS = 5.0
 MAX_DAYS = 365
 
 DESCRIPTION = """\
 Make a web of a few dozen sites on this machine, serve it on loopback addresses, crawl
 it, and search it in the browser. Its time runs faster than ours, pages are born all the
-time, and the first page names the latest. A made public searches along with you, so that
-there is something to see of searches and clicks. Nothing leaves the machine.
+time, and the first page names the latest. Beside it is a small real site: Vedette's own
+documentation. A made public searches along with you, so that there is something to see
+of searches and clicks. Nothing leaves the machine.
 
   vedette demo --for 2min
 
@@ -149,19 +156,41 @@ def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
         listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
         hosts = (name for name in server.hosts if not name.startswith("*."))
         settings = replace(build_settings(server, hosts, folder), forever=True, listener=listener)
+        docs = _start_docs(server, folder, stack)
+        settings = _add_docs(settings, docs) if docs else settings
         token = ensure_token(settings)
-        print(_format_welcome(options, server, settings, token), flush=True)
+        print(_format_welcome(options, server, docs, settings, token), flush=True)
         visitors = _start_visitors(options, settings, stack)
         until_s = None if duration_s is None else time.monotonic() + duration_s
         note = "Ctrl-C stops" if duration_s is None else f"ends after {format_duration(duration_s)}; Ctrl-C stops"
-        with show(_format_headline(options, server), quiet=options.quiet, note=note) as screen:
+        with show(_format_headline(options, server, docs), quiet=options.quiet, note=note) as screen:
             numbers = run_to_end(settings, screen.update, until_s, print_note)
         print(format_summary(numbers))
         if visitors is not None:
             print(_describe_visits(visitors))
-        server.stop()
-        print(_describe_verdict(log, settings))
+        logs = [log, *([folder / DOCS_LOG] if docs else [])]
+        for each in (server, docs) if docs else (server,):
+            each.stop()
+        print(_describe_verdict(logs, settings))
     return 0
+
+
+def _start_docs(server: ServerHandle, folder: Path, stack: ExitStack) -> ServerHandle | None:
+    """Serve the documentation beside the synthetic web, where it is installed."""
+    if find_docs() is None:
+        return None
+    world = f"{docs_site.__name__}:{open_docs_site.__name__}"
+    return stack.enter_context(start_server(world, clock=server.clock, log_path=folder / DOCS_LOG))
+
+
+def _docs_address(docs: ServerHandle) -> str:
+    return f"http://{DOCS_HOST}:{docs.port}/"
+
+
+def _add_docs(settings: RuntimeSettings, docs: ServerHandle) -> RuntimeSettings:
+    detour = parse_override(f"{DOCS_HOST}:{docs.port}=127.0.0.1:{docs.port}")
+    sites = (read_site(_docs_address(docs)), *settings.sites)
+    return replace(settings, sites=sites, detours=(*settings.detours, detour))
 
 
 def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
@@ -197,17 +226,21 @@ def _search_port(settings: RuntimeSettings) -> int:
     return port
 
 
-def _format_welcome(options: argparse.Namespace, server: ServerHandle, settings: RuntimeSettings, token: str) -> str:
-    first = next(iter(server.hosts))
+def _format_welcome(
+    options: argparse.Namespace, server: ServerHandle, docs: ServerHandle | None, settings: RuntimeSettings, token: str
+) -> str:
+    first, search = next(iter(server.hosts)), f"http://127.0.0.1:{_search_port(settings)}/"
     public = f"made ones, who search about {options.visitors:g} times a second" if options.visitors else "none but you"
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
-            f"One second here is {format_duration(server.clock.speed)} there.",
-            f"Data      {settings.folder}",
-            f"Search    http://127.0.0.1:{_search_port(settings)}/",
-            f"Console   http://127.0.0.1:{_search_port(settings)}/console",
+            f"Time runs {server.clock.speed:g} times as fast there.",
+            f"Search    {search}",
+            *([f"Try       {search}search?q=crawl+delay"] if docs else ()),
+            f"Console   {search}console",
             f"Token     {token}",
+            *([f"Docs      {_docs_address(docs)}, a real site, is crawled with it"] if docs else ()),
+            f"Data      {settings.folder}",
             f"Visitors  {public}",
             f"Look      curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
             f"Stop      {'after ' + options.duration if options.duration else 'Ctrl-C'}",
@@ -216,17 +249,23 @@ def _format_welcome(options: argparse.Namespace, server: ServerHandle, settings:
     )
 
 
-def _format_headline(options: argparse.Namespace, server: ServerHandle) -> str:
-    return f"{options.world}, {len(server.hosts)} hosts, {server.clock.speed:g} times as fast"
+def _format_headline(options: argparse.Namespace, server: ServerHandle, docs: ServerHandle | None) -> str:
+    beside = " and the docs" if docs else ""
+    return f"{options.world}, {len(server.hosts)} hosts{beside}, {server.clock.speed:g} times as fast"
 
 
-def _describe_verdict(log: Path, settings: RuntimeSettings) -> str:
+def _describe_verdict(logs: Sequence[Path], settings: RuntimeSettings) -> str:
+    verdicts = [_judge(log, settings) for log in logs]
+    requests, hosts = (sum(getattr(each, name) for each in verdicts) for name in ("requests", "hosts"))
+    violations = [violation.detail for each in verdicts for violation in each.violations]
+    told = f"The servers' own log: {format_number(requests)} requests to {format_number(hosts)} hosts"
+    if not violations:
+        return f"{told}, none too soon, none disallowed."
+    total = sum(each.total for each in verdicts)
+    return "\n".join([f"{told}, {format_number(total)} violations:", *violations[:10]])
+
+
+def _judge(log: Path, settings: RuntimeSettings) -> Verdict:
     header, entries = read_log(log)
     crawl = settings.config.crawl
-    verdict = judge_log(entries, header, delay_s=crawl.delay_s, address_delay_s=crawl.address_delay_s)
-    told = f"The servers' own log: {format_number(verdict.requests)} requests to {format_number(verdict.hosts)} hosts"
-    if not verdict.total:
-        return f"{told}, none too soon, none disallowed."
-    return "\n".join(
-        [f"{told}, {format_number(verdict.total)} violations:", *(each.detail for each in verdict.violations[:10])]
-    )
+    return judge_log(entries, header, delay_s=crawl.delay_s, address_delay_s=crawl.address_delay_s)

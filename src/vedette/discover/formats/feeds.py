@@ -1,15 +1,17 @@
-"""Parse RSS and Atom feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF) and Atom (RFC 4287 and 0.3), all read alike.
+"""Parse feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF), Atom (RFC 4287 and 0.3) and JSON Feed (1 and 1.1), all read alike.
 
 An entry's link is, in this order: a ``link`` for readers (``rel`` alternate or absent; HTML before other types), a
-``guid`` that is a permanent link, the ``rdf:about`` of an RSS 1.0 item. An entry without any leads nowhere and is left
-out. ``xml:base`` is honoured on the root, the entry and the link. Links are absolute http(s) URLs as
-``normalize.resolve`` writes them. Titles become plain text: those of RSS, and of Atom where it says so, are HTML.
+``guid`` that is a permanent link or an ``id`` that is a URL, the ``rdf:about`` of an RSS 1.0 item. An entry without any
+leads nowhere and is left out. ``xml:base`` is honoured on the root, the entry and the link. Links are absolute http(s)
+URLs as ``normalize.resolve`` writes them. Titles become plain text: those of RSS, and of Atom where it says so, are
+HTML.
 
 ``hub`` and ``self_link`` are the feed's own, for WebSub. Broken feeds keep what can be read; nothing raises.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vedette.discover.formats.xml_reader import (
@@ -29,16 +31,18 @@ from vedette.timeutil import parse_date
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 10 * 2**20
+MAX_JSON_LENGTH = 4 * 2**20  # its values take many times as much memory
 MAX_TITLE_LENGTH = 1_024
 _SNIFF_BYTES = 64 * 2**10
 _ROOTS = frozenset({"rss", "feed", "rdf"})
 _HTML_TYPES = frozenset({"html", "text/html"})
 _PAGE_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
+_JSON_FEED = re.compile(r'\s*\{.*?"version"\s*:\s*"https?:\\?/\\?/(?:www\.)?jsonfeed\.org\\?/version\\?/', re.DOTALL)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*+>")
 _FIELD_NAMES = {
     "title": "title",
     "link": "link",
-    "guid": "guid",
+    "guid": "guid id",
     "published": "published pubdate issued created",
     "updated": "updated modified",
 }
@@ -66,17 +70,22 @@ _VOCABULARY = Vocabulary(
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A page that an RSS or Atom feed announces."""
+    """A page that a feed announces."""
 
     link: str
     title: str = ""
     published_s: float | None = None
     updated_s: float | None = None
 
+    @property
+    def date_s(self) -> float | None:
+        """When the page changed last, as far as the feed says so."""
+        return self.published_s if self.updated_s is None else self.updated_s
+
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A parsed RSS or Atom feed: its entries in order, its own address, and the WebSub hub that pushes it."""
+    """A parsed feed: its entries in order, its own address, and the WebSub hub that pushes it."""
 
     title: str = ""
     entries: tuple[FeedEntry, ...] = ()
@@ -85,25 +94,30 @@ class Feed:
 
 
 def is_feed(body: bytes, content_type: str = "") -> bool:
-    """Check whether the bytes look like an RSS or Atom feed.
+    """Check whether the bytes look like a feed.
 
-    The root element decides, and for RDF, which serves many ends, a channel too.
+    The root element decides, for RDF, which serves many ends, a channel too, and for JSON its ``version``.
 
     >>> is_feed(b"<rss version='2.0'>", "text/html"), is_feed(b"<html>", "application/rss+xml")
     (True, False)
     """
     text = decode_xml(body, content_type, _SNIFF_BYTES)
+    if _is_json(text):
+        return _JSON_FEED.match(text) is not None
     root = find_root(text)
     return root in _ROOTS and (root != "rdf" or _has_channel(text))
 
 
 def parse_feed(body: bytes, url: str, content_type: str = "") -> Feed:
-    """Parse an RSS or Atom feed fetched from ``url``; empty where the bytes are no feed.
+    """Parse a feed fetched from ``url``; empty where the bytes are no feed.
 
     >>> parse_feed(b"<rss><channel><item><title>AT&amp;amp;T</title><link>/a</link>", "http://example.org/feed").entries
     (FeedEntry(link='http://example.org/a', title='AT&T', published_s=None, updated_s=None),)
     """
-    document = parse_records(decode_xml(body, content_type, MAX_BYTES), _VOCABULARY, MAX_ENTRIES)
+    text = decode_xml(body, content_type, MAX_BYTES)
+    if _is_json(text):
+        return _parse_json_feed(text, url)
+    document = parse_records(text, _VOCABULARY, MAX_ENTRIES)
     if document.root.name not in _ROOTS:
         return Feed()
     base = _apply_base(document.root.attributes.get("xml:base", ""), url)
@@ -113,6 +127,45 @@ def parse_feed(body: bytes, url: str, content_type: str = "") -> Feed:
         hub=_find_related(document.root, "hub", base),
         self_link=_find_related(document.root, "self", base),
     )
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip(" \t\r\n\ufeff").startswith("{")
+
+
+def _parse_json_feed(text: str, url: str) -> Feed:
+    """Parse a JSON Feed (jsonfeed.org); what is not as the format says is not there."""
+    try:
+        found = json.loads(text.lstrip("\ufeff"), strict=False) if len(text) <= MAX_JSON_LENGTH else None
+    except (ValueError, RecursionError):
+        return Feed()
+    if not isinstance(found, dict):
+        return Feed()
+    hubs = (hub.get("url") for hub in _list_objects(found, "hubs"))
+    return Feed(
+        title=_get_line(found, "title"),
+        entries=tuple(_parse_json_items(found, url)),
+        hub=next(filter(None, (_resolve_url(hub, url) for hub in hubs if isinstance(hub, str))), None),
+        self_link=_resolve_url(_get_line(found, "feed_url"), url),
+    )
+
+
+def _parse_json_items(found: Mapping[str, object], url: str) -> Iterator[FeedEntry]:
+    for item in _list_objects(found, "items")[:MAX_ENTRIES]:
+        link = _resolve_url(_get_line(item, "url"), url) or _resolve_url(_get_line(item, "id"), None)
+        if link is not None:
+            dates = (parse_date(_get_line(item, key), partial=True) for key in ("date_published", "date_modified"))
+            yield FeedEntry(link, _get_line(item, "title")[:MAX_TITLE_LENGTH], *dates)
+
+
+def _list_objects(found: Mapping[str, object], key: str) -> list[Mapping[str, object]]:
+    several = found.get(key)
+    return [each for each in several if isinstance(each, dict)] if isinstance(several, list) else []
+
+
+def _get_line(found: Mapping[str, object], key: str) -> str:
+    value = found.get(key)
+    return " ".join(value[: MAX_TEXT_LENGTH + 1].split()) if isinstance(value, str) else ""
 
 
 def _has_channel(text: str) -> bool:

@@ -4,6 +4,9 @@ Everything is read from the bytes: a wrong Content-Type or namespace, a missing 
 by gzip changes nothing. What is broken costs only itself, and limits bound the rest: bytes, entries, length of a field.
 ``xml_reader`` says why there is a scanner of our own under this.
 
+A page's copies in other languages (``xhtml:link``) are entries of their own, and where a news sitemap gives no
+``lastmod`` its publication date counts.
+
 Locations are absolute http(s) URLs as ``normalize.resolve`` writes them; whatever is none is left out. Whether a
 sitemap may speak for them is the caller's question. A feed may serve as a sitemap too: ``feeds.is_feed`` knows.
 """
@@ -15,6 +18,7 @@ from itertools import islice
 
 from vedette.discover.formats.xml_reader import (
     MAX_TEXT_LENGTH,
+    Document,
     Record,
     Vocabulary,
     decode_xml,
@@ -32,8 +36,13 @@ _FREQUENCIES = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yea
 _ROOTS = frozenset({"urlset", "sitemapindex"})
 _VOCABULARY = Vocabulary(
     records=frozenset({"url", "sitemap"}),
-    fields={"url": "bare", "sitemap": "bare"} | {name: name for name in ("loc", "lastmod", "changefreq", "priority")},
+    fields={"url": "bare", "sitemap": "bare"}
+    | {name: name for name in ("loc", "lastmod", "changefreq", "priority")}
+    | {"news:publication_date": "published", "xhtml:link": "alternate"},
+    containers=frozenset({"news:news"}),
     namespaces={
+        "http://www.google.com/schemas/sitemap-news/0.9": "news",
+        "http://www.w3.org/1999/xhtml": "xhtml",
         "http://www.sitemaps.org/schemas/sitemap/0.9": "",
         "http://www.google.com/schemas/sitemap/0.84": "",
     },
@@ -88,8 +97,9 @@ def parse_sitemap(body: bytes, url: str, content_type: str = "") -> Sitemap:
         return Sitemap()
     named = ((record, loc) for record in document.records for loc in _find_locations(record, url))
     located = list(islice(named, MAX_ENTRIES))
+    entries = [_parse_entry(record, loc) for record, loc in located if record.name == "url"]
     return Sitemap(
-        entries=tuple(_parse_entry(record, loc) for record, loc in located if record.name == "url"),
+        entries=tuple(islice(_add_alternates(entries, document, url), MAX_ENTRIES)),
         children=tuple(loc for record, loc in located if record.name == "sitemap"),
     )
 
@@ -108,11 +118,27 @@ def _find_locations(record: Record, url: str) -> Iterator[str]:
     return filter(None, [resolve(each, url) for each in written] + bare)
 
 
+def _add_alternates(entries: list[SitemapEntry], document: Document, url: str) -> Iterator[SitemapEntry]:
+    """Yield sitemap entries, then those of their copies in other languages that are not entries themselves.
+
+    When a copy changed is not said: generators give each language an entry with a date of its own.
+    """
+    yield from entries
+    named = {entry.loc for entry in entries}
+    for record in document.records:
+        for link in record.find_all("alternate"):
+            href = link.attributes.get("href", "")
+            loc = resolve(href, url) if 0 < len(href) <= MAX_TEXT_LENGTH and link.attributes.get("hreflang") else None
+            if loc is not None and loc not in named:
+                named.add(loc)
+                yield SitemapEntry(loc)
+
+
 def _parse_entry(record: Record, loc: str) -> SitemapEntry:
     frequency = record.find_text("changefreq").lower()
     return SitemapEntry(
         loc=loc,
-        lastmod_s=parse_date(record.find_text("lastmod"), partial=True),
+        lastmod_s=parse_date(record.find_text("lastmod") or record.find_text("published"), partial=True),
         changefreq=frequency if frequency in _FREQUENCIES else "",
         priority=_parse_priority(record.find_text("priority")),
     )

@@ -6,7 +6,8 @@ group of near copies: a new URL and the leader of its group. They only ever agre
 ``ReferenceUrls`` and from the checks of rules that are in force.
 
 *Believed* is a rule when at least ``MIN_PAIRS`` distinct pairs agree, on at least ``MIN_PATHS`` distinct paths,
-and the share of those that disagree is below ``MAX_DISAGREEMENT``. A rule for a whole host also needs that no folder
+and the share of those that disagree is below ``MAX_DISAGREEMENT``. That a host shows the same pages over http and https
+is what everybody expects: ``MIN_SCHEME_PAIRS`` are enough. A rule for a whole host also needs that no folder
 speaks against it, and one for whole queries that no parameter does. A rule *falls* when so many disagreeing pairs
 would come by chance in less than one of twenty cases if their share were really ``MAX_DISAGREEMENT`` (one-sided
 binomial test); then it starts from nothing, but what disagreed is remembered. Counts are halved when they pass
@@ -34,12 +35,14 @@ from vedette.discover.urls.duplicate_rules import (
     RuleSubject,
     UrlParts,
     extract_folder,
+    merge_slashes,
     split_url,
 )
 from vedette.model import registrable_domain
 
 MIN_PAIRS = 5
 MIN_PATHS = 3
+MIN_SCHEME_PAIRS = 2
 MAX_DISAGREEMENT = 0.02
 SIGNIFICANCE = 0.05
 MAX_PAIRS = 64
@@ -113,7 +116,7 @@ def _find_difference(one: UrlParts, other: UrlParts, *, same: bool, said: bool) 
     if one[:2] != other[:2]:
         return _diff_origins(one, other, trusted=said or not same) if one[2:] == other[2:] else ()
     if one.path != other.path:
-        return _diff_paths(one, other) if one.query == other.query else ()
+        return _diff_paths(one, other, said=said) if one.query == other.query else ()
     return _diff_queries(one, other, same=same)
 
 
@@ -133,12 +136,15 @@ def find_domain(host: str) -> str:
     return registrable_domain(name if colon and port.isdigit() else host)
 
 
-def _diff_paths(one: UrlParts, other: UrlParts) -> tuple[RuleSubject, ...]:
+def _diff_paths(one: UrlParts, other: UrlParts, *, said: bool) -> tuple[RuleSubject, ...]:
+    if merge_slashes(one.path) == merge_slashes(other.path):
+        return (RuleSubject("slashes", one.host, EVERYWHERE, ""),)
     short, long = sorted((one.path, other.path), key=len)
     added = long.removeprefix(short)
     if short.endswith("/") and added in INDEX_FILES:
         return (RuleSubject("index", one.host, EVERYWHERE, added),)
-    if added == "/":
+    # Servers redirect a folder to its slash, and know pages without an ending beside it, which no slash leads to.
+    if added == "/" and not said:
         return (RuleSubject("slash", one.host, EVERYWHERE, "drop" if one.path == long else "add"),)
     return ()
 
@@ -147,11 +153,12 @@ def _diff_queries(one: UrlParts, other: UrlParts, *, same: bool) -> tuple[RuleSu
     ones, others = _group_parameters(one), _group_parameters(other)
     differing = [name for name in ones | others if ones.get(name) != others.get(name)]
     folder = extract_folder(one.path)
-    if (
-        len(folder) > MAX_NAME_LENGTH
-        or not 0 < len(differing) <= MAX_DIFFERING
-        or max(map(len, differing)) > MAX_NAME_LENGTH
-    ):
+    if len(folder) > MAX_NAME_LENGTH or not 0 < len(differing) <= MAX_DIFFERING:
+        return ()
+    # A path in place of a query speaks of its folder only; it is a value, not the name of a parameter.
+    if any(_is_value(piece) for name in differing for piece in (*ones.get(name, ()), *others.get(name, ()))):
+        return () if ones.keys() & others.keys() else (RuleSubject("query", one.host, folder, ""),)
+    if max(map(len, differing)) > MAX_NAME_LENGTH:
         return ()
     # That all of them together make no difference speaks for each; that they make one, for none in particular.
     names = differing if same or len(differing) == 1 else []
@@ -159,6 +166,11 @@ def _diff_queries(one: UrlParts, other: UrlParts, *, same: bool) -> tuple[RuleSu
     if not (ones and others):
         subjects += [RuleSubject("query", one.host, where, "") for where in (EVERYWHERE, folder)]
     return tuple(subjects)
+
+
+def _is_value(piece: str) -> bool:
+    """Check whether a piece of a query is a path or file in place of a parameter, as in ``index.html?org/a/B.html``."""
+    return "=" not in piece and ("/" in piece or "." in piece)
 
 
 def _group_parameters(parts: UrlParts) -> dict[str, list[str]]:
@@ -204,11 +216,13 @@ class Tally:
             paths=tuple(dict.fromkeys((*self.paths, seen.path)))[:MIN_PATHS] if seen.agrees else self.paths,
             recent=(*self.recent, mark)[-_RECENT_PAIRS:],
         )
-        return _drop_if_refuted(heard) if self.accepted else _accept_if_proven(heard)
+        return _drop_if_refuted(heard) if self.accepted else _accept_if_proven(heard, seen.subject)
 
 
-def _accept_if_proven(tally: Tally) -> Tally:
-    enough = tally.agreed >= MIN_PAIRS and len(tally.paths) >= MIN_PATHS
+def _accept_if_proven(tally: Tally, subject: RuleSubject) -> Tally:
+    is_scheme = subject.kind == "origin" and subject.what == f"https://{subject.host}"
+    pairs, paths = (MIN_SCHEME_PAIRS, MIN_SCHEME_PAIRS) if is_scheme else (MIN_PAIRS, MIN_PATHS)
+    enough = tally.agreed >= pairs and len(tally.paths) >= paths
     return replace(tally, accepted=enough and not tally.disputed)
 
 

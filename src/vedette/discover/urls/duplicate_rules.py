@@ -6,7 +6,8 @@ A rule covers URLs of one host and rewrites one respect of them:
 - ``parameter``: a parameter is dropped, below one folder or everywhere (``*``);
 - ``query``: the whole query is dropped;
 - ``index``: the name of an index file is dropped;
-- ``slash``: the last slash of a path is dropped or added.
+- ``slash``: the last slash of a path is dropped or added;
+- ``slashes``: several slashes in a row are one.
 
 The origin comes first, then the rules of the host that it leads to, until none covers the URL any more; so applying
 twice changes nothing. One in ``CHECK_EVERY`` of the covered URLs, chosen by its hash, is left as it is: it is fetched
@@ -15,6 +16,7 @@ the coordinator and applied wherever links are read. A URL without a rule costs 
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +24,14 @@ from typing import Literal, NamedTuple
 
 import xxhash
 
-Kind = Literal["origin", "parameter", "query", "index", "slash"]
+Kind = Literal["origin", "parameter", "query", "index", "slash", "slashes"]
 
 CHECK_EVERY = 50
 EVERYWHERE = "*"
 MAX_URL_LENGTH = 8192
 MAX_HOST_LENGTH = 260  # of a name, with a port
 MAX_ROUNDS = 4
+_SLASHES = re.compile("//+")
 INDEX_FILES = frozenset(
     f"{name}.{ending}" for name in ("index", "default") for ending in ("html", "htm", "php", "asp", "aspx", "jsp")
 )
@@ -219,6 +222,23 @@ def _apply_slash(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -
     return parts._replace(path=path)
 
 
+def merge_slashes(path: str) -> str:
+    """Return a path with one slash for several in a row.
+
+    >>> merge_slashes("//plugins///velocity/")
+    '/plugins/velocity/'
+    """
+    return _SLASHES.sub("/", path)
+
+
+def _apply_slashes(parts: UrlParts, rules: _HostRules, covering: list[CopyRule]) -> UrlParts:
+    rule = rules.get(("slashes", EVERYWHERE, "")) if "//" in parts.path else None
+    if rule is None:
+        return parts
+    covering.append(rule)
+    return parts._replace(path=merge_slashes(parts.path))
+
+
 def _is_file(path: str) -> bool:
     """Check whether a path ends in a slash, or in a file name with an ending, to which no slash is added."""
     last = path.rpartition("/")[2]
@@ -229,7 +249,14 @@ def _find_rule(rules: _HostRules, kind: Kind, folder: str, name: str) -> CopyRul
     return rules.get((kind, EVERYWHERE, name)) or rules.get((kind, folder, name))
 
 
-_STEPS: tuple[_Step, ...] = (_apply_origin, _apply_query, _apply_parameters, _apply_index, _apply_slash)
+_STEPS: tuple[_Step, ...] = (
+    _apply_origin,
+    _apply_query,
+    _apply_parameters,
+    _apply_slashes,
+    _apply_index,
+    _apply_slash,
+)
 
 
 def _describe_scope(where: str) -> str:
@@ -241,5 +268,6 @@ _DESCRIPTIONS: Mapping[Kind, Callable[[RuleSubject], str]] = {
     "parameter": lambda it: f"{it.what}= is dropped {_describe_scope(it.where)} on {it.host}",
     "query": lambda it: f"the whole query is dropped {_describe_scope(it.where)} on {it.host}",
     "index": lambda it: f"{it.what} is dropped on {it.host}",
+    "slashes": lambda it: f"several slashes in a row are one on {it.host}",
     "slash": lambda it: f"the last slash is {'dropped' if it.what == 'drop' else 'added'} on {it.host}",
 }

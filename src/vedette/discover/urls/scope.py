@@ -55,6 +55,10 @@ def check_scope(url: str, site: Site) -> Refusal | None:
         return Refusal.NOT_HTTP
     if len(url) > MAX_URL_BYTES:
         return Refusal.TOO_LONG
+    return None if site.sitemap and url in list_sitemaps(site) else _check_place(url, site)
+
+
+def _check_place(url: str, site: Site) -> Refusal | None:
     scheme, authority, target = _split_url(url)
     if not _SCOPE_CHECKS[site.scope](scheme, authority, target, site.start):
         return Refusal.OUT_OF_SCOPE
@@ -65,6 +69,17 @@ def check_scope(url: str, site: Site) -> Refusal | None:
     return None
 
 
+@lru_cache(maxsize=1024)
+def list_sitemaps(site: Site) -> tuple[str, ...]:
+    """Return the URLs of the sitemaps that a site's settings name, as they are fetched.
+
+    >>> list_sitemaps(Site("https://example.org/docs/", sitemap=("/map.xml", "https://example.com/map.xml")))
+    ('https://example.org/map.xml', 'https://example.com/map.xml')
+    """
+    found = (resolve(place, site.start) for place in site.sitemap)
+    return tuple(normalize(url, site) for url in found if url is not None)
+
+
 def find_site(url: str, sites: Sequence[Site]) -> Site | None:
     """Return the first site whose scope contains the URL."""
     return next((site for site in sites if check_scope(url, site) is None), None)
@@ -73,7 +88,8 @@ def find_site(url: str, sites: Sequence[Site]) -> Site | None:
 class SiteIndex:
     """An index of sites by registrable domain, to find the site whose scope contains a URL.
 
-    No scope reaches beyond its registrable domain, so nothing is missed, and the first of several still wins.
+    No scope reaches beyond its registrable domain, except for sitemaps that are named one by one, so nothing is missed,
+    and the first of several still wins.
 
     >>> index = SiteIndex([Site("https://example.org/docs/", scope="prefix"), Site("https://example.com/")])
     >>> index.find_site("https://example.org/docs/a").start, index.find_site("https://example.org/blog")
@@ -82,19 +98,26 @@ class SiteIndex:
 
     def __init__(self, sites: Sequence[Site] = ()) -> None:
         self._by_domain: dict[str, list[Site]] = {}
+        self._sitemaps = frozenset(url for site in sites for url in list_sitemaps(site))
         for site in sites:
-            self._by_domain.setdefault(_get_domain(_get_host(_split_url(site.start)[1])), []).append(site)
+            for domain in dict.fromkeys(_find_domain(url) for url in (site.start, *list_sitemaps(site))):
+                self._by_domain.setdefault(domain, []).append(site)
 
     def find_site(self, url: str) -> Site | None:
         """Return the first site whose scope contains the URL."""
-        return find_site(url, self._by_domain.get(_get_domain(_get_host(_split_url(url)[1])), ()))
+        return find_site(url, self._by_domain.get(_find_domain(url), ()))
+
+    def is_sitemap(self, url: str) -> bool:
+        """Check whether the settings of a site name this URL as a sitemap."""
+        return url in self._sitemaps
 
     def find_by_host(self, host: str) -> tuple[Site, ...]:
         """Return the sites whose scope may contain URLs of a host, as ``model.Origin`` writes it."""
         return tuple(
             site
             for site in self._by_domain.get(_get_domain(host), ())
-            if site.scope == "domain" or _get_host(_split_url(site.start)[1]) == host
+            if (site.scope == "domain" and _get_domain(host) == _find_domain(site.start))
+            or any(_get_host(_split_url(url)[1]) == host for url in (site.start, *list_sitemaps(site)))
         )
 
 
@@ -206,6 +229,10 @@ def _is_same_domain(_scheme: str, authority: str, _target: str, start: str) -> b
     host, start_host = _get_host(authority), _get_host(_split_url(start)[1])
     domain = _get_domain(start_host)
     return host == start_host or (f".{host}".endswith(f".{domain}") and registrable_domain(host) == domain)
+
+
+def _find_domain(url: str) -> str:
+    return _get_domain(_get_host(_split_url(url)[1]))
 
 
 @lru_cache(maxsize=65_536)

@@ -20,6 +20,8 @@ from vedette.engine.coordinator import status
 from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.newness import NoveltyDetector
+from vedette.engine.coordinator.page_parts import PagePartQueue
+from vedette.engine.coordinator.redirects import RedirectFollower
 from vedette.engine.coordinator.results import (
     LinkGroup,
     PollTracker,
@@ -27,24 +29,26 @@ from vedette.engine.coordinator.results import (
     collect_links,
     collect_signals,
     collect_unlisted,
+    drop_known,
     find_relinked,
     find_retry,
 )
-from vedette.engine.coordinator.robots_cache import to_event
+from vedette.engine.coordinator.robots_cache import has_new_rules, to_event
+from vedette.engine.coordinator.sitemap_guesses import SitemapGuesser
 from vedette.engine.coordinator.state import Admitted, Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
-from vedette.engine.coordinator.trap_filter import LAST_FRONT, RELEASE_BATCH, TrapFilter
-from vedette.engine.coordinator.url_states import UrlStates
+from vedette.engine.coordinator.trap_filter import HeldBack, TrapFilter
+from vedette.engine.coordinator.url_states import LAST_FRONT, UrlStates
 from vedette.engine.links import apply_copy_rules
 from vedette.engine.messages import FetchFailure, FetchReport, FetchResult, FetchSuccess, FetchTask, WorkBatch
-from vedette.engine.ports import CrawlStore, FetchGain, PageRow, UrlFrontier, UrlState
+from vedette.engine.ports import CrawlStore, DuePage, FetchGain, PageRow, UrlFrontier, UrlState
 from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.engine.scheduling.spending import SpendingLog
 from vedette.engine.scheduling.url_order import NO_IMPACT, ImpactEstimates
-from vedette.engine.scheduling.url_selection import NO_FETCHER, UrlSelector
+from vedette.engine.scheduling.url_selection import UrlSelector
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState
-from vedette.model import Origin, Refusal, origin_of
+from vedette.model import Failure, Origin, Refusal, origin_of
 
 
 class Coordinator:
@@ -68,12 +72,17 @@ class Coordinator:
         self.pages_out = 0
         hosts = self.host_table = HostTable(rules, urls, workers)
         self.trap_filter = TrapFilter(copies)
+        self._held_back = HeldBack(self.trap_filter, hosts, urls, store, self.tally)
         states = self._url_states = UrlStates(urls, store, schedule, self.tally)
         self._novelty = NoveltyDetector(hosts, urls, store)
-        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness)
+        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness, hosts.gap_s)
         self._polls = PollTracker(hosts, urls, store, self.refresher)
+        traps = self.trap_filter
+        self._sitemaps = SitemapGuesser(hosts, urls, store, states, traps, self.normalize_url)
+        self._redirects = RedirectFollower(hosts, urls, store, states, traps, copies, self.tally, self.normalize_url)
         firsts = self.first_fetches = FirstFetches(rules, store, self.refresher)
         self.spending = SpendingLog(store, hosts, self.refresher.poller)
+        self.parts = PagePartQueue(hosts)
         self.selector = UrlSelector(hosts, urls, store, states, self.trap_filter, firsts, schedule.witness, impact)
 
     @property
@@ -98,7 +107,7 @@ class Coordinator:
 
         All links of a report are admitted at once, in groups with a common origin, since each batch has a cost.
         """
-        unseen = self._drop_known(groups)
+        unseen = drop_known(groups, self.urls)
         if not unseen:
             return Admitted(0, Counter())
         named = Counter(one.source for one in unseen if one.source and not (one.is_refetch and self._is_trap(one.url)))
@@ -113,17 +122,6 @@ class Coordinator:
             self.host_table.add_origin(self.host_table.get_or_add(origin.host, host_id), origin)
         return Admitted(len(new_ids), named)
 
-    def _drop_known(self, groups: Sequence[LinkGroup]) -> list[FoundUrl]:
-        """Drop links to known URLs before admission; count each page's links once, not at every fetch."""
-        everything = [(url, one) for urls, one in groups for url in urls]
-        counted = [place for place, (_, one) in enumerate(everything) if not one.is_refetch]
-        others = [place for place, (_, one) in enumerate(everything) if one.is_refetch]
-        unknown = [counted[place] for place in self.urls.find_unknown([everything[place][0] for place in counted])]
-        if others:
-            ids = self.urls.find_ids([everything[place][0] for place in others]).tolist()
-            unknown = sorted(unknown + [place for place, id_ in zip(others, ids, strict=True) if not id_])
-        return [everything[place][1]._replace(url=everything[place][0]) for place in unknown]
-
     def _is_trap(self, url: str) -> bool:
         """Check whether the trap filter would keep a URL from being fetched: an endless list brings nothing."""
         site = self.host_table.sites.find_site(url)
@@ -135,6 +133,7 @@ class Coordinator:
         """Move URLs that are new on the web to the front of their host's queue when links are admitted."""
         found = dict(zip(self.urls.find_ids([one.url for one in unseen]).tolist(), unseen, strict=True))
         self._url_states.hops.update({id_: found[id_].hops for id_ in new_ids if found[id_].hops})
+        self._url_states.cookies.update({id_: found[id_].cookies for id_ in new_ids if found[id_].cookies})
         hosts = {one.url: host for one, host in zip(unseen, host_ids, strict=True)}
         news = self._novelty.detect({id_: found[id_] for id_ in new_ids}, hosts, now_s)
         self.urls.move_to_front(news)
@@ -150,6 +149,13 @@ class Coordinator:
         """Admit URLs named by an operator or a command into the frontier; return how many were unseen."""
         return self.admit_links([(urls, FoundUrl("", depth, hops, front))], now_s).urls
 
+    def add_starts(self, now_s: float) -> None:
+        """Admit the start URL of every site into the frontier, and request the sitemaps that its settings name."""
+        for site in self.rules.sites:
+            self.add_urls([site.start], 0, now_s, front=0)
+            if site.sitemap and not self.rules.only_requested:
+                self.request_urls(self._sitemaps.list_unfetched(site), now_s)
+
     def request_urls(self, urls: Sequence[str], now_s: float) -> list[int]:
         """Fetch these URLs as soon as the coordinator may ask their host; return their ids."""
         self.add_urls(urls, 0, now_s, front=0)
@@ -160,9 +166,16 @@ class Coordinator:
             origin = origin_of(url)
             host = self._url_states.requested[id_] = self.host_table.get(origin.host)
             host.requested[id_] = None
-            host.queued_s = None
+            host.queued_s, host.lookup_retry_s = None, 0.0
             self.host_table.add_origin(host, origin)
         return ids
+
+    def request_robots(self, origin: Origin) -> None:
+        """Read the robots.txt of an origin again as soon as its host may be asked."""
+        host = self.host_table.get(origin.host)
+        host.origins[origin], host.lookup_retry_s = None, 0.0
+        self.selector.request_robots(host, [origin])
+        self.host_table.requeue(host)
 
     def normalize_url(self, url: str) -> str | None:
         """Normalize a URL by the site that takes it and by learned duplicate rules; None where no site does."""
@@ -176,24 +189,30 @@ class Coordinator:
 
         For hosts that the fetcher has lost meanwhile, only requests to back off count.
         """
+        self._held_back.has_news = True
+        report = self.parts.take_results(report, fetcher, self.tally)
         began_s = min((result.started_s for result in report.results), default=0.0)
         ended_s = max((result.ended_s for result in report.results), default=0.0)
         self.store.save_hosts([self.host_table.apply_update(news, fetcher).to_row() for news in report.host_updates])
         rows = self.store.get_pages([result.task.id for result in report.results if result.task.robots_of is None])
         self._take_back([task for task in report.returned if self._close_task(task, fetcher)], fetcher)
         results = [result for result in report.results if self._close_task(result.task, fetcher)]
-        spent = self.spending.classify(results, rows)
+        missed = self._sitemaps.end_misses(results, rows, fetcher)
+        spent = self.spending.classify(results, rows, missed)
+        results = [result for result in results if result.task.id not in missed]
         answers, sitemaps = self._end_tasks(results, fetcher)
         links = [group for result in answers for group in collect_links(result, self.normalize_url)]
         self._save_answers(answers, rows, fetcher)
-        admitted = self.admit_links([*sitemaps, *links], ended_s)
+        admitted = self.admit_links([*sitemaps, *missed.values(), *links], ended_s)
         self.spending.add(spent, admitted.by_source, ended_s)
+        self.selector.rendering.on_results(answers)
         self.first_fetches.below_price.save_periodically(self.store, ended_s)
         if self.rules.recrawl:
-            self._polls.on_report(report.results, admitted.by_source, ended_s)
-            self.first_fetches.on_results(report.results)
+            kept = [result for result in report.results if result.task.id not in missed]
+            self._polls.on_report(kept, admitted.by_source, ended_s)
+            self.first_fetches.on_results(kept)
         for name in dict.fromkeys(task.host for task in (*report.returned, *(one.task for one in report.results))):
-            self._release_held(self.hosts[name])
+            self._held_back.release(self.hosts[name], can_try=not self._is_full())
             self.host_table.enqueue(self.hosts[name])
             if report.results:
                 self._novelty.on_host_answered(self.hosts[name], began_s, ended_s)
@@ -216,15 +235,19 @@ class Coordinator:
                 self.hosts[task.host].robots_tasks.append(task)
             else:
                 self._url_states.release([task.id], fetcher)
+                self.hosts[task.host].paused_until_s = 0.0
                 self.trap_filter.on_dropped([task.id])
                 self.host_table.refund_budget(task.url)
 
     def _apply_robots(self, task: FetchTask, event: RobotsResponse | RobotsFailure) -> RobotsState:
         """Save an origin's new robots.txt state in the coordinator, or that the file is unavailable."""
         assert task.robots_of is not None
+        before = self.host_table.robots.get(task.robots_of)
         owner, state = self.host_table.apply_robots(task.robots_of, event)
         self.store.save_robots(task.robots_of, state)
         self.store.save_hosts([owner.to_row()])
+        if has_new_rules(before, state):  # some of what was disallowed may be allowed now
+            self.urls.requeue(self.store.take_refused(owner.id, str(Refusal.ROBOTS)), priority=LAST_FRONT)
         self.host_table.enqueue(owner)
         return state
 
@@ -244,25 +267,11 @@ class Coordinator:
                 why, most = find_retry(result, self.rules.max_attempts)
                 self.trap_filter.on_dropped([task.id])
                 self._url_states.retry(task, why, fetcher, result.ended_s, most)
+                host.paused_until_s = 0.0
             else:
                 answers.append(result)
         self.tally.add_answers(answers)
-        return self._follow_redirects(answers, fetcher), sitemaps
-
-    def _follow_redirects(self, answers: Sequence[FetchSuccess], fetcher: int) -> list[FetchSuccess]:
-        """Return the answers of a report without those redirected too often, which are marked as failed."""
-        followed, most = [], self.rules.max_redirects
-        for result in answers:
-            task = result.task
-            if result.location is not None and task.hops >= most:
-                self._url_states.fail(task.id, task.url, f"more than {most} redirects", fetcher, result.ended_s)
-                continue
-            if result.location is not None:
-                self.tally.redirects += 1
-                self.copies.on_redirect(task.url, result.location)
-            self._url_states.finish(task.id)
-            followed.append(result)
-        return followed
+        return self._redirects.follow(answers, fetcher), sitemaps
 
     def _on_robots(self, result: FetchResult) -> LinkGroup:
         """Handle an answer to a robots.txt request; return the sitemaps that it names, for admission."""
@@ -270,8 +279,8 @@ class Coordinator:
         if isinstance(event, str):
             self.host_table.follow_robots_redirect(result.task, event)
             return (), FoundUrl("", 0)
-        found = map(self.normalize_url, self._apply_robots(result.task, event).sitemaps)
-        return [url for url in found if url is not None], FoundUrl("", 0, front=0)
+        assert result.task.robots_of is not None
+        return self._sitemaps.find_sitemaps(result.task.robots_of, self._apply_robots(result.task, event))
 
     def _save_answers(self, answers: Sequence[FetchSuccess], rows: Mapping[int, PageRow], fetcher: int) -> None:
         """Save answered pages with their next due times; pass on their signals, links and duplicates."""
@@ -291,28 +300,13 @@ class Coordinator:
         self.refresher.on_new_links(relinked, now_s)
         self.refresher.on_signals(collect_signals(answers, self.urls), now_s)
         self.store.add_unlisted_links(collect_unlisted(answers, rows, self.host_table.paused))
-        groups = self.copies.save(answers)
+        joined = self.copies.save(answers)
         for result in answers:
             canonical = result.content.canonical if result.content else ""
             named = self.normalize_url(canonical) if canonical else None
-            self.trap_filter.on_result(result.task.id, build_yield(result, groups, named, self.store))
-
-    def _release_held(self, host: HostState) -> None:
-        """Requeue URLs that the trap filter held back and that may now be worth a fetch."""
-        if not host.held_back:
-            return
-        overruled = any("trap" in site.overrule for site in self.host_table.sites.find_by_host(host.name))
-        for place in list(host.held_back):
-            most = RELEASE_BATCH if overruled else self.trap_filter.count_releasable(place)
-            if not most:
-                continue
-            ids = self.store.release_urls(host.id, place, most)
-            host.held_back[place] -= len(ids)
-            self.tally.refusals[Refusal.TRAP] -= len(ids)
-            if host.held_back[place] <= 0 or not ids:
-                del host.held_back[place]
-            self.urls.requeue(ids, priority=LAST_FRONT)
-            host.paused_until_s = 0.0
+            likeness = self.copies.measure_likeness(named, result.content) if named and result.content else None
+            brought = build_yield(result, joined.get(result.task.id), named, likeness)
+            self.trap_filter.on_result(result.task.id, brought)
 
     # time passed
 
@@ -321,7 +315,8 @@ class Coordinator:
 
         Leases end at the wall time ``until_s``. Each host has one turn, however much there is to judge.
         """
-        orders, lookups = self._push_host_settings(now_s, room), self.host_table.lookups.pop_due(now_s)
+        orders, lookups = self._push_host_settings(now_s, room), list[str]()
+        self.refresher.add_spent(others=self.parts.assign(orders, lookups, now_s, room))
         seen: list[HostState] = []
         while not self._is_full() and any(free > 0 for free in room.values()):
             host = self.host_table.pop_due(now_s)
@@ -334,7 +329,10 @@ class Coordinator:
                 room[order.worker] -= len(order.batch.tasks)
         lookups += [host.name for host in seen if host.resolving]
         for host in seen:
+            self._held_back.try_some(host, can_try=not self._is_full())
             self.host_table.enqueue(host)
+        if not self.pages_out:
+            self._held_back.try_quiet_hosts(can_try=not self._is_full())
         substitutes, self.selector.substitutes = self.selector.substitutes, []
         self.admit_links([((one.url,), one) for one in substitutes], now_s)
         return orders, lookups
@@ -354,12 +352,12 @@ class Coordinator:
     def _serve_host(self, host: HostState, now_s: float, until_s: float, room: dict[int, int]) -> Assignment | None:
         if self.host_table.due_s(host) > now_s:
             return None
-        if host.unreachable is not None:
-            self._fail_unreachable(host, now_s)
-            return None
         if not host.robots_tasks and not self.selector.can_select(host, now_s):
             return None
         if not self.host_table.resolve_address(host, now_s):
+            if not host.resolving:
+                self._fail_robots(host, now_s)
+                self._url_states.fail_requested(host, self.host_table.count_requested(host), now_s)
             return None
         worker = self.host_table.assign_fetcher(host)
         return self._build_assignment(host, worker, now_s, until_s) if room.get(worker, 0) > 0 else None
@@ -370,6 +368,7 @@ class Coordinator:
             most = self.rules.max_pages
             room = None if most is None else most - self.tally.pages - self.pages_out
             pages = self.selector.select(host, worker, now_s, until_s, room)
+        self._fail_robots(host, now_s)
         files, host.robots_tasks = host.robots_tasks, []
         if files and self.host_table.budget is not None:
             self.host_table.budget.charge_robots(len(files), now_s)
@@ -384,32 +383,31 @@ class Coordinator:
         most = self.rules.max_pages
         return most is not None and self.tally.pages + self.pages_out >= most
 
-    def _fail_unreachable(self, host: HostState, now_s: float) -> None:
-        """Fail the waiting URLs of a host without an allowed address; named again, it is looked up again."""
-        failure = str(host.unreachable)
-        files, host.robots_tasks = host.robots_tasks, []
-        for task in files:
-            self._apply_robots(task, RobotsFailure(now_s, failure))
-        for one in self.urls.lease([host.id] * self.rules.max_leases, NO_FETCHER, now_s):
-            self._url_states.fail(one.id, one.url, failure, NO_FETCHER, now_s)
-        if not self.host_table.has_waiting(host):
-            host.unreachable, host.address_until_s = None, 0.0
+    def _fail_robots(self, host: HostState, now_s: float) -> None:
+        """End robots.txt requests that a host cannot be sent: hosts that redirect here must not wait for it."""
+        for task in self.host_table.pop_unroutable(host):
+            self._apply_robots(task, RobotsFailure(now_s, str(host.unreachable or Failure.ADDRESS)))
 
     def wake_due_pages(self, now_s: float, most: int = 1000) -> int:
-        """Requeue known pages that are due for a refresh at the current price; return how many."""
+        """Requeue failed URLs that are due, and known pages due for a refresh at the current price; return how many."""
         self.spending.save_periodically(now_s)
+        failed = self._url_states.wake_failed(now_s, most)
+        self._wake_hosts(failed)
         if not self.rules.recrawl:
-            return 0
+            return len(failed)
         self.refresher.step(now_s)
         due, judged = self.refresher.get_due(now_s, most)
         woken = set(self.urls.requeue([one.id for one in due], priority=1).tolist())
         refreshes = len(woken & judged)
         self.refresher.add_spent(refreshes, len(woken) - refreshes)
+        self._wake_hosts(due)
+        return len(failed) + len(woken)
+
+    def _wake_hosts(self, due: Sequence[DuePage]) -> None:
         for name in dict.fromkeys(one.host for one in due):
             host = self.host_table.get(name)
             host.paused_until_s = 0.0
             self.host_table.enqueue(host)
-        return len(woken)
 
     def on_gains(self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = ()) -> None:
         """Pass measured search gains to refresh and spending, those of first fetches to their model, too."""
@@ -417,8 +415,6 @@ class Coordinator:
         self.spending.add_gains((*gains, *firsts))
         self.first_fetches.on_change_gains(gains, now_s)
         self.first_fetches.on_first_gains(firsts, now_s)
-
-    # the operator
 
     def get_request_host(self, id_: int) -> str | None:
         """Return the host of a URL that was requested by name; None where nobody waits for it any more."""
@@ -434,28 +430,28 @@ class Coordinator:
         self.first_fetches.apply_rules(rules)
         self._trust_starts()
         for host in [host for host in self.hosts.values() if host.held_back]:
-            self._release_held(host)
+            self._held_back.release(host, can_try=not self._is_full())
             self.host_table.requeue(host)
-        for site in rules.sites:
-            self.add_urls([site.start], 0, now_s, front=0)
+        self.add_starts(now_s)
         return tuple(
             host.name
             for host in self.hosts.values()
             if any(self.host_table.sites.find_site(task.url) is None for task in host.in_flight.values())
         )
 
-    # how it stands
-
     def get_ending(self, now_s: float, patience_s: float) -> str | None:
         """Return how the crawl ended: ``done`` (nothing left), ``stuck`` (only troubled hosts); None if it goes on."""
-        if self.pages_out:
+        if self.pages_out or (not self._is_full() and self.store.count_retries().next_s <= now_s + patience_s):
             return None
-        return "done" if self._is_full() else status.find_ending(self.host_table, now_s, patience_s)
+        if self._is_full():
+            return "done"
+        return status.find_ending(self.host_table, now_s, patience_s)
 
     def save(self, now_s: float) -> None:
         """Save the coordinator's poll beliefs and spending, which are otherwise saved periodically."""
         self.refresher.poller.save(now_s)
         self.spending.save(now_s)
+        self.selector.rendering.save()
 
     def start(
         self,
@@ -473,7 +469,7 @@ class Coordinator:
         self.robots.update(robots)
         self.host_table.restore(names, robots, now_s, clean=clean)
         for name in dict.fromkeys(name for name, _, _ in held):
-            self._release_held(self.host_table.get(name))
+            self._held_back.release(self.host_table.get(name), can_try=not self._is_full())
             self.host_table.enqueue(self.host_table.get(name))
 
     def _trust_starts(self) -> None:
@@ -483,6 +479,7 @@ class Coordinator:
 
     def on_fetcher_lost(self, worker: int, now_s: float) -> None:
         """Requeue the tasks of a fetcher that died; its hosts, which it may just have asked, rest first."""
+        self.parts.on_fetcher_lost(worker)
         for host in self.host_table.take_orphans(worker, now_s):
             held, host.in_flight = host.in_flight, {}
             self.trap_filter.on_dropped(held)
@@ -490,7 +487,7 @@ class Coordinator:
             self.pages_out -= len(held)
             self._url_states.release(held, worker)
             if held:
-                self._release_held(host)
+                self._held_back.release(host, can_try=not self._is_full())
             host.robots_tasks += files.values()
             if held or files:
                 self.store.save_hosts([host.to_row()])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import xxhash
 
 from vedette.discover.urls.duplicate_evidence import (
     CopyEvidence,
@@ -25,6 +26,7 @@ from vedette.engine.messages import Content, FetchSuccess
 from vedette.engine.ports import BandIndex, ContentRow, CrawlStore, UrlFrontier
 from vedette.model import origin_of
 from vedette.parse.similarity.canonical import Member, choose_canonical
+from vedette.parse.similarity.identity import are_distinct, are_editions, unpack_identity
 from vedette.parse.similarity.minhash import compute_bands, estimate_similarity
 
 # The name under which what was learned is kept.
@@ -35,6 +37,22 @@ MIN_SIMILARITY = 0.9
 MAX_CANDIDATES = 4
 # Of larger groups the one that stands for them has long been chosen.
 MAX_MEMBERS = 64
+# So many prints of whole texts are at hand, some 10 MB of them.
+MAX_PRINTS = 65_536
+
+
+class Membership(NamedTuple):
+    """The duplicate group that a fetched page joined, and the URL whose text it repeats, empty where it is new.
+
+    ``is_similar`` says that an earlier page has nearly the same text, whether readers would tell them apart or not,
+    ``is_identical`` that a URL with another query has the same bytes, ``stands`` that it now stands for its group.
+    """
+
+    group: int
+    repeats: str = ""
+    is_similar: bool = False
+    is_identical: bool = False
+    stands: bool = True
 
 
 class PageContent(NamedTuple):
@@ -58,10 +76,11 @@ class DuplicateDetector:
         self.copy_rules = self.lessons.build_rules()
         self.has_new_rules = False
         self._witnesses = ReferenceUrls()
+        self._same_text: dict[bytes, int] = {}
         self._suspected = {find_domain(host) for host in self.lessons.hosts}
 
-    def save(self, results: Sequence[FetchSuccess]) -> dict[int, int]:
-        """Save the content of fetched pages, each in its duplicate group; return the groups by page id."""
+    def save(self, results: Sequence[FetchSuccess]) -> dict[int, Membership]:
+        """Save the content of fetched pages, each in its duplicate group; return what it joined, by page id."""
         pages = [
             PageContent(one.task.id, one.task.url, one.content, one.ended_s, one.task.copy is not None)
             for one in results
@@ -72,13 +91,30 @@ class DuplicateDetector:
         known = [page.id for page in pages if page.is_known]
         before = self._store.get_contents(known) if known else {}
         # A page that is like no other is a group of its own.
-        alike = self._find_duplicates([page for page in pages if page.content.baseline.sketch], before)
+        alike, similar = self._find_duplicates([page for page in pages if page.content.baseline.sketch], before)
         groups = {page.id: alike[page.id].group if page.id in alike else page.id for page in pages}
-        self._learn(pages, groups, {id_: row.id for id_, row in alike.items()})
+        same = {page.id: self._find_same_bytes(page) for page in pages}
+        originals = same | {id_: row.id for id_, row in alike.items()}
+        urls = self._store.get_urls(originals.values()) if originals else {}
+        leaders = {id_: urls[other] for id_, other in originals.items() if other != id_ and other in urls}
+        self._learn(pages, same | {id_: row.group for id_, row in alike.items()}, leaders)
         self._store.save_contents([(page.id, groups[page.id], page.content) for page in pages])
         joined = [group for id_, group in groups.items() if group != id_]
         self._update_canonicals(joined, _find_leavers(pages, before, groups) if before else {})
-        return groups
+        return {
+            page.id: Membership(
+                groups[page.id],
+                leaders.get(page.id, ""),
+                page.id in similar,
+                "?" in page.url and same[page.id] != page.id,
+                self._stands(page.id, groups[page.id]),
+            )
+            for page in pages
+        }
+
+    def _stands(self, id_: int, group: int) -> bool:
+        """Check whether a page stands for its duplicate group, now that its canonical was chosen again."""
+        return self._store.get_canonical(group) in ({0, id_} if group == id_ else {id_})
 
     def _update_canonicals(self, joined: Sequence[int], left: Mapping[int, int]) -> None:
         """Choose the canonical page of duplicate groups that pages joined or left."""
@@ -90,38 +126,76 @@ class DuplicateDetector:
             elif 1 < len(members) <= MAX_MEMBERS:
                 self._choose_canonical(group, members)
 
+    def measure_likeness(self, url: str, content: Content) -> float | None:
+        """Measure how much of a page's text is that of another URL; None where the text of that is not known."""
+        id_ = int(self._urls.find_ids([url])[0])
+        row = self._store.get_contents([id_]).get(id_) if id_ else None
+        return _compare_sketches(row, content.baseline.sketch) if row else None
+
     def on_redirect(self, url: str, target: str) -> None:
         """Record a redirect as evidence that one URL duplicates another."""
         self._observe(observe_pair(url, target, said=True))
 
     # who is like whom
 
-    def _find_duplicates(self, pages: Sequence[PageContent], before: Mapping[int, ContentRow]) -> dict[int, ContentRow]:
-        """Find the earlier page that each fetched page is a near-duplicate of, where there is one.
+    def _find_duplicates(
+        self, pages: Sequence[PageContent], before: Mapping[int, ContentRow]
+    ) -> tuple[dict[int, ContentRow], frozenset[int]]:
+        """Find the earlier page that each fetched page is a copy of, and the pages of nearly the same text as another.
 
         A band stays with the page that had it first, whatever that page says by now: then those pages count that still
         say the same, which are the rest of its group.
         """
         if not pages:
-            return {}
+            return {}, frozenset()
         ids = np.array([page.id for page in pages], np.uint32)
         mins = np.frombuffer(b"".join(page.content.baseline.sketch for page in pages), np.uint8).reshape(len(pages), -1)
         matched = self._bands.match_or_add(ids, compute_bands(mins))
         hits = np.flatnonzero(matched.any(axis=1)).tolist()
+        repeated = {at: self._find_same_text(page) for at, page in enumerate(pages)}
         if not hits:
-            return {}
-        named = {at: self._list_candidates(matched[at].tolist(), before.get(pages[at].id)) for at in hits}
+            return {}, frozenset()
+        named = {
+            at: [repeated[at], *self._list_candidates(matched[at].tolist(), before.get(pages[at].id))] for at in hits
+        }
         rows = dict(self._store.get_contents(list(dict.fromkeys(id_ for each in named.values() for id_ in each))))
-        rows |= {page.id: ContentRow(page.id, page.id, page.content.baseline) for page in pages}
+        rows |= {page.id: _build_row(page) for page in pages}
+        urls = self._store.get_urls(rows)
         found: dict[int, ContentRow] = {}
+        similar: list[int] = []
         for at, candidates in named.items():
             page = pages[at]
-            others = [rows[id_] for id_ in dict.fromkeys(candidates) if id_ in rows and id_ != page.id]
-            best = _pick_best(others, page.content.baseline.sketch)
+            others = _list_similar([rows[id_] for id_ in dict.fromkeys(candidates) if id_ in rows], rows[page.id])
+            if not others:
+                continue
+            similar.append(page.id)
+            best = next((row for row in others if not _tell_apart(rows[page.id], row, urls)), None)
             if best is not None:
                 found[page.id] = best
                 rows[page.id] = rows[page.id]._replace(group=best.group)
-        return found
+        return found, frozenset(similar)
+
+    def _find_same_text(self, page: PageContent) -> int:
+        """Find the first page of late with the same words, title, headings and numbers; its own id where there is none.
+
+        Pages that differ in numbers share their bands, which stay with the first of them.
+        """
+        return self._find_print(
+            xxhash.xxh3_128_digest(page.content.identity + page.content.baseline.main_print), page.id
+        )
+
+    def _find_same_bytes(self, page: PageContent) -> int:
+        """Find the first page of late that is the same byte for byte at the same path, whatever its query.
+
+        Of a page without text nothing else is known.
+        """
+        path = page.url.partition("?")[0].partition("://")[2]
+        return self._find_print(xxhash.xxh3_128_digest(page.content.baseline.body_digest + path.encode()), page.id)
+
+    def _find_print(self, print_: bytes, id_: int) -> int:
+        if len(self._same_text) >= MAX_PRINTS and print_ not in self._same_text:
+            del self._same_text[next(iter(self._same_text))]
+        return self._same_text.setdefault(print_, id_)
 
     def _list_candidates(self, matched: Sequence[int], before: ContentRow | None) -> list[int]:
         """List candidate duplicates: pages sharing a MinHash band, their groups, and the page's own group."""
@@ -140,12 +214,11 @@ class DuplicateDetector:
 
     # what that teaches
 
-    def _learn(self, pages: Sequence[PageContent], groups: Mapping[int, int], leaders: Mapping[int, int]) -> None:
+    def _learn(self, pages: Sequence[PageContent], groups: Mapping[int, int], leaders: Mapping[int, str]) -> None:
         seen: list[Observation] = []
-        urls = self._store.get_urls(leaders.values()) if leaders else {}
         for page in pages if leaders or self.copy_rules.rules else ():
-            leader = urls.get(leaders.get(page.id, 0))
-            if leader is not None:
+            leader = leaders.get(page.id)
+            if leader:
                 seen += observe_pair(page.url, leader)
             if self.copy_rules.rules:
                 seen += self._check_rules(page, groups)
@@ -171,7 +244,10 @@ class DuplicateDetector:
             return ()
         id_ = int(self._urls.find_ids([target])[0])
         row = self._store.get_contents([id_]).get(id_) if id_ else None
-        return observe_check(self.copy_rules, page.url, same=row.group == groups[page.id]) if row else ()
+        if row is None:
+            return ()
+        is_same = row.group == groups[page.id] or row.baseline.body_digest == page.content.baseline.body_digest
+        return observe_check(self.copy_rules, page.url, same=is_same)
 
     def _observe(self, seen: Sequence[Observation]) -> None:
         if not seen:
@@ -220,10 +296,23 @@ def _rank_candidates(row: Sequence[int]) -> list[int]:
     return sorted(counts, key=lambda id_: (-counts[id_], id_))[:MAX_CANDIDATES]
 
 
-def _pick_best(rows: Sequence[ContentRow], sketch: bytes) -> ContentRow | None:
-    """Pick the most similar candidate duplicate, if it is similar enough."""
-    best = max(rows, key=lambda row: (_compare_sketches(row, sketch), -row.id), default=None)
-    return best if best is not None and _compare_sketches(best, sketch) >= MIN_SIMILARITY else None
+def _build_row(page: PageContent) -> ContentRow:
+    return ContentRow(page.id, page.id, page.content.baseline, page.content.identity)
+
+
+def _list_similar(rows: Sequence[ContentRow], page: ContentRow) -> list[ContentRow]:
+    """List the candidate duplicates whose text is nearly the same, the most similar first."""
+    scored = [(_compare_sketches(row, page.baseline.sketch), row) for row in rows if row.id != page.id]
+    similar = [(-score, row.id, row) for score, row in scored if score >= MIN_SIMILARITY]
+    return [row for _, _, row in sorted(similar, key=lambda one: one[:2])]
+
+
+def _tell_apart(one: ContentRow, other: ContentRow, urls: Mapping[int, str]) -> bool:
+    """Check whether readers would tell two pages of nearly the same text apart; not where that was never stored."""
+    ours, theirs = unpack_identity(one.identity), unpack_identity(other.identity)
+    if ours is None or theirs is None:
+        return False
+    return are_distinct(ours, theirs, are_editions=are_editions(urls.get(one.id, ""), urls.get(other.id, "")))
 
 
 def _compare_sketches(row: ContentRow, sketch: bytes) -> float:

@@ -15,7 +15,7 @@ from vedette.engine.coordinator.state import CrawlRules, HostState
 from vedette.engine.messages import FetchTask, HostSettings, HostUpdate
 from vedette.engine.ports import HostRow, UrlFrontier
 from vedette.engine.scheduling.budget import FetchBudget
-from vedette.fetch.connect_to import find_endpoint
+from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.fetch.politeness import find_next_open_s, parse_hours
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState, RobotsStatus
 from vedette.model import Failure, Origin, origin_of
@@ -57,56 +57,29 @@ class HostCalendar:
             heappop(self._heap)
 
 
-# An address holds for half an hour. A resolver that does not answer is asked again after pauses that double; its
-# trouble is not the host's, so nothing is given up meanwhile. A name that does not exist, or lies only at addresses
-# that may not be asked, closes the host: what waits for it has failed.
+# An address holds for half an hour. A name that cannot be looked up is looked up again after pauses that double; what
+# waits for it goes on waiting. A resolver that does not answer is asked again within minutes. A name that does not
+# exist, or lies only at addresses that may not be asked, gets pauses of up to six hours: a lookup costs a site nothing.
 
 
 ADDRESS_TTL_S = 1800.0
-FIRST_RETRY_S = 5.0
-MAX_RETRY_S = 300.0
+_RESOLVER_PAUSES_S = (5.0, 300.0)
+_NAME_PAUSES_S = (600.0, 21_600.0)
+_MAX_DOUBLINGS = 16
 
 
-class DnsLookups:
-    """Host names whose DNS lookup failed temporarily, to be looked up again."""
-
-    def __init__(self) -> None:
-        self._heap: list[tuple[float, str]] = []
-
-    def pop_due(self, now_s: float) -> list[str]:
-        """Pop the host names that are due for another DNS lookup."""
-        due = []
-        while self._heap and self._heap[0][0] <= now_s:
-            due.append(heappop(self._heap)[1])
-        return due
-
-    def next_s(self) -> float | None:
-        """Return when the first DNS lookup is due again."""
-        return self._heap[0][0] if self._heap else None
-
-    def on_answer(self, host: HostState, allowed: Sequence[str], failure: Failure | None, now_s: float) -> None:
-        """Apply a DNS answer to a host, with those of its addresses that may be asked."""
-        if failure is Failure.RESOLVER:
-            self._schedule_retry(host, now_s)
-            return
-        host.resolving, host.lookup_failures, host.lookup_trouble = False, 0, ""
-        host.unreachable = None if allowed else failure or Failure.ADDRESS
-        host.address = allowed[0] if allowed else None
-        host.address_until_s = now_s + ADDRESS_TTL_S
-
-    def _schedule_retry(self, host: HostState, now_s: float) -> None:
-        pause_s = min(FIRST_RETRY_S * 2.0**host.lookup_failures, MAX_RETRY_S)
-        host.resolving, host.lookup_trouble = True, str(Failure.RESOLVER)
-        host.lookup_failures = min(host.lookup_failures + 1, 16)
-        host.lookup_retry_s = now_s + pause_s
-        heappush(self._heap, (host.lookup_retry_s, host.name))
-
-
-def find_detour(host: HostState, rules: CrawlRules) -> str | None:
-    """Find the ``connect_to`` detour address of a host; None where a known port of it has none."""
-    ports = tuple(host.origins) or (Origin("https", host.name, 443), Origin("http", host.name, 80))
-    routes = [find_endpoint(port, rules.detours) for port in ports]
-    return routes[0].address if routes[0] and all(routes) else None
+def apply_lookup(host: HostState, allowed: Sequence[str], failure: Failure | None, now_s: float) -> None:
+    """Apply a DNS answer to a host, with those of its addresses that may be asked."""
+    host.resolving, host.detoured = False, False
+    if allowed:
+        host.address, host.address_until_s = allowed[0], now_s + ADDRESS_TTL_S
+        host.unreachable, host.lookup_failures, host.lookup_retry_s = None, 0, 0.0
+        return
+    failure = failure or Failure.ADDRESS
+    host.lookup_failures = host.lookup_failures + 1 if host.unreachable is failure else 1
+    first_s, most_s = _RESOLVER_PAUSES_S if failure is Failure.RESOLVER else _NAME_PAUSES_S
+    host.lookup_retry_s = now_s + min(first_s * 2.0 ** min(host.lookup_failures - 1, _MAX_DOUBLINGS), most_s)
+    host.unreachable, host.address = failure, None
 
 
 # After a crash nobody knows what a host had asked for a moment ago, by its robots.txt or by Retry-After.
@@ -122,7 +95,6 @@ class HostTable:
         self.by_name: dict[str, HostState] = {}
         self.robots = RobotsCache()
         self.calendar = HostCalendar()
-        self.lookups = DnsLookups()
         self._urls = urls
         self._workers = workers
         self._changed: dict[str, HostState] = {}
@@ -137,10 +109,10 @@ class HostTable:
         self.sites, self.paused = SiteIndex(rules.sites), SiteIndex(rules.paused)
         # Both are asked for with every page, and follow from the rules alone.
         self._delays: dict[str, float] = {}
-        self._detours: dict[tuple[str, int], str | None] = {}
+        self._detours: dict[Origin, Endpoint | None] = {}
         self._update_budget(rules)
         for host in self.by_name.values():
-            host.paused_until_s, host.budget_wait = 0.0, ""
+            host.paused_until_s, host.lookup_retry_s, host.budget_wait = 0.0, 0.0, ""
             self.requeue(host)
 
     def _update_budget(self, rules: CrawlRules) -> None:
@@ -188,7 +160,8 @@ class HostTable:
         state = self.robots.observe(origin, event, self.rules.robots_max_age_s, self.delay_s(owner))
         owner.robots_pending.pop(origin, None)
         owner.paused_until_s = 0.0
-        owner.robots_trouble = f"robots.txt: {state.why}" if state.status is RobotsStatus.WAITING else ""
+        is_waiting = state.status is RobotsStatus.WAITING
+        owner.robots_trouble = self.robots.describe_failure(owner, origin) if is_waiting else ""
         # A crawl-delay counts from the answer that told it.
         owner.ready_s = max(owner.ready_s, event.now_s + (state.crawl_delay_s or 0.0))
         self._changed[owner.name] = owner
@@ -219,6 +192,18 @@ class HostTable:
         host.queued_s = None
         self.enqueue(host)
 
+    def retry(self, names: Sequence[str], target: str) -> None:
+        """Look up hosts and read their robots.txt again at once; a host that asked for a rest still gets it.
+
+        ``target`` is a URL, whose host is meant, or the start of a site; empty for all hosts.
+        """
+        for host in map(self.get, names):
+            starts = [site.start for site in self.sites.find_by_host(host.name)]
+            if not target or host.name == origin_of(target).host or target in starts:
+                host.lookup_retry_s = host.paused_until_s = 0.0
+                self.robots.expire_waits(host)
+                self.requeue(host)
+
     def pop_due(self, now_s: float) -> HostState | None:
         """Pop the next host that is due; hosts that waited for the fetch budget and have it come first."""
         released = self.budget.pop_ready(now_s) if self.budget is not None else None
@@ -232,15 +217,20 @@ class HostTable:
 
     def due_s(self, host: HostState) -> float:
         """Return when to serve a host: tasks leave a little ahead of its time, pauses are not cut short."""
-        if host.unreachable:
-            return 0.0
+        if host.address is None and host.unreachable and not self._is_awaited(host):
+            return host.lookup_retry_s
         ahead_s = host.ready_s - self.rules.ahead_s
         return ahead_s if host.robots_tasks else max(ahead_s, host.paused_until_s)
 
+    def _is_awaited(self, host: HostState) -> bool:
+        """Check whether somebody waits to hear that a host cannot be asked."""
+        is_requested = host.unreachable is not Failure.RESOLVER and self.count_requested(host) > 0
+        return bool(host.robots_tasks) or is_requested
+
     def next_s(self) -> float | None:
-        """Return when a host or a DNS lookup is next due in the host table."""
+        """Return when a host is next due in the host table, for its pages or for a DNS lookup."""
         budget_s = self.budget.next_s() if self.budget is not None else None
-        times = (self.calendar.next_s(), self.lookups.next_s(), budget_s)
+        times = (self.calendar.next_s(), budget_s)
         return min((time_s for time_s in times if time_s is not None), default=None)
 
     def soonest_s(self, host: HostState) -> float:
@@ -248,9 +238,8 @@ class HostTable:
         if host.robots_pending and not host.robots_tasks:
             return inf
         budget_s = self.budget.next_s() if self.budget is not None and host.budget_wait else None
-        return max(
-            host.ready_s, host.paused_until_s, host.lookup_retry_s if host.lookup_trouble else 0.0, budget_s or 0.0
-        )
+        lookup_s = host.lookup_retry_s if host.address is None else 0.0
+        return max(host.ready_s, host.paused_until_s, lookup_s, budget_s or 0.0)
 
     def list_unfinished(self) -> list[HostState]:
         """List the hosts that still have work, now or later."""
@@ -272,8 +261,8 @@ class HostTable:
     def _has_work(self, host: HostState) -> bool:
         if host.robots_tasks or not self.has_waiting(host):
             return bool(host.robots_tasks)
-        if host.unreachable or host.robots_pending or self.count_requested(host):
-            return not host.robots_pending or host.unreachable is not None
+        if host.robots_pending or self.count_requested(host):
+            return not host.robots_pending
         if host.budget_wait or self.rules.only_requested:
             return False
         return len(host.in_flight) <= self.batch_size(host) // 2
@@ -293,8 +282,14 @@ class HostTable:
         """
         if host.failure_streak:
             return 1
-        gap_s = max(self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0, 1e-3)
+        gap_s = self.gap_s(host.name)
         return max(2, min(int(self.rules.lease_span_s / gap_s), self.rules.max_leases, 2 + host.success_streak))
+
+    def gap_s(self, name: str) -> float:
+        """Return the shortest time between two requests to a host: its crawl delay, or that of its robots.txt."""
+        host = self.by_name.get(name)
+        own_s = (self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0) if host else (self.rules.delay_s,)
+        return max(*own_s, 1e-3)
 
     def delay_s(self, host: HostState) -> float:
         """Return the crawl delay of a host: the longest that its sites ask for, else the operator's."""
@@ -328,35 +323,75 @@ class HostTable:
     # where
 
     def resolve_address(self, host: HostState, now_s: float) -> bool:
-        """Return whether a host's address is known, or given by a detour; otherwise DNS must be asked."""
-        astray = self.is_misrouted(host)
-        if host.address is not None and (host.busy or (now_s < host.address_until_s and not astray)):
-            return not astray
-        detour = self._find_detour(host)
-        if detour is None:
-            host.resolving, host.detoured = True, False
+        """Return whether a host can be asked: its address is known, or the operator's override leads somewhere.
+
+        Else sets ``resolving`` where its name is to be looked up now.
+        """
+        needs_lookup = self._needs_lookup(host)
+        if host.address is not None:
+            astray = host.detoured and needs_lookup and now_s >= host.lookup_retry_s
+            if host.busy or (now_s < host.address_until_s and not astray):
+                return not astray
+        if needs_lookup and now_s >= host.lookup_retry_s:
+            host.resolving = True
             return False
-        self.on_dns(host.name, (detour,), None, now_s)
-        host.detoured = True
-        return host.address is not None
+        return self._use_detour(host, now_s)
 
-    def is_misrouted(self, host: HostState) -> bool:
-        """Check whether a detour covers some ports of a host but not all of them."""
-        return host.detoured and self._find_detour(host) is None
+    def can_route(self, host: HostState, origin: Origin) -> bool:
+        """Check whether the address of a host holds for one of its ports: an override leaves other ports alone."""
+        return host.address is not None and (not host.detoured or self._find_endpoint(origin) is not None)
 
-    def _find_detour(self, host: HostState) -> str | None:
-        place = host.name, len(host.origins)
-        if place not in self._detours:
-            self._detours[place] = find_detour(host, self.rules)
-        return self._detours[place]
+    def pop_unroutable(self, host: HostState) -> list[FetchTask]:
+        """Pop the robots.txt requests that a host cannot be sent, since its name cannot be looked up."""
+        files = [task for task in host.robots_tasks if not self.can_route(host, origin_of(task.url))]
+        host.robots_tasks = [task for task in host.robots_tasks if task not in files]
+        return files
 
     def on_dns(self, name: str, addresses: Sequence[str], failure: Failure | None, now_s: float) -> None:
-        """Apply a DNS answer to the host table."""
+        """Apply a DNS answer to the host table; ports with an override go on where a name cannot be looked up."""
         host = self.by_name[name]
-        private = any(site.allow_private for site in self.sites.find_by_host(name))
-        allowed = [address for address in addresses if self.rules.can_fetch_address(address, private=private)]
-        self.lookups.on_answer(host, allowed, failure, now_s)
+        apply_lookup(host, self._list_allowed(host, addresses), failure, now_s)
+        if host.unreachable is not None:
+            self._use_detour(host, now_s)
         self.enqueue(host)
+
+    def _use_detour(self, host: HostState, now_s: float) -> bool:
+        """Point a host to the address of its first override, if there is one that may be asked."""
+        routes = [self._find_endpoint(origin) for origin in self._list_origins(host)]
+        if not any(routes) and not host.origins:  # its ports are not known yet: one with an override comes first
+            routes = [rule.to for rule in self.rules.detours if rule.matches_host(host.name)]
+        addresses = [route.address for route in routes if route is not None]
+        if not addresses:
+            return False
+        if not self._list_allowed(host, addresses[:1]):
+            apply_lookup(host, (), Failure.ADDRESS, now_s)
+            return False
+        if not self._needs_lookup(host):
+            host.unreachable = None
+        host.address, host.detoured, host.address_until_s = addresses[0], True, now_s + ADDRESS_TTL_S
+        return True
+
+    def _needs_lookup(self, host: HostState) -> bool:
+        """Check whether a port of a host has no override, so that the host's name must be looked up."""
+        if not self.rules.detours:
+            return True
+        origins = self._list_origins(host)
+        if not origins:
+            return not any(rule.matches_host(host.name) for rule in self.rules.detours)
+        return any(self._find_endpoint(origin) is None for origin in origins)
+
+    @staticmethod
+    def _list_origins(host: HostState) -> list[Origin]:
+        return [*host.origins, *(origin_of(task.url) for task in host.robots_tasks)]
+
+    def _find_endpoint(self, origin: Origin) -> Endpoint | None:
+        if origin not in self._detours:
+            self._detours[origin] = find_endpoint(origin, self.rules.detours)
+        return self._detours[origin]
+
+    def _list_allowed(self, host: HostState, addresses: Sequence[str]) -> list[str]:
+        private = any(site.allow_private for site in self.sites.find_by_host(host.name))
+        return [address for address in addresses if self.rules.can_fetch_address(address, private=private)]
 
     # rest
 

@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from vedette.discover.urls.duplicate_rules import INDEX_FILES, merge_slashes
 from vedette.discover.urls.scope import SiteIndex
+from vedette.engine.coordinator.duplicates import Membership
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import FoundUrl
 from vedette.engine.messages import FetchResult, FetchSuccess, Kind
@@ -11,14 +13,18 @@ from vedette.engine.ports import ChangeSignal, CrawlStore, LinkOrigin, PageRow, 
 from vedette.engine.scheduling.polling import MAX_INTERVAL_S, MAX_LINKS, PollResult
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import is_good, is_source
-from vedette.frontier.traps import FetchYield
-from vedette.model import Failure
+from vedette.frontier.pattern_yield import MIN_WORDS, FetchYield
+from vedette.model import Failure, origin_of
+from vedette.parse.similarity.identity import differ_in_name
 
-PERMANENT_FAILURES = frozenset({Failure.TLS, Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS, Failure.NAME})
+# What another attempt a moment later would not change.
+LASTING_FAILURES = frozenset({Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS})
 LISTS = frozenset({"feed", "sitemap"})
 _SIGNAL_KINDS: Mapping[Kind, SignalKind] = {"feed": "feed", "sitemap": "sitemap"}
 # A list of links is worth as much as a page of so many words.
 LIST_WORDS = 300
+# A page that shares less of its text with the one that it names as canonical is another page.
+MIN_LIKENESS = 0.5
 NOT_MODIFIED = 304
 MAX_BIRTH_AGE_S = 30 * 86_400.0
 
@@ -26,10 +32,10 @@ LinkGroup = tuple[Sequence[str], FoundUrl]
 
 
 def find_retry(result: FetchResult, max_attempts: int) -> tuple[str, int]:
-    """Return why a fetch result does not count, and how many attempts such a page gets."""
+    """Return why a fetch result does not count, and how many attempts in a row such a page gets."""
     if isinstance(result, FetchSuccess):
         return f"status {result.status}", max_attempts
-    return str(result.failure), 1 if result.failure in PERMANENT_FAILURES else max_attempts
+    return str(result.failure), 1 if result.failure in LASTING_FAILURES else max_attempts
 
 
 def collect_links(result: FetchSuccess, normalize_url: Callable[[str], str | None]) -> list[LinkGroup]:
@@ -40,7 +46,9 @@ def collect_links(result: FetchSuccess, normalize_url: Callable[[str], str | Non
     target = normalize_url(result.location) if result.location is not None else None
     if target is not None:
         way = LinkOrigin(task.id, "redirect", before_s)
-        found.append(((target,), FoundUrl("", task.depth, task.hops + 1, source=task.url, via=way)))
+        found.append(
+            ((target,), FoundUrl("", task.depth, task.hops + 1, source=task.url, via=way, cookies=result.cookies))
+        )
     way = LinkOrigin(task.id, result.kind, before_s)
     if result.sources:
         found.append((result.sources, FoundUrl("", 0, front=0, source=task.url, from_list=True, via=way)))
@@ -63,6 +71,18 @@ def find_relinked(
         before = frozenset(store.get_links(result.task.id) if links and result.task.id in rows else ())
         found += [gone[url] for url in links if url not in before]
     return found
+
+
+def drop_known(groups: Sequence[LinkGroup], urls: UrlFrontier) -> list[FoundUrl]:
+    """Drop links to known URLs before admission; count each page's links once, not at every fetch."""
+    everything = [(url, one) for names, one in groups for url in names]
+    counted = [place for place, (_, one) in enumerate(everything) if not one.is_refetch]
+    others = [place for place, (_, one) in enumerate(everything) if one.is_refetch]
+    unknown = [counted[place] for place in urls.find_unknown([everything[place][0] for place in counted])]
+    if others:
+        ids = urls.find_ids([everything[place][0] for place in others]).tolist()
+        unknown = sorted(unknown + [place for place, id_ in zip(others, ids, strict=True) if not id_])
+    return [everything[place][1]._replace(url=everything[place][0]) for place in unknown]
 
 
 def collect_signals(results: Sequence[FetchSuccess], urls: UrlFrontier) -> list[ChangeSignal]:
@@ -90,18 +110,61 @@ def collect_unlisted(
 
 
 def build_yield(
-    result: FetchSuccess, groups: Mapping[int, int], canonical: str | None, store: CrawlStore
+    result: FetchSuccess, joined: Membership | None, canonical: str | None, likeness: float | None = None
 ) -> FetchYield:
     """Build the yield of a first fetch for the trap filter, for pages like it.
 
-    ``canonical`` is the URL of a site that the page calls its own.
+    ``canonical`` is the URL of a site that the page calls its own, ``likeness`` how much of its text is there, None
+    where that is not known. What a page says of itself is no proof that its text is repeated: pages two and three of a
+    list often name the first. It counts of URLs that differ in their query only, unless the texts differ.
     """
-    content, id_ = result.content, result.task.id
-    if content is None:
-        return FetchYield(LIST_WORDS if result.kind in LISTS else 0, result.status)
-    stands = groups[id_] == id_ or store.get_canonical(groups[id_]) == id_
-    is_copy = not stands or canonical not in {None, result.task.url}
-    return FetchYield(content.words, result.status, is_copy, content.is_missing)
+    content, url = result.content, result.task.url
+    if result.location is not None:
+        return build_redirect_yield(url, result.location, result.status)
+    if content is None or joined is None:
+        is_list = result.kind in LISTS
+        return FetchYield(LIST_WORDS if is_list else 0, result.status, is_free=not is_list)
+    original = "" if joined.stands and not joined.is_identical else joined.repeats
+    is_free = is_twin(url, original) if original else False
+    if canonical and canonical != url and not original:
+        is_query = canonical.partition("?")[0] == url.partition("?")[0]
+        original, is_free = canonical, not is_query or (likeness is not None and likeness < MIN_LIKENESS)
+    words = max(content.words, MIN_WORDS) if joined.is_identical else content.words
+    is_similar = joined.is_similar and not is_free
+    return FetchYield(words, result.status, bool(original), content.is_missing, is_free=is_free, is_similar=is_similar)
+
+
+def build_redirect_yield(url: str, location: str, status: int) -> FetchYield:
+    """Build the yield of a redirect: it tells nothing about pages like it, unless it leads away.
+
+    To another host it brings nothing; to the same path there, or where it takes away what the query says, it is a copy.
+    """
+    path, mark, query = url.partition("?")
+    ours, theirs = (origin_of(one).host.removeprefix("www.") for one in (url, location))
+    is_mirror = ours != theirs and url.split("/", 3)[3:] == location.split("/", 3)[3:]
+    is_copy = is_mirror or (bool(mark) and location.partition("?")[0] == path and query not in location)
+    return FetchYield(MIN_WORDS if is_copy else 0, status, is_copy=is_copy, is_free=not is_copy and ours == theirs)
+
+
+def is_twin(url: str, original: str) -> bool:
+    """Check whether sites have such copies for a reason: by scheme, www, slash, file ending, version or language.
+
+    >>> is_twin("http://www.a.test/x", "https://a.test/x"), is_twin("https://a.test/x?s=1", "https://a.test/x")
+    (True, False)
+    >>> is_twin("https://a.test/2/x/", "https://a.test/1/x.html")
+    True
+    """
+    ours, theirs = (one.partition("://")[2].removeprefix("www.") for one in (url, original))
+    if ours == theirs or "?" in url:
+        return ours == theirs
+    ours, theirs = (_strip_ending(one) for one in (ours, theirs))
+    return ours == theirs or differ_in_name(f"https://{ours}", f"https://{theirs}")
+
+
+def _strip_ending(address: str) -> str:
+    """Strip what spellings of one page differ in: double slashes, an index file, a last slash, the ending of a file."""
+    folder, _, name = merge_slashes(address).rpartition("/")
+    return folder if not name or name in INDEX_FILES else f"{folder}/{name.removesuffix('.html').removesuffix('.htm')}"
 
 
 class PollTracker:

@@ -41,6 +41,13 @@ class RobotsCache:
         """List the origins of a host whose robots.txt is not cached."""
         return [origin for origin in host.origins if self.get(origin).status is RobotsStatus.UNKNOWN]
 
+    def expire_waits(self, host: HostState) -> None:
+        """Let unavailable robots.txt files of a host be asked for again at once."""
+        for origin in host.origins:
+            state = self.get(origin)
+            if state.status is RobotsStatus.WAITING:
+                self.states[origin] = replace(state, until_s=0.0)
+
     def wait_s(self, host: HostState, now_s: float) -> float | None:
         """Return when a robots.txt of the host can be retried, where no origin's file is available now."""
         states = [self.get(origin) for origin in host.origins]
@@ -49,8 +56,16 @@ class RobotsCache:
 
     def explain_wait(self, host: HostState) -> str:
         """Explain why the robots.txt files of a host are unavailable."""
-        states = (self.get(origin) for origin in host.origins)
-        return next((f"robots.txt: {state.why}" for state in states if state.status is RobotsStatus.WAITING), "")
+        waiting = (origin for origin in host.origins if self.get(origin).status is RobotsStatus.WAITING)
+        return next((self.describe_failure(host, origin) for origin in waiting), "")
+
+    def describe_failure(self, host: HostState, origin: Origin) -> str:
+        """Describe why an origin's robots.txt is unavailable; it is named where the host has others that are not."""
+        why = self.get(origin).why
+        others = (self.get(other).status for other in host.origins if other != origin)
+        if all(status in {RobotsStatus.WAITING, RobotsStatus.UNKNOWN} for status in others):
+            return f"robots.txt: {why}"
+        return host.rest_trouble or f"robots.txt of port {origin.port}: {why}"
 
     def crawl_delay_s(self, host: HostState) -> float | None:
         """Return the longest Crawl-delay in the robots.txt files of a host; None where there is none."""
@@ -63,6 +78,13 @@ def build_robots_task(origin: Origin, state: RobotsState) -> FetchTask:
     return FetchTask(
         0, origin.host, origin.robots_url, "robots", TOP_PRIORITY, validators=state.validators, robots_of=origin
     )
+
+
+def has_new_rules(before: RobotsState, after: RobotsState) -> bool:
+    """Check whether a robots.txt file was read before and says something else now, or is gone."""
+    if before.last_good is None or after.status is RobotsStatus.WAITING:
+        return False
+    return before.last_good.rules.rules != after.rules.rules
 
 
 def to_event(result: FetchResult) -> RobotsResponse | RobotsFailure | str:

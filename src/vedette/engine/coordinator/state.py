@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from vedette.engine.messages import FetchSuccess, FetchTask, WorkBatch
+from vedette.engine.messages import FetchSuccess, FetchTask, PagePart, WorkBatch
 from vedette.engine.ports import HostRow, LinkOrigin
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
 from vedette.fetch.address_guard import is_public
@@ -19,9 +19,12 @@ class CrawlRules:
     """Crawl rules: everything that the operator decided, for the coordinator.
 
     ``lease_span_s`` is how much work (world seconds of pauses) a fetcher is given ahead; ``ahead_s`` how long before a
-    host's time its tasks are given out. ``only_requested`` fetches nothing but what was requested by name. Of
+    host's time its tasks are given out. ``only_requested`` fetches nothing but what was requested by name;
+    ``guess_sitemaps`` tries the usual places where robots.txt names no sitemap. Of
     ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
     most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
+    ``agent`` is the User-Agent that fetchers send; ``render`` says that they have a browser. Without a budget,
+    ``idle_share`` of what a host's delay allows goes to pages that have rested for ``idle_interval_s`` or longer.
     """
 
     sites: tuple[Site, ...] = ()
@@ -41,10 +44,15 @@ class CrawlRules:
     max_leases: int = 64
     ahead_s: float = 2.0
     recrawl: bool = False
+    render: bool = False
     only_requested: bool = False
+    guess_sitemaps: bool = False
     order: OrderName = "impact"
     refresh: str = DEFAULT_POLICY
+    idle_share: float = 0.0
+    idle_interval_s: float = 86_400.0
     seed: int = 1
+    agent: str = ""
 
     def can_fetch_address(self, address: str, *, private: bool = False) -> bool:
         """Check whether the crawl rules allow an address: public ones need a contact, private ones permission."""
@@ -66,13 +74,15 @@ class HostState:
     ``ready_s`` is politeness; ``paused_until_s`` is when its waiting URLs are worth checking again, since all of them
     belong to paused sites or need unavailable robots.txt files. ``in_flight`` are pages by id, ``robots_in_flight``
     robots.txt files in flight, its own or of hosts that redirect here; ``robots_tasks`` are those not sent yet.
+    ``parts_in_flight`` are requests of pages that are being rendered.
     ``robots_pending`` are its own origins whose file is being fetched, wherever. ``success_streak`` counts pages
     answered in a row: a host gets more tasks ahead as it proves good, so that hosts which hang hold few. ``requested``
     are URLs requested by name: they come first, until they have ended. ``new_urls`` are URLs that are new on the web
-    and wait to be fetched: they come next. ``held_back`` counts URLs that are held back, by pattern. ``impact_version``
-    is the impact pass by which its URLs are ordered, ``sort_state`` says what was known when they were last sorted by
-    worth. ``detoured`` says that its address was set by the operator. ``budget_wait`` says which part of the fetch
-    budget it waits for; empty where it does not.
+    and wait to be fetched: they come next. ``held_back`` counts URLs that are held back, by pattern; ``trials`` are
+    those of them that are tried since nothing else waits. ``impact_version`` is the impact pass by which its URLs are
+    ordered, ``sort_state`` says what was known when they were last sorted by worth. ``unreachable`` says why its name
+    could not be looked up. ``detoured`` says that its address is that of an operator's override, which holds for the
+    ports that it names. ``budget_wait`` says which part of the fetch budget it waits for; empty where it does not.
     """
 
     name: str
@@ -88,17 +98,18 @@ class HostState:
     success_streak: int = 0
     rest_trouble: str = ""
     robots_trouble: str = ""
-    lookup_trouble: str = ""
     budget_wait: str = ""
     worker: int | None = None
     in_flight: dict[int, FetchTask] = field(default_factory=dict)
     robots_in_flight: dict[Origin, FetchTask] = field(default_factory=dict)
     robots_tasks: list[FetchTask] = field(default_factory=list)
+    parts_in_flight: dict[PagePart, FetchTask] = field(default_factory=dict)
     origins: dict[Origin, None] = field(default_factory=dict)
     robots_pending: dict[Origin, None] = field(default_factory=dict)
     requested: dict[int, None] = field(default_factory=dict)
     new_urls: dict[int, None] = field(default_factory=dict)
     held_back: dict[str, int] = field(default_factory=dict)
+    trials: dict[int, None] = field(default_factory=dict)
     lookup_failures: int = 0
     resolving: bool = False
     queued_s: float | None = None
@@ -108,12 +119,13 @@ class HostState:
     @property
     def busy(self) -> bool:
         """Whether a fetcher holds a task for this host."""
-        return bool(self.in_flight or self.robots_in_flight)
+        return bool(self.in_flight or self.robots_in_flight or self.parts_in_flight)
 
     @property
     def trouble(self) -> str:
         """Why a host is in trouble and not simply fetched from; empty where it is not."""
-        return str(self.unreachable or "") or self.lookup_trouble or self.robots_trouble or self.rest_trouble
+        unreachable = str(self.unreachable or "") if self.address is None else ""
+        return unreachable or self.robots_trouble or self.rest_trouble
 
     def to_row(self) -> HostRow:
         """Build the stored host row, from which a later run restores the host's pauses."""
@@ -124,7 +136,8 @@ class FoundUrl(NamedTuple):
     """A URL found in a link or named by the operator: depth, redirect hops, and its front queue if given.
 
     ``source`` is the page that linked to it, empty where the operator named it; ``from_list`` where that is a list.
-    ``via`` says what may make it news, ``is_refetch`` that its source was fetched before.
+    ``via`` says what may make it news, ``is_refetch`` that its source was fetched before. ``cookies`` were set by the
+    redirect that led to it.
     """
 
     url: str
@@ -135,6 +148,7 @@ class FoundUrl(NamedTuple):
     from_list: bool = False
     via: LinkOrigin | None = None
     is_refetch: bool = False
+    cookies: str = ""
 
 
 class Admitted(NamedTuple):

@@ -33,6 +33,12 @@ def find_ending(hosts: HostTable, now_s: float, patience_s: float) -> str | None
     return "stuck" if stuck else None
 
 
+def find_next_try_s(hosts: HostTable) -> float:
+    """Return when the first of the hosts in trouble may be asked again; infinity where there is none."""
+    troubled = (host for host in hosts.by_name.values() if host.trouble and hosts.has_waiting(host))
+    return min(map(hosts.soonest_s, troubled), default=inf)
+
+
 def count_waits(hosts: HostTable, now_s: float) -> dict[str, int]:
     """Count hosts by the reason why they are not being fetched from."""
     waiting = (host for host in hosts.by_name.values() if host.busy or host.robots_tasks or hosts.has_waiting(host))

@@ -1,23 +1,27 @@
 """Trap filter of the coordinator: hold back first fetches of crawler traps and of duplicate URL spellings.
 
-A URL that is *held* may be fetched later, when its host has brought more or pages like it have proved better; until
-then it counts as refused, for a reason that can be read. An operator who knows a site better overrules either judgment
-by name.
+A URL that is *held* is fetched later: when its host has brought more, when pages like it have proved better, or, as a
+*trial*, when its host has nothing else to fetch; until then it counts as refused, for a reason that can be read. Only
+what is shown to be endless stays held. An operator who knows a site better overrules either judgment by name.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from vedette.discover.urls.duplicate_rules import CopyRules
-from vedette.frontier.pattern_yield import FetchAccount
-from vedette.frontier.traps import PERMIT, Deferral, FetchYield, Refuse, TrapDetector, get_authority
+from vedette.engine.coordinator.hosts import HostTable
+from vedette.engine.coordinator.state import CrawlCounts, HostState
+from vedette.engine.coordinator.url_states import LAST_FRONT
+from vedette.engine.ports import CrawlStore, UrlFrontier
+from vedette.frontier.pattern_yield import FetchAccount, FetchYield
+from vedette.frontier.traps import PERMIT, Deferral, Refuse, TrapDetector, get_authority
 from vedette.model import Refusal, Site
 
 # So many of what was held back are tried before the next verdict; more where not one request will come of it.
 RELEASE_BATCH = 8
 COVERED_BATCH = 256
-# What was held back waits in the last front queue.
-LAST_FRONT = 7
+MAX_TRIALS = 32
 SCHEMES = ("https", "http")
 # What is fetched to check the rules about copies waits apart from what they cover.
 CHECK_SUFFIX = "check"
@@ -53,8 +57,11 @@ class TrapFilter:
         self._copies = copies
         self._out: dict[int, FetchAccount] = {}
 
-    def judge(self, url: str, site: Site) -> Hold | Spared | None:
-        """Return why an unseen URL should not be fetched now, as a trap or duplicate; None where it may."""
+    def judge(self, url: str, site: Site, *, is_trial: bool = False) -> Hold | Spared | None:
+        """Return why an unseen URL should not be fetched now, as a trap or duplicate; None where it may.
+
+        ``is_trial`` says that nothing else waits.
+        """
         rule = None
         if "copy" not in site.overrule:
             target, rule = self._copies.copy_rules.apply(url)
@@ -62,7 +69,7 @@ class TrapFilter:
                 return Spared(Refusal.COPY, f"{Refusal.COPY}: {rule}", target)
         if "trap" in site.overrule:
             return None
-        verdict = self.traps.judge_url(url)
+        verdict = self.traps.judge_url(url, is_idle=is_trial)
         if isinstance(verdict, Deferral):
             place = f"{get_authority(url)} {verdict.pattern}"
             return Hold(f"{Refusal.TRAP}: {verdict.reason}", place if rule is None else f"{place} {CHECK_SUFFIX}")
@@ -83,6 +90,23 @@ class TrapFilter:
         if not check and self._is_covered(name, pattern):
             return COVERED_BATCH
         return RELEASE_BATCH if self.traps.judge_pattern(name, pattern) is PERMIT else 0
+
+    def plan_trials(self, held: Mapping[str, int]) -> dict[str, int]:
+        """Plan which held-back URLs of a host with nothing else to fetch are tried now: how many of each pattern.
+
+        The patterns that were tried least come first; none that is shown to be endless is tried.
+        """
+        planned: dict[str, int] = {}
+        used: Counter[str] = Counter()
+        limits = {place: self.traps.list_trials(*place.split(" ")[:2]) for place in held}
+        for place in sorted(held, key=lambda place: min(limit for _, limit in limits[place])):
+            name, pattern, *_ = place.split(" ")
+            room = min(limit - used[account] for account, limit in limits[place])
+            count = min(held[place], room, MAX_TRIALS - used.total())
+            if count > 0 and self.traps.judge_pattern(name, pattern, is_idle=True) is PERMIT:
+                planned[place] = count
+                used.update(dict.fromkeys([account for account, _ in limits[place]], count))
+        return planned
 
     def _is_covered(self, name: str, pattern: str) -> bool:
         """Check whether duplicate rules map URLs of a held-back pattern to other URLs."""
@@ -108,3 +132,59 @@ class TrapFilter:
             account = self._out.pop(id_, None)
             if account is not None:
                 self.traps.on_dropped(account)
+
+
+class HeldBack:
+    """Release URLs that the trap filter held back: those that may be worth a fetch by now, and trials.
+
+    ``has_news`` says that something came back since quiet hosts were last looked at.
+    """
+
+    def __init__(
+        self, trap_filter: TrapFilter, hosts: HostTable, urls: UrlFrontier, store: CrawlStore, tally: CrawlCounts
+    ) -> None:
+        self._trap_filter = trap_filter
+        self._hosts = hosts
+        self._urls = urls
+        self._store = store
+        self._tally = tally
+        self.has_news = True
+
+    def release(self, host: HostState, *, can_try: bool) -> None:
+        """Requeue held-back URLs of a host that may now be worth a fetch, else some as trials."""
+        if not host.held_back:
+            return
+        overruled = any("trap" in site.overrule for site in self._hosts.sites.find_by_host(host.name))
+        for place in list(host.held_back):
+            most = RELEASE_BATCH if overruled else self._trap_filter.count_releasable(place)
+            if most:
+                self._requeue(host, place, most)
+        self.try_some(host, can_try=can_try)
+
+    def try_some(self, host: HostState, *, can_try: bool) -> None:
+        """Requeue some held-back URLs of a host with nothing else to fetch as trials, unless there is a budget."""
+        busy, rules = host.in_flight or not host.held_back or self._hosts.has_waiting(host), self._hosts.rules
+        if busy or not can_try or rules.budget_per_s or rules.only_requested:
+            return
+        for place, count in self._trap_filter.plan_trials(host.held_back).items():
+            host.trials.update(dict.fromkeys(self._requeue(host, place, count)))
+
+    def try_quiet_hosts(self, *, can_try: bool) -> None:
+        """Try what is held back on hosts that are asked for nothing, once no host has anything else to fetch."""
+        if not self.has_news or self._hosts.list_unfinished():
+            return
+        self.has_news = False
+        for host in self._hosts.by_name.values():
+            if host.held_back:
+                self.try_some(host, can_try=can_try)
+                self._hosts.enqueue(host)
+
+    def _requeue(self, host: HostState, place: str, most: int) -> list[int]:
+        ids = list(self._store.release_urls(host.id, place, most))
+        host.held_back[place] -= len(ids)
+        self._tally.refusals[Refusal.TRAP] -= len(ids)
+        if host.held_back[place] <= 0 or not ids:
+            del host.held_back[place]
+        self._urls.requeue(ids, priority=LAST_FRONT)
+        host.paused_until_s = 0.0
+        return ids

@@ -16,6 +16,7 @@ from vedette.fetch.politeness import FailureStreak, HostDelay, compute_delay
 from vedette.fetch.request import build_conditional_headers, build_headers
 from vedette.frontier.queues import Frontier
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse
+from vedette.parse.text.dates import RebuildDetector
 
 
 @dataclass(slots=True)
@@ -47,9 +48,11 @@ class Fetcher:
     frontier: Frontier[FetchTask] = field(default_factory=Frontier)
     returned: list[FetchTask] = field(default_factory=list)
     host_updates: dict[str, HostUpdate] = field(default_factory=dict)
+    rebuilds: RebuildDetector = field(default_factory=RebuildDetector)
 
     def accept_batch(self, orders: WorkBatch) -> None:
         """Accept a work batch from the coordinator: host settings first, then their tasks."""
+        self.agent = orders.agent or self.agent
         if orders.sites is not None or orders.copy_rules is not None:
             self.copy_rules = self.copy_rules if orders.copy_rules is None else orders.copy_rules
             self.links = LinkResolver(
@@ -88,8 +91,10 @@ class Fetcher:
             task = taken.item
             if task.valid_until_s > now_s:
                 self.hosts[taken.host].in_flight = task
-                headers = build_headers(task.purpose, self.agent) + build_conditional_headers(*task.validators)
-                return FetchRequest(task.url, task.purpose, headers)
+                accept = task.part_of.accept if task.part_of else ""
+                headers = build_headers(task.purpose, self.agent, accept) + build_conditional_headers(*task.validators)
+                cookies = (("cookie", task.cookies),) if task.cookies else ()
+                return FetchRequest(task.url, task.purpose, headers, cookies)
             self.frontier.drop(taken)
             self.returned.append(task)
         return None
@@ -118,7 +123,7 @@ class Fetcher:
         if task.robots_of is not None and task.robots_of.host == host:
             self._return_pages(host)
         held_s = max(outcome.ended_s - outcome.started_s, 0.0) / self.speed
-        return parse_outcome(task, outcome, self.links)._replace(connection_s=held_s)
+        return parse_outcome(task, outcome, self.links, self.rebuilds)._replace(connection_s=held_s)
 
     def _return_pages(self, host: str) -> None:
         """Give back a host's pages after its robots.txt arrived, so that the coordinator judges them again."""

@@ -1,17 +1,28 @@
 """Page reader of the fetcher: turn an answer into a result: kind, content, links, and whether the page changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 import xxhash
 
-from vedette.discover.formats.feeds import FeedEntry, is_feed, parse_feed
+from vedette.discover.formats.feeds import is_feed, parse_feed
 from vedette.discover.formats.sitemaps import is_sitemap, parse_sitemap
 from vedette.discover.urls.normalize import resolve
 from vedette.engine.links import LinkResolver
-from vedette.engine.messages import Content, FetchFailure, FetchResult, FetchSuccess, FetchTask, Kind, StoredCopy
+from vedette.engine.messages import (
+    Content,
+    FetchFailure,
+    FetchResult,
+    FetchSuccess,
+    FetchTask,
+    Kind,
+    Rendering,
+    StoredCopy,
+)
 from vedette.fetch.request import PRODUCT
+from vedette.fetch.response_headers import merge_cookies
 from vedette.fetch.robots.meta_tags import (
     UNRESTRICTED,
     Directives,
@@ -26,22 +37,27 @@ from vedette.model import ChangeRule, FetchOutcome, FetchResponse, NoResponse, o
 from vedette.model import fingerprint as fingerprint_of_url
 from vedette.parse.change.blocks import extract_blocks
 from vedette.parse.change.comparison import Change, NewVersion, StoredVersion, build_first_version, compare_versions
-from vedette.parse.html.page import Page, parse_page
+from vedette.parse.html.page import Page, open_templates, parse_page
 from vedette.parse.quality.indexability import PageQuality, list_objections
 from vedette.parse.quality.soft404 import find_missing_notice
 from vedette.parse.quality.spam import extract_features, score_spam
+from vedette.parse.similarity.identity import build_identity
 from vedette.parse.similarity.minhash import build_sketch
 from vedette.parse.similarity.shingles import fingerprint_form, fingerprint_text, normal_form, shingle_form
 from vedette.parse.text.charsets import decode_page
-from vedette.parse.text.dates import find_dates
+from vedette.parse.text.dates import PageDates, RebuildDetector, find_dates
 from vedette.parse.text.language import detect_language
-from vedette.parse.text.media_types import is_html, is_pdf
+from vedette.parse.text.media_types import is_document, is_html, is_plain_text
+from vedette.timeutil import parse_date
 
 MAX_DESCRIPTION = 500
 MAX_DETAIL = 200
 MAX_WORD = 30
 MAX_BODY = 1 << 20
 MAX_HEADINGS = 200
+MIN_TITLE = 4
+WORKBOOKS = frozenset({"xlsx", "ods"})  # their headings are names such as "Sheet1"
+MAX_TEXT_TITLE = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +69,7 @@ class PageContext:
     copy: StoredCopy | None = None
     judged_by: ChangeRule = "main"
     directives: Directives = UNRESTRICTED
+    is_rebuilt: bool = False
 
 
 def build_page_content(
@@ -70,8 +87,8 @@ def build_page_content(
         sketch.mins if sketch else b"",
         np.fromiter(map(fingerprint_of_url, links), np.int64, len(links)),
     )
-    change, kept = _compare(seen, text, context)
-    dates = find_dates(page.stamps, page.linked_data, answer.url, answer.header("last-modified") or "", answer.ended_s)
+    change, kept = _compare(seen, open_templates(text) if page.opens_templates else text, context)
+    dates = _find_dates(page.stamps, page.linked_data, change, context)
     pairs = [(link.href, link.text) for link in page.links]
     spam = score_spam(
         extract_features(origin_of(answer.url).host, page.title, page.main, page.words, page.hidden_words, pairs)
@@ -100,26 +117,40 @@ def build_page_content(
         _list_objections(worth),
         change,
         anchors,
+        identity=build_identity(page.title, page.headings, page.main, words).pack(),
     )
     headings = tuple(heading for _, heading in page.headings[:MAX_HEADINGS])
     return _add_stored_text(content, context, page.title, page.main or page.text, headings, "html")
 
 
-def build_document_content(title: str, text: str, trouble: str, context: PageContext) -> Content:
-    """Build the content of a document without markup (such as a PDF).
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the document reader found in a document; ``trouble`` is why it found nothing, where that is so."""
 
-    ``trouble`` is why nothing could be read, where that is so.
-    """
+    kind: str
+    title: str
+    text: str
+    trouble: str = ""
+    headings: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
+
+
+def build_document_content(document: Document, context: PageContext) -> Content:
+    """Build the content of a document; all of its text is main text."""
+    text = document.text
     form = normal_form(text)
     sketch = build_sketch(shingle_form(form))
     main_print = fingerprint_form(form)
-    seen = NewVersion(bytes.fromhex(context.digest), main_print, main_print, sketch.mins if sketch else b"")
+    links = np.fromiter(map(fingerprint_of_url, document.links), np.int64, len(document.links))
+    seen = NewVersion(bytes.fromhex(context.digest), main_print, main_print, sketch.mins if sketch else b"", links)
     change, kept = _compare(seen, "", context)
-    answer = context.answer
-    dates = find_dates((), (), answer.url, answer.header("last-modified") or "", answer.ended_s)
+    dates = _find_dates((), (), change, context)
     words = _count_words(form)
-    worth = PageQuality(words=words, letters=len(text), noindex=not context.directives.index)
-    against = tuple((name, trouble if name == "empty" else detail) for name, detail in _list_objections(worth))
+    worth = PageQuality(words, len(text), noindex=not context.directives.index)
+    # A short document is a short document; it is no page that a program made of next to nothing.
+    against = [(name, detail) for name, detail in _list_objections(worth) if name != "thin"]
+    against = [(name, document.trouble if name == "empty" else detail) for name, detail in against]
     content = Content(
         kept,
         language=detect_language(text, ""),
@@ -127,10 +158,12 @@ def build_document_content(title: str, text: str, trouble: str, context: PageCon
         words=words,
         published_s=dates.published_s,
         modified_s=dates.modified_s,
-        objections=against,
+        objections=tuple(against),
         change=change,
+        anchors=document.anchors,
+        identity=build_identity(document.title, (), text, words).pack(),
     )
-    return _add_stored_text(content, context, title, text, (), "pdf")
+    return _add_stored_text(content, context, document.title, text, document.headings, document.kind)
 
 
 def _add_stored_text(
@@ -174,6 +207,20 @@ def _compare(seen: NewVersion, text: str, context: PageContext) -> tuple[Change 
     return compare_versions(old, seen, judged_by)
 
 
+def _find_dates(
+    stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], change: Change | None, context: PageContext
+) -> PageDates:
+    """Find the dates of a page; a new Last-Modified over the same text, or one that a whole host shares, is none."""
+    answer, copy = context.answer, context.copy
+    header = answer.header("last-modified") or ""
+    if context.is_rebuilt or (change is not None and not change.changed):
+        header = ""
+    dates = find_dates(stamps, linked_data, answer.url, header, answer.ended_s)
+    if dates.modified_s is None and change is not None and not change.changed and copy is not None:
+        return replace(dates, modified_s=copy.modified_s)
+    return dates
+
+
 def _count_words(form: bytes) -> int:
     """Count the words of a page's text by its normal form; text without spaces counts by its length."""
     spaces = np.count_nonzero(np.frombuffer(form, np.uint8) == ord(" "))
@@ -202,13 +249,16 @@ def _format_directives(directives: Directives) -> str:
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # So much of a page is read: what lies behind it is archived all the same. A hostile page costs seconds at worst.
 MAX_PARSED_BYTES = 2 << 20
+_ASCII = bytes(range(128)).decode()
 DatedLink = tuple[str, float | None]
 KEPT_HEADERS = frozenset(
     {"cache-control", "content-type", "date", "etag", "last-modified", "location", "retry-after", "x-robots-tag"}
 )
 
 
-def parse_outcome(task: FetchTask, outcome: FetchOutcome, links: LinkResolver) -> FetchResult:
+def parse_outcome(
+    task: FetchTask, outcome: FetchOutcome, links: LinkResolver, rebuilds: RebuildDetector | None = None
+) -> FetchResult:
     """Parse the outcome of a request into the fetch result that the fetcher reports."""
     if isinstance(outcome, NoResponse):
         return FetchFailure(task, outcome.failure, outcome.detail, outcome.started_s, outcome.ended_s)
@@ -220,28 +270,115 @@ def parse_outcome(task: FetchTask, outcome: FetchOutcome, links: LinkResolver) -
         tuple((name, value[:2048]) for name, value in outcome.headers if name in KEPT_HEADERS),
         location=get_redirect(outcome),
         body_bytes=len(outcome.body),
+        is_rebuilt=rebuilds is not None and _is_rebuilt(task, outcome, rebuilds),
     )
+    if told.location is not None and origin_of(told.location).host == task.host:
+        cookies = merge_cookies(task.cookies, outcome.headers, outcome.url, outcome.ended_s)
+        told = told._replace(cookies=cookies)
     if task.purpose == "robots":
         return told._replace(robots_body=outcome.body[: MAX_ROBOTS_BYTES + 1])
+    if task.purpose == "part":
+        return told._replace(part_body=outcome.body)
     if outcome.status == 304 and task.copy is not None:
         return told._replace(digest=task.copy.digest, changed=False)
     return _parse_body(told, outcome, links) if 200 <= outcome.status < 300 else told
 
 
+def _is_rebuilt(task: FetchTask, answer: FetchResponse, rebuilds: RebuildDetector) -> bool:
+    """Check whether the Last-Modified of a page that is fetched for the first time is not its own."""
+    is_first = answer.status == 200 and task.copy is None and task.purpose == "page"
+    modified_s = parse_date(answer.header("last-modified") or "") if is_first else None
+    return modified_s is not None and rebuilds.is_rebuild(task.host, modified_s, answer.ended_s)
+
+
 def get_redirect(answer: FetchResponse) -> str | None:
     """Return where a redirect answer leads; None where it is none or leads nowhere."""
     location = answer.header("location")
-    return resolve(location, answer.url) if location and answer.status in REDIRECTS else None
+    if not location or answer.status not in REDIRECTS:
+        return None
+    # Browsers take the bytes of the header as they are, whatever charset they are in.
+    return resolve(quote(location, safe=_ASCII, encoding="latin-1", errors="replace"), answer.url)
 
 
 def add_document(
-    result: FetchSuccess, answer: FetchResponse, links: LinkResolver, *, title: str, text: str, trouble: str
+    result: FetchSuccess,
+    answer: FetchResponse,
+    links: LinkResolver,
+    *,
+    title: str,
+    text: str,
+    trouble: str,
+    kind: str = "pdf",
 ) -> FetchSuccess:
-    """Add to a fetch result what the PDF reader extracted; ``trouble`` is why it extracted nothing."""
-    context = _build_context(result, answer, links, parse_header_directives(answer.headers, PRODUCT))
-    content = build_document_content(title, text, trouble, context)
+    """Add to a fetch result what the document reader extracted; ``trouble`` is why it extracted nothing.
+
+    The text of a PDF is plain; that of other documents is HTML.
+    """
+    directives = parse_header_directives(answer.headers, PRODUCT)
+    document = Document(kind, title, text, trouble)
+    if kind != "pdf" and not trouble:
+        document = _parse_document(document, answer.url, links, follows=directives.follow)
+    content = build_document_content(document, _build_context(result, answer, links, directives))
     changed = content.change.changed if content.change else result.changed
-    return result._replace(title=title, content=content, changed=changed)
+    return result._replace(title=document.title, content=content, changed=changed, links=document.links)
+
+
+def _parse_document(document: Document, url: str, links: LinkResolver, *, follows: bool) -> Document:
+    """Parse the HTML that was made from a document: its text, headings and links."""
+    page = parse_page(document.text)
+    found, anchors, _ = _collect_links(page, url, links) if follows else ((), (), ())
+    headings = tuple(heading for _, heading in page.headings[:MAX_HEADINGS])
+    title = document.title or _choose_document_title(document.kind, headings, page.text, url)
+    return Document(document.kind, title, page.text, "", headings, found, anchors)
+
+
+def _choose_document_title(kind: str, headings: tuple[str, ...], text: str, url: str) -> str:
+    """Choose the title of a document that states none: its first heading or line; of a workbook, its file name."""
+    name = unquote(urlsplit(url).path.rpartition("/")[2])
+    lines = (line.strip() for line in text[: 4 * MAX_DETAIL].split("\n"))
+    first = next((line for line in lines if len(line) >= MIN_TITLE), "")[:MAX_DETAIL]
+    return name if kind in WORKBOOKS and name else next(iter(headings), first) or name
+
+
+def should_render(result: FetchSuccess) -> bool:
+    """Check whether a page that was read should be rendered: where it looks empty without JavaScript, or always."""
+    mode, content = result.task.render, result.content
+    if mode == "never" or result.kind != "page" or content is None:
+        return False
+    return mode == "always" or any(name == "script" for name, _ in content.objections)
+
+
+def add_rendering(
+    result: FetchSuccess, rendered: FetchResponse | None, links: LinkResolver, rendering: Rendering
+) -> FetchSuccess:
+    """Add to a fetch result what the rendered page says, or why rendering brought nothing.
+
+    A server's validators speak of the HTML that it sent, not of what a script made of it, so they are dropped. Where
+    rendering fails, a stored version is kept as if the page had not been modified: it may be a rendered one.
+    """
+    before = result.content
+    again = _parse_body(result, rendered, links) if rendered is not None else result
+    rendering = rendering._replace(words_before=before.words if before else 0, words=_count_content_words(again))
+    cost_s = result.connection_s + rendering.seconds
+    told = result._replace(connection_s=cost_s, rendering=rendering)
+    if rendered is not None and (rendering.has_brought_text or len(again.links) > len(result.links)):
+        headers = tuple((name, value) for name, value in rendered.headers if name in KEPT_HEADERS)
+        size = len(rendered.body)
+        return again._replace(headers=headers, body_bytes=size, connection_s=cost_s, rendering=rendering)
+    if rendering.trouble and result.task.copy is not None:
+        return told._replace(status=304, digest=result.task.copy.digest, changed=False, content=None)
+    why = f"rendering failed: {rendering.trouble}" if rendering.trouble else "rendering brought no text"
+    return told._replace(content=_explain_script(before, why) if before else None)
+
+
+def _explain_script(content: Content, why: str) -> Content:
+    """Explain the objection to a page that needs a script: why it was not rendered, or not with success."""
+    found = tuple((name, why[:MAX_DETAIL] if name == "script" else detail) for name, detail in content.objections)
+    return content._replace(objections=found)
+
+
+def _count_content_words(result: FetchSuccess) -> int:
+    return result.content.words if result.content else 0
 
 
 def _parse_body(told: FetchSuccess, answer: FetchResponse, links: LinkResolver) -> FetchSuccess:
@@ -252,6 +389,8 @@ def _parse_body(told: FetchSuccess, answer: FetchResponse, links: LinkResolver) 
     if is_html(content_type, answer.body):
         return _parse_page(told, answer, content_type, links)
     kind, title, found, sources = _parse_list(answer, content_type)
+    if kind == "other" and is_plain_text(content_type, answer.body):
+        return _parse_plain_text(told, answer, content_type, links)
     dated = _resolve_dated(found, answer.url, links)
     return told._replace(
         kind=kind,
@@ -274,19 +413,15 @@ def _resolve_dated(found: Sequence[DatedLink], base: str, links: LinkResolver) -
 
 def _parse_list(answer: FetchResponse, content_type: str) -> tuple[Kind, str, Sequence[DatedLink], Sequence[str]]:
     """Parse a sitemap or feed: kind, title, dated links to pages, and links to further sitemaps."""
-    if is_pdf(content_type, answer.body):
+    if is_document(content_type, answer.body, answer.url):
         return "document", "", (), ()
     if is_sitemap(answer.body, content_type):
         sitemap = parse_sitemap(answer.body, answer.url, content_type)
         return "sitemap", "", [(entry.loc, entry.lastmod_s) for entry in sitemap.entries], sitemap.children
     if is_feed(answer.body, content_type):
         feed = parse_feed(answer.body, answer.url, content_type)
-        return "feed", feed.title, [(entry.link, _entry_date(entry)) for entry in feed.entries if entry.link], ()
+        return "feed", feed.title, [(entry.link, entry.date_s) for entry in feed.entries if entry.link], ()
     return "other", "", (), ()
-
-
-def _entry_date(entry: FeedEntry) -> float | None:
-    return entry.published_s if entry.updated_s is None else entry.updated_s
 
 
 def _parse_page(told: FetchSuccess, answer: FetchResponse, content_type: str, links: LinkResolver) -> FetchSuccess:
@@ -300,6 +435,8 @@ def _parse_page(told: FetchSuccess, answer: FetchResponse, content_type: str, li
     found, anchors, strangers = _collect_links(page, base, links) if directives.follow else ((), (), ())
     context = _build_context(told, answer, links, directives)
     content = build_page_content(page, decoded.text, decoded.charset, context, found, anchors)
+    if told.task.render_why:
+        content = _explain_script(content, f"not rendered: {told.task.render_why}")
     if canonical is not None and canonical != answer.url:
         content = content._replace(canonical=canonical)
     return told._replace(
@@ -313,11 +450,33 @@ def _parse_page(told: FetchSuccess, answer: FetchResponse, content_type: str, li
     )
 
 
+def _parse_plain_text(
+    told: FetchSuccess, answer: FetchResponse, content_type: str, links: LinkResolver
+) -> FetchSuccess:
+    decoded = decode_page(answer.body[:MAX_PARSED_BYTES], content_type)
+    title = _choose_text_title(decoded.text, answer.url)
+    context = _build_context(told, answer, links, parse_header_directives(answer.headers, PRODUCT))
+    content = build_document_content(Document("txt", title, decoded.text), context)._replace(charset=decoded.charset)
+    changed = content.change.changed if content.change else told.changed
+    return told._replace(kind="page", title=title, content=content, changed=changed)
+
+
+def _choose_text_title(text: str, url: str) -> str:
+    """Choose a title for a plain text: its first line that holds words, or its file name."""
+    lines = (" ".join(line.split()) for line in text[: 8 * MAX_TEXT_TITLE].splitlines())
+    first = next((line for line in lines if any(map(str.isalpha, line))), "")
+    if 0 < len(first) <= MAX_TEXT_TITLE:
+        return first
+    return unquote(urlsplit(url).path.rpartition("/")[2]) or first[:MAX_TEXT_TITLE]
+
+
 def _build_context(
     told: FetchSuccess, answer: FetchResponse, links: LinkResolver, directives: Directives
 ) -> PageContext:
     site = links.sites.find_site(answer.url)
-    return PageContext(answer, told.digest, told.task.copy, site.change if site else "main", directives)
+    return PageContext(
+        answer, told.digest, told.task.copy, site.change if site else "main", directives, told.is_rebuilt
+    )
 
 
 def _collect_links(page: Page, base: str, links: LinkResolver) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:

@@ -109,6 +109,15 @@ class FetchCost:
         cost: Floats = np.minimum(spent / usual, MAX_COST)
         return cost
 
+    def estimate_rendering(self, requests: float, seconds: float) -> float:
+        """Estimate what rendering a page costs beside its own fetch, by its requests and browser seconds.
+
+        >>> FetchCost().observe([100_000], [0.0]).estimate_rendering(2.0, 2.0)
+        2.0
+        """
+        usual = self.mean_bytes + REQUEST_BYTES + SECOND_BYTES * self.mean_s
+        return (requests * REQUEST_BYTES + SECOND_BYTES * min(seconds, MAX_HELD_S)) / usual
+
     def to_json(self) -> str:
         """Serialize the fetch cost means for the next run."""
         return json.dumps(asdict(self))

@@ -25,6 +25,7 @@ from vedette.engine.ports import ChangeSignal, CrawlStore, DuePage, FetchGain, K
 from vedette.engine.scheduling.deferred import DeferredPages
 from vedette.engine.scheduling.forecast import Forecast, Freshness
 from vedette.engine.scheduling.gone_pages import GonePages
+from vedette.engine.scheduling.idle_refresh import IdleRefresh
 from vedette.engine.scheduling.policy_memory import (
     PageBatch,
     PolicyMemory,
@@ -77,9 +78,15 @@ class RefreshScheduler:
     """
 
     def __init__(
-        self, rules: CrawlRules, book: CrawlStore, seed: int = 1, witness: DecisionRecorder | None = None
+        self,
+        rules: CrawlRules,
+        book: CrawlStore,
+        seed: int = 1,
+        witness: DecisionRecorder | None = None,
+        gap_s: Callable[[str], float] = lambda _: 1.0,
     ) -> None:
         self._store, self._seed, self._recorder = book, seed, witness
+        self._idle = IdleRefresh(rules, gap_s)
         self._rules = rules
         self._gone = GonePages(book)
         self.poller = SourcePoller(book, seed)
@@ -121,7 +128,7 @@ class RefreshScheduler:
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
-        before, self._rules = self._rules, rules
+        before, self._rules, self._idle.rules = self._rules, rules, rules
         if rules.refresh != before.refresh:
             self._store.delete_groups()
             self._load()
@@ -151,7 +158,8 @@ class RefreshScheduler:
         measuring = self._is_measuring
         now = [one for one in came if not (measuring and one.is_unmeasured)]
         later = [one for one in came if measuring and one.is_unmeasured]
-        return gone | (self._learn(now) if now else {}) | (self._defer_results(later) if later else {})
+        times = (self._learn(now) if now else {}) | (self._defer_results(later) if later else {})
+        return gone | self._idle.bring_forward(came, times)
 
     @property
     def _is_measuring(self) -> bool:
@@ -252,6 +260,7 @@ class RefreshScheduler:
             self._review_pages(int(self._to_ask), now_s)
         if passed_s or seen_s is None:
             self._store.set_value(PRICE_KEY, self._price.to_json())
+        self._idle.save(self._store)
         if self.forecast is not self._forecast_kept:
             self._forecast_kept = self.forecast
             self._store.set_value(FORECAST_KEY, self.forecast.to_json())
@@ -311,6 +320,9 @@ class RefreshScheduler:
         self._cursor = looks[-1].page.id if len(looks) == most else 0
         self._to_ask -= most
         judged = [look for look in looks if not is_source(look.url, look.page.kind)]
+        self._idle.count(judged)
+        if not self._cursor:
+            self._idle.end_round()
         self._adopt([look for look in judged if not self._memory.has_memory(look.state)], now_s)
         known = [look for look in judged if self._memory.has_memory(look.state)]
         self._measure_freshness(known, now_s)
@@ -354,7 +366,11 @@ class RefreshScheduler:
             return [], frozenset()
         known = {look.page.id: look for look in self._store.get_known_pages([one.id for one in due])}
         judged = [known[one.id] for one in due if one.id in known and self._memory.is_eligible(known[one.id])]
-        later = self._defer_unpaid(judged, now_s)
+        later: dict[int, float] = {}
+        if self._idle.is_on:
+            rng = rng_for(self._seed, f"refresh/idle {now_s}")
+            judged, later = self._idle.wake(judged, self._compute_worth_times(judged, now_s), now_s, rng)
+        later |= self._defer_unpaid(judged, now_s)
         self._store.save_due_times(list(later.items()))
         looks = frozenset(one.id for one in due if self.has_budget and self.poller.is_source(one.id))
         return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
@@ -371,7 +387,7 @@ class RefreshScheduler:
         """Defer refreshes that are not due at this price or cannot be paid; return their new due times."""
         later: dict[int, float] = {}
         if self._runner.is_priced:
-            times = zip(judged, self._compute_due_times(judged, now_s).tolist(), strict=True)
+            times = zip(judged, self._compute_worth_times(judged, now_s).tolist(), strict=True)
             later = {look.page.id: at_s for look, at_s in times if at_s > now_s}
         unpaid = [look.page.id for look in judged if look.page.id not in later]
         wait_s = 1.0 / max(self._max_rate(), SLOWEST_PACE)
@@ -417,7 +433,12 @@ class RefreshScheduler:
         return self._memory.estimate_costs(results)
 
     def _compute_due_times(self, looks: Sequence[KnownPage], now_s: float) -> Floats:
-        """Compute when pages are due for a refresh or a poll at the current price."""
+        """Compute when pages are due: when they are worth the price, or in the idle time of their hosts."""
+        due_s: Floats = np.minimum(self._compute_worth_times(looks, now_s), self._idle.compute_due_times(looks))
+        return due_s
+
+    def _compute_worth_times(self, looks: Sequence[KnownPage], now_s: float) -> Floats:
+        """Compute when pages are worth a refresh or a poll at the current price."""
         if not looks:
             return np.zeros(0)
         due_s = self._compute_batch_due(self._memory.batch_pages(looks), now_s)

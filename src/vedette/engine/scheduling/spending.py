@@ -2,15 +2,15 @@
 
     first     of a page that was never fetched          look      of a page for what it links to
     refresh   of a known page for its changes           gone      of what was gone or had moved
-    asked     what the operator asked for by name       robots    robots.txt, which is no page
+    asked     what the operator asked for by name       robots    robots.txt and guesses, which are no pages
 
 What a fetch brought to search is measured later, by the indexer; it is credited to the day, site and kind of the fetch.
 A fetch that found nothing changed is not measured: it brought nothing. Days are of the world's clock, in UTC. Counts
-are saved now and then, and a crash loses a minute of them.
+of all time are saved with each report, those of days now and then: a crash loses a minute of them.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from math import isfinite
 from typing import Final, Literal, NamedTuple
@@ -52,6 +52,9 @@ class FetchStats:
 
     def __add__(self, other: "FetchStats") -> "FetchStats":
         return FetchStats(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+    def __sub__(self, other: "FetchStats") -> "FetchStats":
+        return FetchStats(*(one - two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
 _WIDTH = len(fields(FetchStats))
@@ -128,14 +131,19 @@ class SpendingLog:
         self._is_kept = True
         self.all_time = load_all_time(book)
 
-    def classify(self, results: Sequence[FetchResult], rows: Mapping[int, PageRow]) -> list[CountedResult]:
-        """Classify what fetches were for, for the spending log; ``rows`` are their pages' rows before."""
+    def classify(
+        self, results: Sequence[FetchResult], rows: Mapping[int, PageRow], misses: Container[int] = ()
+    ) -> list[CountedResult]:
+        """Classify what fetches were for, for the spending log; ``rows`` are their pages' rows before.
+
+        ``misses`` are guessed sitemaps that are none, which are no pages either.
+        """
         counted = []
         for result in results:
             task, site = result.task, self._hosts.sites.find_site(result.task.url)
             row: PageRow | None = None
             kind: FetchKind = "robots"
-            if task.robots_of is None:
+            if task.robots_of is None and task.id not in misses:
                 row, wished = rows.get(task.id), task.id in self._hosts.by_name[task.host].requested
                 is_polled = row is not None and (self._poller.is_source(task.id) or is_source(task.url, row.kind))
                 kind = classify_fetch(row, wished=wished, is_polled=is_polled)
@@ -152,6 +160,7 @@ class SpendingLog:
         while len(self._recent) > MAX_RECENT:
             del self._recent[next(iter(self._recent))]
         self._is_kept = self._is_kept and not came
+        self._save_all_time()
         self.save_periodically(now_s)
 
     def add_gains(self, gains: Iterable[FetchGain]) -> None:
@@ -178,8 +187,11 @@ class SpendingLog:
         self._is_kept = True
         if self._day is not None:
             self._store.set_value(_day_key(self._day.number), self._day.to_json())
-        self._store.set_value(ALL_TIME_KEY, json.dumps({kind: _pack(spent) for kind, spent in self.all_time.items()}))
+        self._save_all_time()
         self._kept_s = now_s
+
+    def _save_all_time(self) -> None:
+        self._store.set_value(ALL_TIME_KEY, json.dumps({kind: _pack(spent) for kind, spent in self.all_time.items()}))
 
     def _add(self, number: int, site: str, kind: FetchKind, spent: FetchStats) -> None:
         self.all_time[kind] = self.all_time.get(kind, FetchStats()) + spent

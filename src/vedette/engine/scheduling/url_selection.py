@@ -7,6 +7,7 @@ What waits again does not keep the rest of its host waiting; only where nothing 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import count
 from math import inf
 from typing import NamedTuple
 
@@ -16,11 +17,12 @@ from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.robots_cache import build_robots_task
 from vedette.engine.coordinator.state import FoundUrl, HostState
 from vedette.engine.coordinator.trap_filter import Hold, Spared, TrapFilter
-from vedette.engine.coordinator.url_states import UrlStates
+from vedette.engine.coordinator.url_states import NO_FETCHER, UrlStates
 from vedette.engine.decision_record import Decision, DecisionRecorder
 from vedette.engine.messages import FetchTask, StoredCopy
 from vedette.engine.ports import ContentRow, CrawlStore, LeasedUrl, LinkBatch, PageRow, UrlFrontier
 from vedette.engine.scheduling.first_fetch import FirstFetches
+from vedette.engine.scheduling.rendering_model import RenderingModel
 from vedette.engine.scheduling.url_order import NEXT_STEP_S, NO_IMPACT, ImpactEstimates, ImpactLookup, WorthSorter
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
@@ -31,10 +33,14 @@ from vedette.model import Origin, Refusal, Site, origin_of
 from vedette.policy import Floats, rng_for
 
 REQUESTED_WORTH, NEW_WORTH = 1e9, 1e8
-NO_FETCHER = -1
-# How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are.
+# How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are. A batch may
+# be one URL: where those of a port that cannot be asked fill them, so many URLs are looked at.
 MAX_EMPTY_BATCHES = 8
+MAX_LOOKED = 64
 RETRY_EMPTY_S = 60.0
+# So many URLs over http whose https spelling is known go out at once: what comes back may show that they are copies.
+MAX_TWINS = 2
+TWIN_WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +62,8 @@ def build_copy(row: PageRow, content: ContentRow | None) -> StoredCopy | None:
     """Build the stored copy that an answer is compared with; None where there was no body."""
     if not row.digest:
         return None
-    kept = content.baseline if content else None
-    return StoredCopy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, kept)
+    kept, modified_s = (content.baseline, content.modified_s) if content else (None, None)
+    return StoredCopy(row.etag, row.last_modified, row.digest, row.payload_digest, row.fetched_s, kept, modified_s)
 
 
 class UrlSelector:
@@ -81,11 +87,14 @@ class UrlSelector:
         self._trap_filter = thrift
         self._first_fetches = firsts
         self._recorder = witness
+        self.rendering = RenderingModel(book)
         self._impact = ImpactLookup(hosts, urls, foresight)
         self._by_worth = WorthSorter(hosts, urls, book, firsts, self._impact)
         self._held: list[tuple[int, Hold]] = []
         self._back: dict[int, None] = {}
+        self._aside: list[int] = []
         self._unpaid_s = inf
+        self._insecure_out = 0
         self.substitutes: list[FoundUrl] = []
         self._draws = 0
         self._fronts: dict[tuple[OrderName, int], int] = {}
@@ -121,7 +130,7 @@ class UrlSelector:
         files = self._hosts.robots
         unknown, wait_s = files.list_unknown(host), files.wait_s(host, now_s)
         if unknown or wait_s is not None:
-            self._request_robots(host, unknown)
+            self.request_robots(host, unknown)
             self._pause(host, wait_s or 0.0)
             return ()
         most = self._limit_to_budget(host, now_s, most)
@@ -129,13 +138,18 @@ class UrlSelector:
             self._pause(host, 0.0)
             return ()
         self._unpaid_s, looked, below = inf, 0, self._first_fetches.below_count
+        later: list[float] = []
         self._by_worth.step(host, now_s)
-        for _ in range(MAX_EMPTY_BATCHES):
+        for batch in count(1):
             wanted, leased = self._draw(host, worker, until_s, most)
-            given, later = self._judge_batch(host, leased, worker, now_s)
+            given, waits = self._judge_batch(host, leased, worker, now_s)
+            later += waits
             looked += len(leased)
             if given or host.robots_pending or len(leased) < max(wanted, 1):
                 break
+            if batch >= MAX_EMPTY_BATCHES and (not self._aside or looked >= MAX_LOOKED):
+                break
+        self._release_set_aside(host, worker)
         if self._unpaid_s < inf:
             later.append(self._next_budget_s(host, looked, now_s))
         if self._by_worth.should_sort(host, looked, self._first_fetches.below_count - below, now_s):
@@ -168,6 +182,7 @@ class UrlSelector:
         if (
             host.busy
             or host.requested
+            or host.trials
             or not self._trap_filter.is_saturated(get_authority(f"{one}/") for one in host.origins)
         ):
             return False
@@ -185,7 +200,7 @@ class UrlSelector:
 
     def _pause(self, host: HostState, until_s: float) -> None:
         host.paused_until_s = until_s
-        host.robots_trouble = self._hosts.robots.explain_wait(host) if until_s else ""
+        host.robots_trouble = (self._hosts.robots.explain_wait(host) or str(host.unreachable or "")) if until_s else ""
 
     def _limit_to_budget(self, host: HostState, now_s: float, most: int | None) -> int | None:
         """Limit a host's turn to the fetch budget; where nothing is left, queue the host for it."""
@@ -211,7 +226,8 @@ class UrlSelector:
         seen_all = self._urls.count_waiting(host.id) <= looked
         return self._unpaid_s if seen_all else now_s + self._hosts.rules.ahead_s
 
-    def _request_robots(self, host: HostState, origins: Iterable[Origin]) -> None:
+    def request_robots(self, host: HostState, origins: Iterable[Origin]) -> None:
+        """Queue requests for the robots.txt files of origins, unless they are under way."""
         for origin in origins:
             if origin not in host.robots_pending:
                 host.robots_pending[origin] = None
@@ -287,6 +303,7 @@ class UrlSelector:
         """Judge leased candidates: return the tasks among them, and until when the others wait."""
         copies = self._store.get_pages([one.leased.id for one in drawn])
         contents = self._store.get_contents(copies) if copies else {}
+        self._insecure_out = sum(task.url.startswith("http:") for task in host.in_flight.values())
         verdicts = [
             self._judge_url(
                 host, one, _StoredPage(copies.get(one.leased.id), contents.get(one.leased.id)), worker, now_s
@@ -308,22 +325,34 @@ class UrlSelector:
         site = self._hosts.sites.find_site(url)
         if site is None:
             return self._reject_unsited(id_, url, worker, now_s)
-        if site.ignore_robots and not self._hosts.is_misrouted(host):
-            return self._admit_url(host, one, copy, site, worker, now_s, inf)
         origin = origin_of(url)
+        if not self._hosts.can_route(host, origin):
+            host.origins[origin] = None
+            self._set_aside(id_)
+            return max(host.lookup_retry_s, now_s)
+        if site.ignore_robots:
+            return self._admit_url(host, one, copy, site, worker, now_s, inf)
+        return self._check_robots(host, one, copy, site, worker, now_s)
+
+    def _check_robots(
+        self, host: HostState, one: _Candidate, copy: _StoredPage, site: Site, worker: int, now_s: float
+    ) -> FetchTask | float | None:
+        """Judge a leased URL by its robots.txt: refuse it, let it wait, or go on."""
+        id_, url, origin = one.leased.id, one.leased.url, origin_of(one.leased.url)
         host.origins[origin] = None
         state = self._hosts.robots.get(origin)
         verdict = robots_state.check_url(state, url, now_s)
         if isinstance(verdict, robots_state.UrlDisallowed):
             self._url_states.refuse(id_, Refusal.ROBOTS, f"{Refusal.ROBOTS}: {verdict.rule}", worker, now_s)
             return None
-        if isinstance(verdict, robots_state.UrlAllowed) and not self._hosts.is_misrouted(host):
+        if isinstance(verdict, robots_state.UrlAllowed):
             return self._admit_url(host, one, copy, site, worker, now_s, state.until_s)
-        self._release_leases(host, [id_], worker)
         if isinstance(verdict, robots_state.RobotsNeeded):
-            self._request_robots(host, [origin])
+            self._release_leases(host, [id_], worker)
+            self.request_robots(host, [origin])
             return None
-        return verdict.until_s if isinstance(verdict, robots_state.RobotsWait) else now_s
+        self._set_aside(id_)
+        return verdict.until_s
 
     def _admit_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, site: Site, worker: int, now_s: float, until_s: float
@@ -332,15 +361,19 @@ class UrlSelector:
         id_, url = one.leased.id, one.leased.url
         unseen = copy.row is None and id_ not in host.requested
         if unseen:
-            judged = self._trap_filter.judge(url, site)
+            judged = self._trap_filter.judge(url, site, is_trial=id_ in host.trials)
             if isinstance(judged, Hold):
                 self._held.append((id_, judged))
+                host.trials.pop(id_, None)
                 return None
             if isinstance(judged, Spared):
                 self._url_states.refuse(id_, judged.refusal, judged.why, worker, now_s)
                 if judged.substitute is not None:
                     self.substitutes.append(FoundUrl(judged.substitute, one.leased.depth, source=url))
                 return None
+            if self._insecure_out >= MAX_TWINS and self._has_secure_twin(url):
+                self._release_leases(host, [id_], worker)
+                return now_s + TWIN_WAIT_S
             if one.leased.depth and self._first_fetches.price is not None:
                 (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
                 later_s = self._first_fetches.check_price(url, named, now_s, self._impact.get_gain(one.leased))
@@ -351,8 +384,30 @@ class UrlSelector:
             self._release_leases(host, [id_], worker)
             return None
         if unseen:
+            host.trials.pop(id_, None)
             self._trap_filter.on_request(id_, url)
-        return _build_task(host, one, copy, self._url_states.hops.get(id_, 0), until_s)
+            self._insecure_out += url.startswith("http:")
+        task = _build_task(host, one, copy, self._url_states.hops.get(id_, 0), until_s)
+        task = task._replace(cookies=self._url_states.cookies.get(id_, ""))
+        return self._add_render_mode(task, one, copy, site) if self._hosts.rules.render else task
+
+    def _has_secure_twin(self, url: str) -> bool:
+        """Check whether the https spelling of a URL over http is known."""
+        scheme, mark, address = url.partition("://")
+        return scheme == "http" and bool(self._urls.find_ids([f"https{mark}{address}"])[0])
+
+    def _add_render_mode(self, task: FetchTask, one: _Candidate, copy: _StoredPage, site: Site) -> FetchTask:
+        """Add to a task whether its page may be rendered.
+
+        What a known page is worth was judged when it became due. What was read of a page that needs a script is not
+        what its script would make of it now, so it is fetched in full.
+        """
+        priced = copy.row is None and one.leased.depth > 0 and self._first_fetches.price is not None
+        worth, price = self.estimate_first_worth(task.id, task.url) if priced else (None, None)
+        mode, why = self.rendering.select_mode(task.url, site, worth, price)
+        in_full = mode == "always" or (mode == "auto" and copy.content is not None and copy.content.needs_script)
+        validators = ("", "") if in_full else task.validators
+        return task._replace(render=mode, render_why=why, validators=validators)
 
     def _release_leases(self, host: HostState, ids: Sequence[int], worker: int) -> None:
         """Requeue leased URLs that were not selected; newly published ones go to the front again."""
@@ -361,6 +416,20 @@ class UrlSelector:
         news = [id_ for id_ in ids if id_ in host.new_urls]
         if news:
             self._urls.move_to_front(news)
+
+    def _set_aside(self, id_: int) -> None:
+        """Keep the lease of a URL whose port cannot be asked until the turn of its host ends.
+
+        Requeued at once, a few of them at the front would be drawn again and again, and the other ports would starve.
+        """
+        self._aside.append(id_)
+        self._back[id_] = None
+
+    def _release_set_aside(self, host: HostState, worker: int) -> None:
+        aside, self._aside = self._aside, []
+        if aside:
+            self._release_leases(host, aside, worker)
+            self._back.clear()
 
     def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
         """Return the worth of a URL's first fetch now, and the current price; None where there is none."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from vedette.parse.quality.indexability import RejectReason
+from vedette.parse.quality.indexability import RejectReason, is_excluding
 
 INDEXED_KINDS = frozenset({"page", "document"})
 UNAVAILABLE_PREFIX = "unavailable_after:"
@@ -24,6 +24,7 @@ class IndexCandidate(NamedTuple):
     directives: str = ""
     has_other_canonical: bool = False
     hidden_reason: str = ""
+    words: int = 0
 
 
 def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: float) -> str:
@@ -42,9 +43,8 @@ def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: f
         return "it moved" if 300 <= page.status < 400 else f"it answered with status {page.status}"
     if page.kind not in INDEXED_KINDS or not page.is_read:
         return "it is no page to read"
-    standing = [
-        kind for kind in RejectReason if kind.name.lower() in page.objections and kind.name.lower() not in overruled
-    ]
+    found = [kind for kind in RejectReason if kind.name.lower() in page.objections and is_excluding(kind, page.words)]
+    standing = [kind for kind in found if kind.name.lower() not in overruled]
     if standing:
         return str(standing[0])
     if page.has_other_canonical:

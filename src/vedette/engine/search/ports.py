@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from vedette.index.fields import StoredPage
 from vedette.index.query.retrieval import ForwardTokens, Searcher
 from vedette.policy import Floats, Ints
@@ -14,6 +17,7 @@ class PageSignals(NamedTuple):
     ``host`` and ``group`` are numbers: pages of one host, and copies of one page, share them. ``date_s`` is what a page
     says of its date, and NaN where it says nothing; ``born_s`` is when it was first fetched. ``depth`` counts the
     folders of its URL, ``words`` those of its text. The rest lies between 0 and 1; of ``popularity``, .5 is neutral.
+    ``is_canonical`` says which page stands for its copies; None where that is not known.
     """
 
     host: Ints
@@ -27,6 +31,7 @@ class PageSignals(NamedTuple):
     importance: Floats
     host_importance: Floats
     popularity: Floats
+    is_canonical: npt.NDArray[np.bool_] | None = None
 
 
 class IndexSnapshot(Protocol):

@@ -25,7 +25,7 @@ from vedette.serve.rank.explain import explain_rank
 from vedette.serve.rank.query_intent import score_fresh_intent, score_freshness, score_home
 from vedette.serve.rank.reputation import PageBeliefs, Reputation
 from vedette.serve.rank.reranking import UNPROVEN, TrialLimits, reorder
-from vedette.serve.rank.scoring import WEIGHTS, score_features
+from vedette.serve.rank.scoring import WEIGHTS, blend_weights, score_features
 from vedette.serve.slate import Audience, Reason, SearchResult
 from vedette.text import hash_word, split_words
 
@@ -70,6 +70,7 @@ class ScoredCandidates(NamedTuple):
     features: Floats
     contributions: Floats
     scores: Floats
+    weights: Mapping[str, float] = WEIGHTS
 
     def list_reasons(self, row: int) -> tuple[Reason, ...]:
         """List the reasons for a candidate's score, the weightiest first."""
@@ -79,7 +80,7 @@ class ScoredCandidates(NamedTuple):
             Reason(
                 ALL_FEATURES[column].words,
                 float(self.features[row, column]),
-                WEIGHTS.get(_KEYS[column], 0.0),
+                self.weights.get(_KEYS[column], 0.0),
                 float(added[column]),
             )
             for column in order
@@ -135,8 +136,9 @@ def score_candidates(
     words = [slot.words[0][0] for slot in wanted]
     favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else np.zeros(len(ids))
     features = np.column_stack([text, *_compute_static(text, signals, words, now_s), favours])
-    result = score_features(features, _KEYS, WEIGHTS)
-    return ScoredCandidates(ids, signals, features, result.contributions, result.scores)
+    weights = blend_weights(len(wanted))
+    result = score_features(features, _KEYS, weights)
+    return ScoredCandidates(ids, signals, features, result.contributions, result.scores, weights)
 
 
 def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:

@@ -25,7 +25,7 @@ from vedette.engine.search.scoring import (
     score_candidates,
 )
 from vedette.index.fields import PUBLIC, StoredPage, list_site_values
-from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query
+from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query, unquote
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
 from vedette.index.query.retrieval import And, Node, Or, Range, TermSet
 from vedette.index.snippets import snippet_of
@@ -48,6 +48,7 @@ DEEPEST = 1000
 MIN_RESULTS = 20
 # With fewer than these, another spelling is looked for.
 SPELLING_THRESHOLD = 3
+NO_PHRASE_NOTE = "No page has the exact phrase, so its words are searched without the quotes."
 MAX_PINS = 5
 SYNONYM_WEIGHT = 0.8
 SNIPPET_LENGTH = 200
@@ -94,6 +95,10 @@ class Searcher:
         access = (PUBLIC, *wish.allowed)
         plan = build_plan(asked, self._build_forms(), access)
         found = self._find_candidates(plan, wish)
+        if not found.total and (plain := unquote(asked)) != asked:
+            asked = plain._replace(notes=(*asked.notes, NO_PHRASE_NOTE))
+            plan = build_plan(asked, self._build_forms(), access)
+            found = self._find_candidates(plan, wish)
         words = tuple(word for group in asked.every for part in group for word in part.words)
         pins = self._find_pages(self._rules.get_pinned(words) if self._rules.pinned else (), access)
         hidden = self._rules.get_hidden(words) if self._rules.hidden else frozenset()
@@ -149,11 +154,12 @@ class Searcher:
         ways.append(in_order[:IN_ORDER])
         known = IndexHints(with_all, in_order)
         is_loose = False
-        for node in plan.looser if total < MIN_RESULTS else ():
-            looser = finder.find(node, SMALL_WINDOW, count=True)
+        for node in plan.looser if total < MIN_RESULTS or plan.is_question else ():
+            looser = finder.find(node, CANDIDATE_WINDOW, count=True)
             ways.append(looser.ids)
-            is_loose |= looser.total > total
-            total = max(total, looser.total)
+            if total < MIN_RESULTS:
+                is_loose |= looser.total > total
+                total = max(total, looser.total)
             if total >= MIN_RESULTS:
                 break
         return _Candidates(_dedupe(ways), behind, total, is_loose, known)
@@ -292,7 +298,7 @@ def _order_results(
     order = np.array([*pinned, *(row for row in order.tolist() if row not in pinned)], np.int64)
     similar: dict[int, int] = {}
     if wish.folded:
-        kept = fold_copies(order, weighed.signals.group)
+        kept = fold_copies(order, weighed.signals.group, weighed.signals.is_canonical)
         order, similar = kept.rows, dict(zip(kept.rows.tolist(), kept.similar.tolist(), strict=True))
     first, rest = order[: len(pinned)], order[len(pinned) :]
     learned = order_by_learning(rest, weighed, wish.query, reputation, wish.audience)

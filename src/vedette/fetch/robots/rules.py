@@ -22,6 +22,10 @@ from typing import Literal
 
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _PATH_START = re.compile(rb"[/?;]")
+_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
+# RFC 3986, 2.3: they mean the same with and without an escape. Letters and digits do, too, but the published suite
+# of expectations, which crawlers are held to, keeps their escapes apart.
+_UNRESERVED = frozenset(b"-._~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ class Pattern:
 def compile_pattern(value: bytes) -> Pattern:
     """Compile the value of an Allow or Disallow line of robots.txt into a pattern.
 
-    Escapes get upper-case digits and bytes outside ASCII are escaped; nothing is unescaped, so ``%62`` is not ``b``.
+    Escapes are written in one way (RFC 9309, 2.2.2): upper-case digits, bytes outside ASCII escaped, ``-._~``
+    not. Escapes of other characters stay, so ``%2F`` is no ``/`` and ``%2A`` no star.
 
     >>> compile_pattern("/café*x$".encode()).matches(b"/caf%C3%A9/a/x")
     True
@@ -78,7 +83,7 @@ def compile_pattern(value: bytes) -> Pattern:
 def extract_path(url: str) -> bytes:
     """Extract the path, parameters and query of a URL, which robots.txt patterns are matched against.
 
-    The URL is taken as it is; the caller escapes it first. What cannot be understood is ``/``.
+    Escapes are written as in patterns; nothing else is changed. What cannot be understood is ``/``.
 
     >>> extract_path("http://example.org/a;b?c#d"), extract_path("example.org?q"), extract_path("http://example.org")
     (b'/a;b?c', b'/?q', b'/')
@@ -91,7 +96,7 @@ def extract_path(url: str) -> bytes:
         return b"/"
     path = raw[begin:] if fragment < 0 else raw[begin:fragment]
     # The reference holds the path as a C string, so a NUL ends it.
-    path = path.partition(b"\0")[0]
+    path = _ESCAPED.sub(_escape, path.partition(b"\0")[0])
     return path if path.startswith(b"/") else b"/" + path
 
 
@@ -110,7 +115,10 @@ def _find_path_byte(raw: bytes, start: int) -> int:
 
 def _escape(found: re.Match[bytes]) -> bytes:
     octets = found.group()
-    return octets.upper() if len(octets) == 3 else b"%%%02X" % octets[0]
+    if len(octets) == 1:
+        return b"%%%02X" % octets[0]
+    code = int(octets[1:], 16)
+    return bytes([code]) if code in _UNRESERVED else octets.upper()
 
 
 MAX_ROBOTS_BYTES = 500 * 1024
@@ -120,6 +128,7 @@ Key = Literal["user-agent", "allow", "disallow", "sitemap", "crawl-delay"]
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Eight times the longest URL that browsers took when the reference was written, less its closing NUL.
 _MAX_LINE_BYTES = 8 * 2083 - 1
+_UTF16_SAMPLE_BYTES = 16
 _SPACE = b" \t\n\v\f\r"
 _MAX_SITEMAPS = 1000
 _MAX_SITEMAP_BYTES = 2048
@@ -201,7 +210,7 @@ def parse_robots(robots: bytes, user_agent: str, limit_bytes: int | None = MAX_R
     """Parse the rules of a robots.txt for an agent; by default only the first 500 KiB of it count."""
     body = robots if limit_bytes is None else clip_lines(robots, limit_bytes)
     reading = _RobotsParser(user_agent.encode("utf-8", "surrogatepass").lower())
-    for key, value in _parse_lines(body):
+    for key, value in _parse_lines(_decode_utf16(body)):
         reading.feed(key, value)
     return reading.build_rules()
 
@@ -305,6 +314,17 @@ def _parse_lines(body: bytes) -> Iterator[tuple[Key, bytes]]:
         key = _match_key(parted[0]) if parted else None
         if parted and key:
             yield key, parted[1]
+
+
+def _decode_utf16(body: bytes) -> bytes:
+    """Turn a robots.txt in UTF-16, which some editors write, into UTF-8; any other is returned as it is."""
+    little, big = body.startswith(b"\xff\xfe"), body.startswith(b"\xfe\xff")
+    head = body[:_UTF16_SAMPLE_BYTES]
+    if len(head) >= _UTF16_SAMPLE_BYTES and not (little or big):  # without a mark: ASCII has a NUL in every second byte
+        little, big = not any(head[1::2]) and all(head[::2]), not any(head[::2]) and all(head[1::2])
+    if not (little or big):
+        return body
+    return body.decode("utf-16-le" if little else "utf-16-be", "replace").lstrip("\ufeff").encode("utf-8", "replace")
 
 
 def _measure_bom(body: bytes) -> int:

@@ -1,8 +1,8 @@
 """Predict impact by a forest of regression trees in plain arrays, with a distribution and not only a mean.
 
 A leaf keeps several equally likely numbers: quantiles of what was seen there. A forest predicts the mixture of its
-trees' leaves. Growing trees is for a maintained library, which is no part of decision code; it is handed in as a
-``Grower``.
+trees' leaves. ``extra_trees`` grows them; what grows a forest is handed in as a ``Grower``, so that experiments can
+change it.
 """
 
 from collections.abc import Callable

@@ -110,7 +110,7 @@ _TOKEN = re.compile(
 _SITE_START = re.compile(r"(?:[*.]|[a-z][a-z0-9+.-]*://)*")
 _SITE = re.compile(r"(?=.*\w)[\w.:-]+(?:/[^\s|]*)?")
 _KIND = re.compile(r"[a-z0-9]{1,8}")
-_KIND_NAMES = {"htm": "html", "xhtml": "html", "text": "txt"}  # one name for each
+_KIND_NAMES = {"htm": "html", "xhtml": "html", "text": "txt", "markdown": "md"}  # one name for each
 _LANGUAGE = re.compile(r"([a-z]{2})(?:[-_][a-z0-9]{2,8})*")
 _MOMENT = re.compile(
     r"([0-9]{4})(?:[-/.]([0-9]{1,2})(?:[-/.]([0-9]{1,2})(?:t([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]))?)?)?"
@@ -119,7 +119,7 @@ _SPAN = re.compile(r"([0-9]{1,6})([hdwmy])")
 _SPAN_S = {"h": 3_600, "d": 86_400, "w": 7 * 86_400, "m": 30 * 86_400, "y": 365 * 86_400}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # type: is a word of its own in programming, so that it is an operator before these only.
-_TYPE = re.compile("pdf|x?html?|te?xt|md|csv|json|xml|rss|atom|docx?|xlsx?|pptx?|od[tsp]|rtf|ps|tex|epub")
+_TYPE = re.compile("pdf|x?html?|te?xt|md|markdown|csv|json|xml|rss|atom|docx?|xlsx?|pptx?|od[tsp]|rtf|ps|tex|epub")
 
 
 class _PartItem(NamedTuple):
@@ -161,6 +161,24 @@ def parse_query(text: str, now_s: float = 0.0) -> ParsedQuery:
         if not isinstance(item, str):
             gathered.add(item, alternative=_is_alternative(items, at, notes))
     return gathered.build(text)
+
+
+def unquote(asked: ParsedQuery) -> ParsedQuery:
+    """Return a query that asks for the words of its quoted phrases, in any order.
+
+    >>> [[part.words for part in group] for group in unquote(parse_query('gulls "sea birds"')).every]
+    [[('gulls',)], [('sea',)], [('birds',)]]
+    """
+    every = [
+        unquoted
+        for group in asked.every
+        for unquoted in (
+            ((QueryPart((word,)),) for word in group[0].words)
+            if len(group) == 1 and group[0].quoted and group[0].place == "any"
+            else [tuple(part._replace(quoted=False) for part in group)]
+        )
+    ]
+    return asked._replace(every=tuple(every[:MAX_GROUPS]))
 
 
 def format_query(asked: ParsedQuery) -> str:

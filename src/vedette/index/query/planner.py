@@ -4,8 +4,9 @@ Every group of the query must stand in some text field of a page. A word may be 
 synonym, which counts less. Small words ("the", "of") are wished for and not required, unless there is nothing else.
 The order of the words is a wish too: it brings pages up among the hundreds that are looked at closely afterwards.
 
-Where too few pages have everything, ``looser`` has plans that let go of some groups, at most of half of them; quoted
-phrases and places ("intitle:") are never let go of.
+Where too few pages have everything, ``looser`` has plans that let go of some groups. A query of many words is a
+question: hardly any page has them all, so pages with any of them are candidates from the start, and how many of the
+words a page has is a feature of ranking. Quoted phrases and places ("intitle:") are never let go of.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +23,13 @@ BOOSTS = {"title": 2.0, "headings": 1.0, "anchors": 1.5, "url": 0.5, "body": 1.0
 # Other forms of a word are looked for where they are most likely to be all that a page has.
 FORM_FIELDS = ("title", "body")
 PHRASE_FIELDS = {"title": 2.0, "headings": 1.0, "anchors": 1.0, "body": 3.0}
+PIECE_SHARE = 0.5
 PAIR_FIELDS = {"title": 0.5, "body": 0.7}
 MAX_PAIRS = 8
 MAX_WISHED = 16
 NAMING_WORDS = 4
-# With more groups than these, pages that have most of them come first by themselves.
-FEW_GROUPS = 3
+# A query of more groups than these is a question; so is one of more words, with small ones ("how do I ...").
+FEW_GROUPS, FEW_WORDS = 3, 4
 EARLIEST_S, LATEST_S = -(2**62), 2**62
 
 WordForms = Callable[[str], Sequence[tuple[str, float]]]
@@ -44,7 +46,8 @@ class RetrievalPlan(NamedTuple):
     """What to ask the index, what to ask if that brings too little, and the words that are wanted, in order.
 
     ``address`` finds pages by words of their URLs alone, the shortest first, where the query may name a site;
-    ``in_order`` those that have the whole query in order in their text.
+    ``in_order`` those that have the whole query in order in their text; ``is_question`` says that looser plans are
+    worth asking in any case.
     """
 
     node: Node
@@ -52,26 +55,36 @@ class RetrievalPlan(NamedTuple):
     wanted: tuple[QueryWord, ...]
     address: Node | None = None
     in_order: Node | None = None
+    is_question: bool = False
 
 
 def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> RetrievalPlan:
     """The plan of a query, within what the reader may see; ``forms`` names what else may stand for a word."""
     needed, wished = _split_groups(asked)
     fixed = [_build_group(group, forms) for group in needed if _is_strict(group)]
-    free = [_build_group(group, forms) for group in needed if not _is_strict(group)]
+    free_groups = [group for group in needed if not _is_strict(group)]
+    free = [_build_group(group, forms) for group in free_groups]
     wishes = (*(_build_group(group, forms) for group in wished), *_build_order_wishes(asked))
     filters = tuple(_build_filters(asked, access))
     unwanted = tuple(_build_part(part, _no_forms) for part in asked.none) + tuple(_build_exclusions(asked))
 
-    def node(parts: Sequence[Node]) -> Node:
+    def node(parts: Sequence[Node], wishes: tuple[Node, ...]) -> Node:
         found = And((*parts, *filters), wishes)
         return AndNot(found, unwanted) if unwanted else found
 
-    looser = tuple(node([*fixed, Or(tuple(free), most)]) for most in _relax_counts(len(free)))
+    # Among pages with any of many words, the order of two of them would say too much.
+    is_question = len(free) > FEW_GROUPS or (len(free) > 1 and len(_list_words(asked)) > FEW_WORDS)
+    loose_wishes = () if is_question else wishes
+    loose = tuple(Or((one, *_build_pieces(group))) for one, group in zip(free, free_groups, strict=True))
+    counts = [1] if is_question else _relax_counts(len(free))
+    looser = [node([*fixed, Or(loose, most)], loose_wishes) for most in counts]
+    if fixed and free:
+        looser.append(node(fixed, (*wishes, *free)))
     address = And((*_build_url_parts(needed), *filters)) if 0 < len(needed) <= NAMING_WORDS and not unwanted else None
     words = _list_words(asked)
     in_order = And((Phrase("body", words), *filters)) if len(words) > 1 and not unwanted else None
-    return RetrievalPlan(node([*fixed, *free]), looser, _build_query_words(asked, needed, forms), address, in_order)
+    wanted = _build_query_words(asked, needed, forms)
+    return RetrievalPlan(node([*fixed, *free], wishes), tuple(looser), wanted, address, in_order, is_question)
 
 
 def _split_groups(asked: ParsedQuery) -> tuple[list[tuple[QueryPart, ...]], list[tuple[QueryPart, ...]]]:
@@ -93,13 +106,11 @@ def _is_strict(group: Sequence[QueryPart]) -> bool:
 
 
 def _relax_counts(groups: int) -> list[int]:
-    """How many groups looser plans ask for: of few all but one, then half; of many half at once.
+    """How many groups looser plans ask for: all but one, then half.
 
-    >>> _relax_counts(2), _relax_counts(3), _relax_counts(5), _relax_counts(1)
-    ([1], [2, 1], [2], [])
+    >>> _relax_counts(2), _relax_counts(3), _relax_counts(1)
+    ([1], [2, 1], [])
     """
-    if groups > FEW_GROUPS:
-        return [groups // 2]
     return sorted({max(1, groups - 1), max(1, groups // 2)}, reverse=True) if groups > 1 else []
 
 
@@ -122,6 +133,12 @@ def _build_part(part: QueryPart, forms: WordForms) -> Node:
     return Or(
         own + tuple(_build_form(field, word, BOOSTS[field] * weight) for word, weight in others for field in where),
     )
+
+
+def _build_pieces(group: Sequence[QueryPart]) -> list[Node]:
+    """Pages with one word of a compound, such as "multi-targeted"."""
+    words = [word for part in group if part.is_phrase for word in part.words if not is_stop_word(word)]
+    return [Term(field, word, PIECE_SHARE * BOOSTS[field]) for word in words for field in FORM_FIELDS]
 
 
 def _build_form(field: str, form: str, boost: float) -> Node:

@@ -19,7 +19,7 @@ MAX_TITLE_LENGTH = 1_024
 MAX_CONTENT_LENGTH = 2_048
 MAX_STAMP_LENGTH = 100
 MAX_LINKED_DATA_LENGTH = 65_536
-FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
+FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"})
 
 _DATED_NAMES = """
     article:published_time article:modified_time article:published article:modified og:published_time og:updated_time

@@ -10,22 +10,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.parse.html.attributes import collapse_lines, decode_references
-from vedette.parse.html.main_text import HIDDEN, select_content
-from vedette.parse.html.tag_handlers import scan_page
+from vedette.parse.html.main_text import HIDDEN, LONG_LENGTH, select_content
+from vedette.parse.html.tag_handlers import is_template, scan_page
+from vedette.parse.html.tokenizer import split_raw, split_tag, tokenize
 from vedette.parse.html.walker import BREAK, Link, Scan
 
 __all__ = ["Link", "Page", "parse_page"]
 
-# Fewer words than this are a frame for a script to fill, if there is a script.
-FEW_WORDS = 25
+# Fewer words than this are a frame for a script to fill, if there is a script; beside an empty place for it, more.
+FEW_WORDS, FEW_FRAME_WORDS = 25, 100
+# A page of this size whose text is less than this share of it, and whose bulk is in scripts, is a program.
+LARGE_LENGTH, LITTLE_SHARE, BULK_SHARE = 100_000, 0.005, 0.5
 _LOADING_NOTICES = ("loading", "please wait")
-# An empty place for what a script brings, or the text itself in a script that only another script can show.
+# An empty place for what a script brings.
 _EMPTY_ROOT = re.compile(
-    r"""<script[^>]{0,200}?\btype=["']?text/(?:x-)?(?:\w{1,40}-)?template
-      | <(?:div|main)[^>]{0,200}?\bid=["']?(?:app|application|main|root|__next|__nuxt)["'\ >][^<]{0,200}+</
-      | <app-root""",
+    r"""<(?:div|main)[^>]{0,200}?\bid=["']?(?:app|application|main|root|__next|__nuxt)["'\ >][^<]*+</ | <app-root""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Templates are read where they hold more than this, and so many times the main text of the page.
+MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR = 300, 2
+# What a template has filled in; a template with more than one such place to so many words is a control, not a text.
+_PLACEHOLDER = re.compile(r"\{\{[^{}]{0,500}+\}\}\}?|<%[^%]{0,500}+%>|\$\{[^{}]{0,200}+\}")
+WORDS_PER_PLACEHOLDER = 10
+_FILLED_ADDRESS = re.compile(
+    r"""\b(?:href|src)=(?:"[^"]{0,500}?(?:\{\{|<%|\$\{)[^"]*+"|'[^']{0,500}?(?:\{\{|<%|\$\{)[^']*+')"""
+)
+_WRAPPERS = {"template": "<div>", "/template": "</div>", "noscript": "<div>", "/noscript": "</div>"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class Page:
     ``text`` is what a person sees, a line per block; ``main`` is that without menus, notices and lists of links;
     ``words`` counts those of ``main``, roughly, and ``hidden_words`` those that nobody sees. ``robots_meta`` has every
     named meta. ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as
-    written.
+    written. ``opens_templates`` says that the page was read with its templates opened (``open_templates``).
     """
 
     title: str
@@ -56,6 +66,7 @@ class Page:
     words: int
     hidden_words: int
     needs_script: bool
+    opens_templates: bool
 
 
 def parse_page(text: str) -> Page:
@@ -65,11 +76,9 @@ def parse_page(text: str) -> Page:
     >>> page.title, page.links, page.main
     ('A page', (Link(href='/', text='Home', nofollow=False),), 'Words & more.\nEnd of it.')
     """
-    scan = scan_page(text)
-    texts = extract_block_texts(scan)
+    scan, texts, main, markup = _read_markup(text)
     visible = [block for block, marks in zip(texts, scan.blocks, strict=True) if block and not marks & HIDDEN]
     whole = "\n".join(visible)
-    main = "\n".join(select_content(texts, scan.blocks))
     head = scan.head
     return Page(
         title=head.title or next((heading for level, heading in scan.headings if level == 1), ""),
@@ -89,8 +98,46 @@ def parse_page(text: str) -> Page:
         main=main,
         words=count_words(main),
         hidden_words=0 if len(visible) == len(texts) else _count_hidden_words(texts, scan.blocks),
-        needs_script=_needs_script(scan, whole, text),
+        needs_script=_needs_script(scan, visible, markup),
+        opens_templates=markup is not text,
     )
+
+
+def _read_markup(text: str) -> tuple[Scan, list[str], str, str]:
+    """Read the HTML of a page, with its templates opened if it is poor without: scan, blocks, main text, HTML."""
+    scan = scan_page(text)
+    texts = extract_block_texts(scan)
+    main = "\n".join(select_content(texts, scan.blocks))
+    if scan.template_characters >= max(MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR * len(main)):
+        markup = open_templates(text)
+        opened = scan_page(markup)
+        opened_texts = extract_block_texts(opened)
+        opened_main = "\n".join(select_content(opened_texts, opened.blocks))
+        if count_words(opened_main) > max(FEW_WORDS, MIN_TEMPLATE_FACTOR * count_words(main)):
+            return opened, opened_texts, opened_main, markup
+    return scan, texts, main, text
+
+
+def open_templates(text: str) -> str:
+    """Return the HTML of a page with the contents of its templates and ``<noscript>`` elements as parts of the page.
+
+    >>> open_templates("<template><p>One</p></template><script type='text/x-template'><p>Two</script>")
+    '<div><p>One</p></div><div><p>Two</div>'
+    """
+    found, rest = tokenize(text)
+    parts = [f"{before}{_open_template(tag) if tag else ''}" for before, tag in found]
+    return "".join((*parts, rest))
+
+
+def _open_template(tag: str) -> str:
+    name, _ = split_tag(tag)
+    if name in _WRAPPERS:
+        return _WRAPPERS[name]
+    script = split_raw(tag) if name == "script" else None
+    if script is None or not is_template(script):
+        return f"<{tag}>"
+    body, places = _PLACEHOLDER.subn(" ", _FILLED_ADDRESS.sub("", script.body))
+    return f"<div>{body}</div>" if places * WORDS_PER_PLACEHOLDER <= count_words(body) else ""
 
 
 def extract_block_texts(scan: Scan) -> list[str]:
@@ -110,12 +157,25 @@ def _count_hidden_words(texts: list[str], blocks: list[int]) -> int:
     return sum(count_words(text) for text, marks in zip(texts, blocks, strict=True) if marks & HIDDEN)
 
 
-def _needs_script(scan: Scan, visible: str, text: str) -> bool:
-    """Check whether a page needs JavaScript to show its text: next to no words, and a script or a plea for one."""
-    if len(visible) > 20 * FEW_WORDS or count_words(visible) > FEW_WORDS:
+def _needs_script(scan: Scan, visible: list[str], text: str) -> bool:
+    """Check whether a page needs JavaScript to show its text, by how little text there is without it.
+
+    That is next to no words and a script or a plea for one; no prose around an empty place for what a script brings;
+    or a large page that is nearly all script.
+    """
+    if not scan.scripts and not scan.wants_script:
         return False
-    if scan.wants_script:
+    whole = "\n".join(visible)
+    words = count_words(whole)
+    if words <= FEW_WORDS and len(whole) <= 20 * FEW_WORDS:
+        waits = not whole or whole.lower().startswith(_LOADING_NOTICES) or scan.template_characters > 0
+        return scan.wants_script or waits or bool(_EMPTY_ROOT.search(text)) or _is_bulk(scan, whole, text)
+    if words <= FEW_FRAME_WORDS and max(map(len, visible)) < LONG_LENGTH and _EMPTY_ROOT.search(text):
         return True
-    return scan.scripts > 0 and (
-        not visible or visible.lower().startswith(_LOADING_NOTICES) or bool(_EMPTY_ROOT.search(text))
-    )
+    return _is_bulk(scan, whole, text)
+
+
+def _is_bulk(scan: Scan, visible: str, text: str) -> bool:
+    """Check whether a page is large, has next to no text for its size, and is mostly scripts."""
+    size = len(text)
+    return size >= LARGE_LENGTH and len(visible) < LITTLE_SHARE * size and scan.script_characters > BULK_SHARE * size

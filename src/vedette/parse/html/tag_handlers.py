@@ -118,6 +118,13 @@ def add_image_link(scan: Scan, _name: str, attributes: str) -> None:
     end_link(scan)
 
 
+def add_frame_link(scan: Scan, _name: str, attributes: str) -> None:
+    """Add the page that a ``<frame>`` tag shows as a link: without it, a frameset leads nowhere."""
+    href = parse_attributes(attributes).get("src", "")
+    if 0 < len(href) <= MAX_HREF_LENGTH:
+        _add_link(scan, "", (href, False))
+
+
 def add_image_alt(scan: Scan, _name: str, attributes: str) -> None:
     """Add the alt text of an ``<img>`` tag, which names a link without words."""
     if scan.current_link and not scan.alt:
@@ -232,9 +239,14 @@ def close_unclosed(scan: Scan, names: tuple[str, ...]) -> None:
 MAX_HEADINGS = 200
 MAX_HEADING_LENGTH = 500
 MAX_NOTICE_LENGTH = 500
+MIN_PROSE_LENGTH = 200
 LONG_CELL = 100
 _USEFUL_RELATIONS = re.compile("canonical|alternate|&", re.IGNORECASE)
 _TEMPLATE = ("template", "/template")
+_PROGRAM_TYPE = re.compile("javascript|ecmascript|module|babel|typescript", re.IGNORECASE)
+_TEMPLATE_TYPE = re.compile(
+    r"text/(?:html|[\w.-]{0,40}?(?:template|tmpl|handlebars|mustache|jsrender|underscore|ejs)[\w.-]{0,40}+)"
+)
 
 
 def scan_page(text: str) -> Scan:
@@ -304,10 +316,14 @@ def _open_code(scan: Scan, _name: str, _attributes: str) -> None:
     scan.block |= PREFORMATTED
 
 
-def _skip_template(scan: Scan, _name: str, _attributes: str) -> None:
-    """Skip what is inside a ``<template>`` tag: it is no part of the page."""
+def _skip_template(scan: Scan, _name: str, attributes: str) -> None:
+    """Skip what is inside a ``<template>`` tag: it is no part of the page, unless it is a declared shadow tree."""
+    if "shadowrootmode" in attributes.lower():
+        end_line(scan)
+        return
     depth = 1
-    for _, tag in scan.tokens:
+    for text, tag in scan.tokens:
+        scan.template_characters += 0 if text.isspace() else len(text)
         if tag and tag[:9].lower().startswith(_TEMPLATE) and split_tag(tag)[0] in _TEMPLATE:
             depth += -1 if tag[0] == "/" else 1
             if not depth:
@@ -317,8 +333,11 @@ def _skip_template(scan: Scan, _name: str, _attributes: str) -> None:
 def _close_noscript(scan: Scan, name: str, attributes: str) -> None:
     """Close a ``<noscript>`` tag, and note whether its text asks for JavaScript."""
     opened = next((zone for zone in scan.zones if zone.name == "noscript"), None)
-    if opened and not scan.wants_script:
-        scan.wants_script = "javascript" in scan.get_text_since(opened.start_piece, MAX_NOTICE_LENGTH).lower()
+    if opened and opened.depth == 1:
+        said = scan.get_text_since(opened.start_piece, MAX_NOTICE_LENGTH)
+        if len(said) > MIN_PROSE_LENGTH:  # more than a notice
+            scan.template_characters += sum(map(len, scan.pieces[opened.start_piece :]))
+        scan.wants_script = scan.wants_script or "javascript" in said.lower()
     close_landmark(scan, name, attributes)
 
 
@@ -369,12 +388,33 @@ def _handle_raw(scan: Scan, raw: RawElement) -> None:
     if raw.name == "title":
         scan.head.add_title(raw.body)
     elif raw.name == "script":
-        scan.scripts += 1
-        scan.head.add_script(raw)
+        _handle_script(scan, raw)
     elif raw.name == "svg" and "href" in raw.body:
         for name, attributes in find_tags(raw.body):
             if name in {"a", "A"}:
                 add_image_link(scan, name, attributes)
+
+
+def _handle_script(scan: Scan, raw: RawElement) -> None:
+    """Handle a ``<script>``: program, linked data, or a template of HTML."""
+    scan.head.add_script(raw)
+    scan.script_characters += len(raw.body)
+    if is_template(raw):
+        scan.template_characters += len(raw.body)
+        scan.scripts += 1
+    elif "type" not in raw.attributes or _PROGRAM_TYPE.search(raw.attributes):
+        scan.scripts += 1
+
+
+def is_template(script: RawElement) -> bool:
+    """Check whether a ``<script>`` is a template: HTML that another script would show.
+
+    >>> is_template(RawElement("script", ' type="text/x-handlebars-template"', "<p>Text"))
+    True
+    """
+    if "text/" not in script.attributes:
+        return False
+    return bool(_TEMPLATE_TYPE.fullmatch(parse_attributes(script.attributes).get("type", "").strip().lower()))
 
 
 _CONTAINERS = "body center dd details dialog div dl fieldset figure form ol section table tbody ul label button select"
@@ -409,6 +449,7 @@ _BY_NAME: dict[str, Action] = {
     "a": open_link,
     "/a": end_link,
     "area": add_image_link,
+    "frame": add_frame_link,
     "img": add_image_alt,
     "meta": _handle_meta,
     "link": _handle_link,

@@ -62,7 +62,8 @@ class Scan:
             "link_at",
             "links",
         ),
-        *("current_link", "pieces", "scripts", "tokens", "wants_script", "zone", "zones"),
+        *("current_link", "pieces", "script_characters", "scripts", "template_characters", "tokens"),
+        *("wants_script", "zone", "zones"),
     )
 
     def __init__(self) -> None:
@@ -82,6 +83,8 @@ class Scan:
         self.heading_at = 0
         self.head = Head()
         self.scripts = 0
+        self.script_characters = 0
+        self.template_characters = 0
         self.wants_script = False
         self.tokens: Iterable[Token] = ()
 

@@ -22,7 +22,7 @@ class RejectReason(StrEnum):
     NOINDEX = "its author asks not to index it"
     COPY = "it is a copy of another page"
     MISSING = "it says that it does not exist"
-    SCRIPT = "there is nothing to read without JavaScript"
+    SCRIPT = "there is little to read without JavaScript"
     EMPTY = "there is nothing to read"
     THIN = "it has few words and leads nowhere"
     SPAM = "it looks like spam"
@@ -69,6 +69,17 @@ def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) 
     return next((objection for objection in list_objections(page) if objection.kind not in overruled), None)
 
 
+def is_excluding(kind: RejectReason, words: int) -> bool:
+    """Check whether an objection keeps a page with this many words out of the index, unless it is overruled.
+
+    A page that needs JavaScript is indexed with the text that it gives without, if that is more than a few words.
+
+    >>> is_excluding(RejectReason.SCRIPT, 4), is_excluding(RejectReason.SCRIPT, 400)
+    (True, False)
+    """
+    return kind is not RejectReason.SCRIPT or words < THIN_WORDS
+
+
 def list_objections(page: PageQuality) -> Iterator[Objection]:
     """Yield all objections to indexing a page, the most certain first."""
     if page.noindex:
@@ -84,8 +95,8 @@ def list_objections(page: PageQuality) -> Iterator[Objection]:
 
 def _check_length(page: PageQuality) -> Iterator[Objection]:
     thin = page.words < THIN_WORDS and page.letters < THIN_LETTERS
-    if thin and page.needs_script:
-        yield Objection(RejectReason.SCRIPT)
+    if page.needs_script:
+        yield Objection(RejectReason.SCRIPT, "" if thin else f"{page.words} words are all that it gives")
     if page.letters == 0:
         yield Objection(RejectReason.EMPTY)
     if thin and page.onward_links < FEW_ONWARD_LINKS:

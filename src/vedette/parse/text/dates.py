@@ -6,7 +6,8 @@ The most deliberate statement is believed, in this order:
 2. ``meta``         meta elements, those made for articles before general ones
 3. ``time``         a time element that says what it is the time of; or a bare one, where all bare ones agree
 4. ``url``          ``/2026/11/15/`` in the path (published only)
-5. ``header``       Last-Modified (modified only): often the time of the answer, or of a rebuild
+5. ``header``       Last-Modified (modified only): often the time of the answer, or of a rebuild, which
+                    ``RebuildDetector`` tells from changes
 
 A date names at least a day, and is UTC where it names no zone. One that lies more than a day ahead, or before the web,
 is a mistake, and the next in order is tried; so is a change before the publication. ``03/04/2026`` is a day in March
@@ -15,10 +16,13 @@ or in April, so it is no date. Everything is a stranger's text: what cannot be r
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Literal
+
+from vedette.timeutil import parse_written_date
 
 Source = Literal["linked data", "meta", "time", "url", "header", ""]
 Candidate = tuple[Source, str]
@@ -28,6 +32,9 @@ MAX_AHEAD_S = 86_400.0
 MAX_STAMPS = 100
 MAX_ITEMS = 100
 MAX_DATE_LENGTH = 64
+# A deploy takes minutes; a host is judged by its last pages, once there are some.
+_REBUILD_S, _REBUILD_SHARE, _MIN_PAGES, _RECENT_PAGES, _MAX_HOSTS = 1_800.0, 0.5, 10, 200, 1_000
+_ANSWER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,33 @@ def _pick_first(candidates: Iterator[Candidate], earliest_s: float, now_s: float
 
 
 _UNKNOWN = PageDates(None, None, "")
+
+
+class RebuildDetector:
+    """Tell dates that a whole host shares from those of its pages.
+
+    A deploy writes every file again, and some servers date each answer with the time at which they send it: such a
+    Last-Modified says nothing about a page. So a date is doubted where it is the moment of the answer, or where most
+    of the host's latest pages have about the same.
+
+    >>> detector = RebuildDetector()
+    >>> [detector.is_rebuild("example.org", 1e9 + number, 2e9) for number in range(12)].index(True)
+    10
+    """
+
+    def __init__(self) -> None:
+        self._recent: dict[str, deque[float]] = {}
+
+    def is_rebuild(self, host: str, modified_s: float, now_s: float) -> bool:
+        """Add the Last-Modified of one more page of a host; return whether it is one that says nothing."""
+        recent = self._recent.pop(host, None) or deque[float](maxlen=_RECENT_PAGES)
+        self._recent[host] = recent  # the hosts that were read last are kept
+        if len(self._recent) > _MAX_HOSTS:
+            del self._recent[next(iter(self._recent))]
+        alike = sum(abs(modified_s - other_s) <= _REBUILD_S for other_s in recent)
+        is_shared = len(recent) >= _MIN_PAGES and alike >= _REBUILD_SHARE * len(recent)
+        recent.append(modified_s)
+        return is_shared or abs(now_s - modified_s) <= _ANSWER_S
 
 
 # --- Who says it ---
@@ -165,43 +199,6 @@ def _list_stated(items: list[dict[str, object]], key: str) -> Iterator[Candidate
 
 # --- Reading one date ---
 
-_MONTH_NAMES = """
-jan january januar janvier enero gennaio janeiro januari
-feb february februar février fevrier febrero febbraio fevereiro februari
-mar march märz maerz mars marzo março maart
-apr april avril abril aprile
-may mai mayo maggio maio mei
-jun june juni juin junio giugno junho
-jul july juli juillet julio luglio julho
-aug august août aout agosto augustus
-sep sept september septembre septiembre settembre setembro
-oct october oktober octobre octubre ottobre outubro okt
-nov november novembre noviembre novembro
-dec december dezember décembre diciembre dicembre dezembro dez
-"""
-_MONTHS = {name: month for month, names in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in names.split()}
-# The names of RFC 822, section 5.1; other names stand for more than one zone.
-_ZONE_HOURS = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
-
-_CLOCK = (
-    r"(?:(?:\s*t|,?\s+(?:at\s+)?)(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
-    r"(?:\s*(?P<half>[ap])\.?m\.?)?(?:\s*(?P<zone>[a-z]{1,4}|[+-][0-9]{2}:?(?:[0-9]{2})?))?)?"
-)
-_WEEKDAY = r"(?:[^\W\d_]{2,10}\.?,?\s+)?"
-_OF = r"[\s-]+(?:de\s+)?"
-_NAME = r"(?P<month>[^\W\d_]{3,10})\.?"
-_FORMS = tuple(
-    re.compile(form + _CLOCK, re.IGNORECASE)
-    for form in (
-        rf"{_WEEKDAY}(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th|\.)?{_OF}{_NAME},?{_OF}(?P<year>[0-9]{{4}}|[0-9]{{2}})",
-        rf"{_WEEKDAY}{_NAME}\s+(?P<day>[0-9]{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>[0-9]{{4}})",
-        r"(?P<year>[0-9]{4})([-/.])(?P<month>[0-9]{1,2}|[a-z]{3})\2(?P<day>[0-9]{1,2})",
-        r"(?P<day>[0-9]{1,2})\.\s?(?P<month>[0-9]{1,2})\.\s?(?P<year>[0-9]{4})",
-        r"(?P<day>1[3-9]|2[0-9]|3[01])/(?P<month>[0-9]{1,2})/(?P<year>[0-9]{4})",
-        r"(?P<month>[0-9]{1,2})/(?P<day>1[3-9]|2[0-9]|3[01])/(?P<year>[0-9]{4})",
-    )
-)
-
 
 def _parse_date(text: str) -> float | None:
     """Parse a date of a page, as people and programs write it, into Unix seconds; None where it is none."""
@@ -211,51 +208,5 @@ def _parse_date(text: str) -> float | None:
     try:
         moment = datetime.fromisoformat(trimmed)
     except ValueError:
-        return _parse_written_date(trimmed)
+        return parse_written_date(trimmed)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _parse_written_date(text: str) -> float | None:
-    for form in _FORMS:
-        found = form.fullmatch(text)
-        if found:
-            try:
-                return _build_datetime(found.groupdict(default="")).timestamp()
-            except (ValueError, OverflowError):
-                return None
-    return None
-
-
-def _build_datetime(parts: dict[str, str]) -> datetime:
-    month = parts["month"]
-    return datetime(
-        _parse_year(parts["year"]),
-        int(month) if month.isdecimal() else _MONTHS.get(month.lower(), 0),
-        int(parts["day"]),
-        _parse_hour(parts),
-        int(parts["minute"] or 0),
-        min(int(parts["second"] or 0), 59),  # a leap second is legal; datetime knows none
-        tzinfo=UTC,
-    ) - _parse_offset(parts["zone"].lower())
-
-
-def _parse_year(written: str) -> int:
-    """Parse the year of a date; two digits as RFC 2822 reads them, which needs no clock."""
-    year = int(written)
-    return year if len(written) == 4 else year + (2000 if year < 50 else 1900)
-
-
-def _parse_hour(parts: dict[str, str]) -> int:
-    hour = int(parts["hour"] or 0)
-    if not parts["half"]:
-        return hour
-    return hour % 12 + (12 if parts["half"].lower() == "p" else 0)
-
-
-def _parse_offset(zone: str) -> timedelta:
-    """Parse the time zone of a date into its offset from UTC; an unknown name is taken as UTC."""
-    if zone[:1] not in {"+", "-"}:
-        return timedelta(hours=_ZONE_HOURS.get(zone, 0))
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    return -size if zone[0] == "-" else size

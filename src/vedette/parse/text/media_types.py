@@ -1,8 +1,26 @@
-"""Detect the media type of a body (HTML, PDF), by its declared type, or by its bytes where none is declared."""
+"""Detect what a body is (HTML, text, a document), by its declared type, or by its bytes where none is declared."""
+
+from urllib.parse import urlsplit
 
 _PDF_WITHIN = 1024  # readers find the mark anywhere in the first kilobyte, and writers rely on it
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
+# MIME Sniffing, 7.2: plain text begins with one of these marks, or has no "binary data byte" near its beginning.
+_TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
+_TEXT_BYTES = bytes({9, 10, 12, 13, 27, *range(32, 256)})
+_SNIFF_BYTES = 1445
 _GENERIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+# Office documents and books are ZIP archives, and many servers know no more of them.
+_PACKAGE_TYPES = (
+    "application/vnd.openxmlformats-officedocument.",
+    "application/vnd.oasis.opendocument.",
+    "application/vnd.ms-",
+    "application/msword",
+    "application/epub+zip",
+)
+_ZIP_TYPES = frozenset({"application/zip", "application/x-zip-compressed", "application/x-zip"})
+_ZIP_START = b"PK\x03\x04"
+_MARKDOWN_TYPES = frozenset({"text/markdown", "text/x-markdown"})
+_MARKDOWN_ENDINGS = (".md", ".markdown")
 
 
 def is_html(content_type: str, body: bytes) -> bool:
@@ -25,6 +43,46 @@ def is_pdf(content_type: str, body: bytes) -> bool:
     """
     kind = _parse_media_type(content_type)
     return (kind == "application/pdf" or kind in _GENERIC_TYPES) and b"%PDF-" in body[:_PDF_WITHIN]
+
+
+def is_document(content_type: str, body: bytes, url: str) -> bool:
+    r"""Check whether a body is a document that the document reader reads: PDF, office document, book, Markdown.
+
+    >>> is_document("application/epub+zip", b"PK\x03\x04", ""), is_document("text/plain", b"# A", "http://a.org/a.md")
+    (True, True)
+    """
+    return is_pdf(content_type, body) or _is_package(content_type, body) or _is_markdown(content_type, body, url)
+
+
+def _is_package(content_type: str, body: bytes) -> bool:
+    """Check whether a body is an office document or a book; a ZIP archive without a telling type must look like one."""
+    kind = _parse_media_type(content_type)
+    if not body.startswith(_ZIP_START):
+        return False
+    if kind.startswith(_PACKAGE_TYPES):
+        return True
+    has_mark = body[30:38] == b"mimetype" or b"[Content_Types].xml" in body
+    return (kind in _GENERIC_TYPES or kind in _ZIP_TYPES) and has_mark
+
+
+def _is_markdown(content_type: str, body: bytes, url: str) -> bool:
+    """Check whether a body is Markdown, which many servers call plain text, or nothing at all."""
+    kind = _parse_media_type(content_type)
+    if kind in _MARKDOWN_TYPES:
+        return True
+    ending = kind == "text/plain" or kind in _GENERIC_TYPES
+    return ending and b"\0" not in body[:1024] and urlsplit(url).path.lower().endswith(_MARKDOWN_ENDINGS)
+
+
+def is_plain_text(content_type: str, body: bytes) -> bool:
+    r"""Check whether the media type of a body is plain text; servers also call files so that they do not know.
+
+    >>> is_plain_text("text/plain", b"Hello"), is_plain_text("", b"Hello"), is_plain_text("text/plain", b"PK\x03\x04")
+    (True, True, False)
+    """
+    if _parse_media_type(content_type) not in {"", "text/plain"} or not body:
+        return False
+    return body.startswith(_TEXT_MARKS) or not body[:_SNIFF_BYTES].translate(None, _TEXT_BYTES)
 
 
 def _parse_media_type(content_type: str) -> str:

@@ -133,9 +133,9 @@ class FolderAdService:
         private = next((address for address in found.addresses if not is_public(address)), "")
         return f"{host} is at {private}, a private address: an ad leads to a public one" if private else ""
 
-    def run_command(self, command: AdCommand, by: str) -> CommandResult:
-        """Run an ad command through the coordinator."""
-        return send_command(self._folder, command, by)
+    def run_command(self, command: AdCommand, by: str, id_: str = "") -> CommandResult:
+        """Run an ad command through the coordinator, once per ``id_``."""
+        return send_command(self._folder, command, by, id_)
 
     def _load_campaigns(self, advertiser: str) -> _Campaigns:
         with read_state(self._folder) as db:

@@ -20,6 +20,7 @@ from vedette.fetch.address_guard import is_public
 from vedette.model import Headers
 from vedette.runtime.alerts.publisher import BATCH_SIZE
 from vedette.runtime.alerts.visibility import filter_visible
+from vedette.runtime.commands.setting_commands import apply_to_settings
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.auth.access import Identity, allowed_sites
 from vedette.web.public.new_page_ports import item_to_json
@@ -89,7 +90,7 @@ class WebhookSender:
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder: Path = settings.folder
-        self._agent = settings.agent
+        self._settings = settings
         self._poster = build_poster(settings.config, demo=settings.demo)
 
     def build_message(self, delivery: Delivery, watch: AlertRow, store: AlertStore) -> Message:
@@ -97,6 +98,7 @@ class WebhookSender:
         with read_state(self._folder) as db:
             state = CrawlStore(db)
             secret = derive_secret(state.read_secret(), watch)
+            agent = apply_to_settings(self._settings, state).agent
             reader = Identity(watch.reader, ("search", "private"), auth_method="key" if watch.reader else "")
             allowed = allowed_sites(reader, [row.site for row in state.list_sites()])
         items = (
@@ -105,7 +107,7 @@ class WebhookSender:
             else []
         )
         body = build_body(delivery, watch, items)
-        return Message(build_headers(delivery, secret, self._agent, time.time(), body), body)
+        return Message(build_headers(delivery, secret, agent, time.time(), body), body)
 
     def send(self, watch: AlertRow, message: Message) -> PostResult:
         """Send a webhook message of an alert; takes seconds at most."""

@@ -3,16 +3,23 @@
 import time
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.adapters.net.ipc import ChannelClosed
-from vedette.errors import StoreError, UsageError
+from vedette.adapters.crawl_store.status_file import read_status
+from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.net.ipc import ChannelClosed, NoAnswer
+from vedette.errors import CommandPending, StoreError, UsageError
 from vedette.runtime.commands.executor import execute_command
 from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import AddSite, Command, ImportSites
+
+COMMAND_TIMEOUT_S = 10.0
+BRIEF_TIMEOUT_S = 0.5
 
 
 def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
@@ -25,9 +32,55 @@ def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
         raise StoreError(
             f"the vedette that runs on {folder} did not answer: it is ending or very busy; try again"
         ) from None
+    return _check_reply(reply)
+
+
+def ask_briefly(folder: Path, request: Request) -> dict[str, Any] | None:
+    """Ask a data folder's coordinator for what the state does not hold; None if none runs.
+
+    Raises ``ChannelClosed`` if it does not answer at once: there is an answer without it.
+    """
+    try:
+        return _check_reply(ask_coordinator(folder, request, BRIEF_TIMEOUT_S))
+    except OSError:
+        return None
+
+
+def send_command(
+    folder: Path, command: Command | AdCommand, actor: str, id_: str = "", timeout_s: float = COMMAND_TIMEOUT_S
+) -> dict[str, Any] | None:
+    """Have a data folder's coordinator execute a command, once per ``id_``; None if none runs.
+
+    If no answer comes in time, the state says whether the command was carried out.
+    """
+    request = Request("order", {"order": command, "who": actor}, id_ or uuid4().hex)
+    try:
+        return _check_reply(ask_coordinator(folder, request, timeout_s))
+    except OSError:
+        return None
+    except ChannelClosed as error:
+        with read_state(folder) as db:
+            reply = CrawlStore(db).find_answer(request.id)
+        if reply is None:
+            raise _explain_silence(folder, error) from None
+        return _check_reply(reply)
+
+
+def _check_reply(reply: dict[str, Any]) -> dict[str, Any]:
     if "error" in reply:
         raise UsageError(str(reply["error"]))
     return reply
+
+
+def _explain_silence(folder: Path, error: ChannelClosed) -> StoreError:
+    """Explain why a command has no answer, and whether it will be carried out."""
+    if not isinstance(error, NoAnswer):
+        return StoreError(f"not carried out: the vedette that runs on {folder} is ending or overloaded; try again")
+    silent_s = read_status(folder).age_s
+    return CommandPending(
+        f"not carried out yet: the crawler has been busy for {silent_s:.0f} s. It has the command and carries it out "
+        "as soon as it can, unless it is ended first"
+    )
 
 
 def run_command(folder: Path, command: Command | AdCommand, actor: str) -> dict[str, Any]:
@@ -35,7 +88,7 @@ def run_command(folder: Path, command: Command | AdCommand, actor: str) -> dict[
 
     Where a coordinator runs, the command applies at once.
     """
-    reply = call_coordinator(folder, Request("order", {"order": command, "who": actor}))
+    reply = send_command(folder, command, actor)
     if reply is not None:
         return {"done": reply["done"], "running": True}
     now_s = time.time()

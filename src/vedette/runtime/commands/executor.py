@@ -14,20 +14,21 @@ from vedette.config.sections import Crawl
 from vedette.errors import UsageError
 from vedette.runtime.commands.ads_commands import execute_ad_command
 from vedette.runtime.commands.alert_commands import AlertCommand, execute_alert_command
+from vedette.runtime.commands.recheck import retry_failed
 from vedette.runtime.commands.search_commands import SearchCommand, execute_search_command
 from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.runtime.commands.site_commands import SiteCommand, execute_site_command
 from vedette.runtime.push.promises import check_promises
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import (
-    CloseSession,
     Command,
     CommandResult,
     Dismiss,
     FetchNow,
+    LogSignIn,
     Offer,
-    OpenSession,
     ReplaceToken,
+    RetryFailed,
     SetMachine,
     Undo,
     command_from_json,
@@ -48,12 +49,6 @@ def execute_command(
     """
     if not state.db.in_transaction:
         state.db.execute("BEGIN IMMEDIATE")
-    if isinstance(command, CloseSession):
-        state.store.close_session(command.digest)
-        return CommandResult("signed out", 0)
-    if isinstance(command, OpenSession):
-        state.store.open_session(command.digest, command.wall_s)
-        return CommandResult("signed in", state.store.log_action(Action(now_s, "signed in to the console", who)))
     if isinstance(command, Undo):
         words, inverse = _undo_action(command.action, state, now_s, delay_s)
     else:
@@ -87,6 +82,10 @@ def _replace_token(command: ReplaceToken, state: State, _now_s: float) -> Applie
     return "made a new operator's token; everybody is signed out of the console", ()
 
 
+def _log_sign_in(_command: LogSignIn, _state: State, _now_s: float) -> Applied:
+    return "signed in to the console", ()
+
+
 def _log_fetch(command: FetchNow, _state: State, _now_s: float) -> Applied:
     more = f" and {len(command.urls) - 1} more" if len(command.urls) > 1 else ""
     return f"asked for {command.urls[0]}{more} to be fetched now", ()
@@ -109,6 +108,8 @@ _EXECUTORS: Final[tuple[tuple[Any, Callable[[Any, State, float], Applied]], ...]
     (Dismiss | Offer, _apply_offer),
     (ReplaceToken, _replace_token),
     (FetchNow, _log_fetch),
+    (LogSignIn, _log_sign_in),
+    (RetryFailed, retry_failed),
 )
 
 

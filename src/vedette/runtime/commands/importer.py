@@ -1,9 +1,9 @@
 """Import URL lists and WARC archives into a data folder that no other process uses meanwhile.
 
-What belongs to no site of the folder is skipped. An imported URL waits to be fetched. A response from a WARC file
-becomes a page as if it had been fetched then: it is parsed, its links are followed, a record of our own is archived,
-and its URL counts as fetched; unless the stored page is newer. The good parts of a damaged file are imported, the rest
-is reported.
+What belongs to no site of the folder is skipped. An imported URL waits to be fetched, also if it had failed. A response
+from a WARC file becomes a page as if it had been fetched then: it is parsed, its links are followed, a record of our
+own is archived, and its URL counts as fetched; unless the stored page is newer. The good parts of a damaged file are
+imported, the rest is reported.
 
 Commits are made regularly, so an import that was interrupted can simply be started again.
 """
@@ -15,10 +15,11 @@ from itertools import islice
 from math import inf
 from pathlib import Path
 
-from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay
+from vedette.adapters.archive.replay import ImportedResponse, ReplayResult, replay, replay_document
 from vedette.adapters.archive.warc_reader import Damage, ImportedAnswer, scan_warc
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.documents.reader import DocumentReader
 from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.coordinator.coordinator import Coordinator
@@ -31,6 +32,7 @@ from vedette.engine.scheduling.schedule import Schedule
 from vedette.engine.scheduling.url_selection import build_copy
 from vedette.errors import SiteError
 from vedette.model import Failure, origin_of
+from vedette.runtime.commands.recheck import requeue_urls
 
 ARCHIVE_SERIES = "imported"
 DEPTH = 1
@@ -47,6 +49,7 @@ class ImportSummary:
 
     pages: int = 0
     urls: int = 0
+    revived: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     damage: list[str] = field(default_factory=list)
     damage_count: int = 0
@@ -75,6 +78,7 @@ class Importer:
             CrawlRules(sites=sites), state.urls, state.store, self._schedule, copies, workers=1
         )
         self._writer = WarcWriter(state.folder / "warc", ARCHIVE_SERIES, software, sync=True)
+        self._documents: DocumentReader[int] = DocumentReader()
         self._fetched: dict[str, set[int]] = {}
         self.summary = ImportSummary()
 
@@ -87,7 +91,16 @@ class Importer:
         while batch := list(islice(wanted, BATCH)):
             taken = [url for text in batch if (url := self._normalize(text)) is not None]
             self.summary.urls += self._coordinator.add_urls(taken, DEPTH, self._now_s)
+            self._revive_failed(taken)
             self._state.commit()
+
+    def _revive_failed(self, urls: Sequence[str]) -> None:
+        """Let those of the imported URLs wait again that had failed."""
+        known = self._state.urls.find_ids(urls).tolist()
+        failed = [id_ for id_ in dict.fromkeys(known) if self._state.urls.find_state(id_) is UrlState.FAILED]
+        self._state.store.delete_failures(failed)
+        requeue_urls(self._state, failed)
+        self.summary.revived += len(failed)
 
     def _normalize(self, text: str) -> str | None:
         """Normalize an imported URL by the rules of its site; None, and counted as skipped, without a site."""
@@ -111,6 +124,7 @@ class Importer:
         for host, ids in self._fetched.items():
             self._finish_urls(host, ids)
             self._state.commit()
+        self._documents.close()
         self._writer.close()
 
     def _parse_answer(self, found: ImportedAnswer | Damage) -> ImportedResponse | None:
@@ -136,6 +150,8 @@ class Importer:
             return "cut short when it was archived"
         if record.fetched_s > self._now_s:
             return "dated in the future"
+        if record.method not in {"", "GET"}:
+            return f"answer to {record.method}, which is no page"
         if record.status == 304 or not 200 <= record.status < 500 or record.status == 429:
             return f"status {record.status}"
         return ""
@@ -168,10 +184,13 @@ class Importer:
             self.summary.add_damage(f"{old.source}: {found}")
             return None
         assert isinstance(found, ReplayResult)
+        result = found.result
+        if result.kind == "document":
+            result = replay_document(result, old, self._links, self._limit_bytes, self._documents)
         stood = self._writer.append_packed([found.record], old.fetched_s)
         self._fetched.setdefault(host, set()).add(id_)
         self.summary.pages += 1
-        return found.result._replace(place=ArchiveLocation(stood.file, stood.offset, stood.length))
+        return result._replace(place=ArchiveLocation(stood.file, stood.offset, stood.length))
 
     def _load_copy(self, row: PageRow | None) -> StoredCopy | None:
         """Load the stored copy of a page, to detect whether an imported response is a change."""

@@ -4,33 +4,38 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.crawl_store import session_files
+from vedette.adapters.crawl_store.data_folder import explain_errors, read_state
 from vedette.adapters.crawl_store.operator_store import ActionRow
+from vedette.adapters.crawl_store.status_file import SOCKET
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.net.ipc import ChannelClosed
-from vedette.errors import StoreError, UsageError
+from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
+from vedette.errors import StoreError
+from vedette.runtime.commands import client
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.supervisor import ask_coordinator
+from vedette.runtime.processes.loop import print_error
 from vedette.web.auth.tokens import matches_digest
 from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import Command, CommandResult
+from vedette.web.commands.commands import Command, CommandResult, LogSignIn
 from vedette.web.console.ports.sites import ActionLine
 
 T = TypeVar("T")
+PAGE_TIMEOUT_S = 3.0
 
 
-def send_command(folder: Path, command: Command | AdCommand, by: str) -> CommandResult:
+def send_command(folder: Path, command: Command | AdCommand, by: str, id_: str = "") -> CommandResult:
     """Send an operator's command to the coordinator of a data folder, which commits before it answers."""
-    try:
-        reply = ask_coordinator(folder, Request("order", {"order": command, "who": by}))
-    except (OSError, ChannelClosed):
-        words = "the crawler does not answer: it is being started again; try once more in a moment"
-        raise StoreError(words) from None
-    if "error" in reply:
-        raise UsageError(str(reply["error"]))
-    action = reply["action"]
-    assert isinstance(action, int)
-    return CommandResult(str(reply["done"]), action)
+    reply = client.send_command(folder, command, by, id_, PAGE_TIMEOUT_S)
+    if reply is None:
+        raise StoreError("not carried out: the crawler is being started again; try once more in a moment")
+    return CommandResult(str(reply["done"]), int(reply["action"]))
+
+
+def _post_command(folder: Path, command: Command, by: str) -> None:
+    """Leave a command with the coordinator of a data folder, without waiting for its answer."""
+    channel = Channel(connect(folder / SOCKET))
+    channel.send(Request("order", {"order": command, "who": by}))
+    channel.close()
 
 
 class FolderOperator:
@@ -51,11 +56,25 @@ class FolderOperator:
 
     def session_opened_s(self, digest: str) -> float | None:
         """Return when an operator's console session was opened, read from the data folder each time."""
-        return self._query(lambda store: store.read_session_start(digest))
+        return session_files.read_session_start(self._folder, digest, self._query(CrawlStore.read_token_digest))
 
-    def run_command(self, command: Command, by: str) -> CommandResult:
-        """Run an operator's command through the data folder's coordinator."""
-        return send_command(self._folder, command, by)
+    def open_session(self, digest: str, wall_s: float, by: str) -> None:
+        """Open an operator's console session; the coordinator logs it when it has time."""
+        with explain_errors(self._folder):
+            session_files.open_session(self._folder, digest, self._query(CrawlStore.read_token_digest), wall_s)
+        try:
+            _post_command(self._folder, LogSignIn(), by)
+        except (OSError, ChannelClosed):
+            print_error("somebody signed in to the console while no crawler ran: the log of actions has no entry")
+
+    def close_session(self, digest: str) -> None:
+        """Close an operator's console session."""
+        with explain_errors(self._folder):
+            session_files.close_session(self._folder, digest)
+
+    def run_command(self, command: Command, by: str, id_: str = "") -> CommandResult:
+        """Run an operator's command through the data folder's coordinator, once per ``id_``."""
+        return send_command(self._folder, command, by, id_)
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """List the operator's logged actions from the data folder's state, latest first."""

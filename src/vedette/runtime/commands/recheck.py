@@ -1,15 +1,20 @@
-"""Recheck URLs after a change of rules: reindex affected pages, and requeue URLs that are no longer blocked."""
+"""Requeue URLs: those that a change of rules affects, and failed ones that the operator wants tried again."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.reader import StateReader
+from vedette.discover.urls.normalize import normalize
+from vedette.discover.urls.scope import SiteIndex, check_scope
 from vedette.engine.search.hidden import HiddenRules, is_in_domains
-from vedette.model import Refusal, origin_of, partition_of
-from vedette.web.commands.commands import Rule
+from vedette.errors import UsageError
+from vedette.model import Failure, Refusal, origin_of, partition_of
+from vedette.web.commands.commands import Command, RetryFailed, Rule
 
 LAST_FRONT = 7
 BATCH_SIZE = 500
+NOTHING_FAILED = "nothing had failed"
 
 
 def requeue_urls(state: State, ids: Sequence[int], *, without_pages: bool = False) -> None:
@@ -57,8 +62,47 @@ def _find_partitions(said: HiddenRules, state: State) -> Sequence[int]:
     return sorted(dict.fromkeys(map(partition_of, hosts)))
 
 
+def requeue_refused_addresses(state: State) -> None:
+    """Requeue URLs whose host lies at an address that was not allowed, since a contact allows public ones."""
+    requeue_urls(state, [id_ for id_, _ in StateReader(state.db).list_refused(Failure.ADDRESS)])
+
+
 def _requeue_unblocked(state: State) -> None:
     """Requeue URLs that were refused because of a domain block that was removed."""
     blocked = load_blocked_domains(state)
     refused = StateReader(state.db).list_refused(Refusal.BLOCKED)
     requeue_urls(state, [id_ for id_, url in refused if not is_in_domains(origin_of(url).host, blocked)])
+
+
+def retry_failed(command: RetryFailed, state: State, _now_s: float) -> tuple[str, tuple[Command, ...]]:
+    """Requeue failed URLs as if they had never been tried; return how many, in words. It cannot be undone."""
+    failed = [(id_, url, why) for id_, url, why in _list_failed(state, command.target) if command.why in {"", why}]
+    ids = [id_ for id_, _, _ in failed]
+    state.store.delete_failures(ids)
+    requeue_urls(state, ids)
+    if not ids:
+        return NOTHING_FAILED, ()
+    reasons = Counter(why for _, _, why in failed).most_common(3)
+    hosts = len({origin_of(url).host for _, url, _ in failed})
+    urls = f"{len(ids)} failed URL{' waits' if len(ids) == 1 else 's wait'}"
+    where = "" if hosts == 1 else f" of {hosts} hosts"
+    return f"{urls}{where} to be fetched again ({', '.join(f'{count} x {why}' for why, count in reasons)})", ()
+
+
+def _list_failed(state: State, target: str) -> list[tuple[int, str, str]]:
+    """List the failed URLs that a target means: a site by its start, a URL as its site spells it, or all."""
+    failed = StateReader(state.db).list_failed()
+    if not target:
+        return failed
+    sites = [row.site for row in state.store.list_sites()]
+    site = next((one for one in sites if one.start == target), None)
+    if site is not None:
+        return [row for row in failed if check_scope(row[1], site) is None]
+    own = SiteIndex(sites).find_site(target)
+    if own is None:
+        raise UsageError(f'{target} belongs to no site of this folder: "vedette sites list" shows them')
+    known_as = normalize(target, own)
+    found = [row for row in failed if row[1] == known_as]
+    if not found:
+        raise UsageError(f'{target} has not failed: "vedette explain {target}" says what became of it')
+    return found

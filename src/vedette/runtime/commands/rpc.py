@@ -1,8 +1,9 @@
 """RPC between command line or console and a running coordinator: requests and responses as plain values.
 
 ``RequestHandler.handle`` dispatches by verb; the verb ``order`` goes on to ``executor.execute_command``. A response
-leaves after the commit that follows it, so "done" can be relied on. A wrong request is answered with an ``error`` in
-words; it never ends the coordinator.
+leaves after the commit that follows it, so "done" can be relied on. Answers to commands are committed with them, by
+the command's id: a client that was not answered in time can read there what came of it, or send it again. A wrong
+request is answered with an ``error`` in words; it never ends the coordinator.
 """
 
 from collections import Counter, deque
@@ -15,34 +16,40 @@ from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.url_store.store import QueuePosition
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.coordinator.coordinator import Coordinator
-from vedette.engine.coordinator.status import count_waits, explain_host, list_hosts
+from vedette.engine.coordinator.status import count_waits, explain_host, find_next_try_s, list_hosts
 from vedette.engine.ports import PageRow, UrlState
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.spending import FETCH_KINDS
 from vedette.engine.search.hidden import is_in_domains
 from vedette.errors import SiteError, VedetteError
-from vedette.model import Refusal, origin_of
+from vedette.fetch.robots.state import UNKNOWN, RobotsStatus, describe_state
+from vedette.model import Refusal, is_robots_url, origin_of
 from vedette.runtime.commands.executor import changes_sites, execute_command
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.push.coordinator import PushHandler
 from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import AddSite, Command, FetchNow
+from vedette.web.commands.commands import AddSite, Command, FetchNow, RetryFailed
 
-Verb = Literal["status", "stop", "explain", "fetch", "fetched", "hosts", "order", "push"]
+Verb = Literal["status", "stop", "explain", "fetch", "fetched", "order", "push"]
 Response = dict[str, object]
 
 RATE_WINDOW_S = 60.0
 RATE_STEP_S = 1.0
+MAX_QUEUE_HOSTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An RPC request to the running coordinator: a verb with its arguments."""
+    """An RPC request to the running coordinator: a verb with its arguments.
+
+    A command with an ``id`` is executed once, however often it is sent.
+    """
 
     verb: Verb
     arguments: dict[str, Any] = field(default_factory=dict)
+    id: str = ""
 
 
 @dataclass(slots=True)
@@ -69,6 +76,7 @@ class RequestHandler:
         self._coordinator = coordinator
         self._started_s = settings.clock.wall_now()
         self._rate = _RateMeter()
+        self._robots_bodies: dict[str, bytes | None] = {}
         self.push = push
         self.stop_requested = False
         self.sites_changed = False
@@ -81,7 +89,6 @@ class RequestHandler:
             "explain": self._explain_url,
             "fetch": self._fetch_now,
             "fetched": self._list_fetched,
-            "hosts": self._list_hosts,
             "order": self._execute,
             "push": self.push.handle,
         }
@@ -92,10 +99,16 @@ class RequestHandler:
             return {
                 "error": f'the vedette that runs does not know "{request.verb}": it is older than this one; restart it'
             }
+        store = self._state.store
+        if request.id and (known := store.find_answer(request.id)) is not None:
+            return known
         try:
-            return self._handlers[request.verb](now_s, **request.arguments)
+            answer = self._handlers[request.verb](now_s, **request.arguments)
         except VedetteError as error:
-            return {"error": str(error)}
+            answer = {"error": str(error)}
+        if request.id:
+            store.save_answer(request.id, answer, self._settings.clock.wall_now())
+        return answer
 
     def reload_rules(self, now_s: float) -> None:
         """Reload sites and settings from the state, so that coordinator and fetchers apply them."""
@@ -110,6 +123,7 @@ class RequestHandler:
 
     def _get_status(self, now_s: float) -> Response:
         wall_s = self._settings.clock.wall_now()
+        queue, queue_hosts = list_hosts(self._coordinator.host_table, now_s, MAX_QUEUE_HOSTS)
         return {
             "ending": self.ending,
             "now_s": now_s,
@@ -117,6 +131,8 @@ class RequestHandler:
             "running_s": wall_s - self._started_s,
             "pages_per_s": self._rate.measure(wall_s, self._coordinator.tally.pages),
             **collect_stats(self._coordinator, now_s),
+            "queue": [row._asdict() for row in queue],
+            "queue_hosts": queue_hosts,
         }
 
     def _explain_url(self, now_s: float, url: str) -> Response:
@@ -148,21 +164,27 @@ class RequestHandler:
             return {"standing": "waiting", "front": standing.front, "ahead": standing.ahead}
         return {"standing": standing.name.lower() if isinstance(standing, UrlState) else "leased"}
 
-    def _list_hosts(self, now_s: float, most: int = 200) -> Response:
-        """List the coordinator's hosts with work to do, those in trouble first."""
-        rows, total = list_hosts(self._coordinator.host_table, now_s, most)
-        return {"now_s": now_s, "hosts": [row._asdict() for row in rows], "total": total}
-
     def _fetch_now(self, now_s: float, urls: list[str]) -> Response:
         """Request URLs to be fetched next by the coordinator; all of them or none."""
-        spelt = [self._normalize(url) for url in urls]
+        files = [url for url in urls if is_robots_url(url)]
+        spelt = [self._normalize(url) for url in urls if url not in files]
+        told = {url: self._request_robots(url) for url in files}
         before = [self._state.store.get_page(int(id_)) is not None for id_ in self._state.urls.find_ids(spelt)]
         ids = self._coordinator.request_urls(spelt, now_s)
-        rows = zip(urls, spelt, ids, before, strict=True)
-        return {
-            "now_s": now_s,
-            "urls": [{"url": url, "known_as": own, "id": id_, "had": had} for url, own, id_, had in rows],
-        }
+        pages = [url for url in urls if url not in files]
+        rows = zip(pages, spelt, ids, before, strict=True)
+        told |= {url: {"url": url, "known_as": own, "id": id_, "had": had} for url, own, id_, had in rows}
+        return {"now_s": now_s, "urls": [told[url] for url in urls]}
+
+    def _request_robots(self, url: str) -> Response:
+        """Request a robots.txt to be read again; its URL is its id, since it is no page."""
+        origin = origin_of(url)
+        if not self._coordinator.host_table.sites.find_by_host(origin.host):
+            raise SiteError(f'{url} is of no site that runs: "vedette sites list" shows them')
+        copy = self._coordinator.robots.get(origin, UNKNOWN).last_good
+        self._robots_bodies[url] = copy.body if copy else None
+        self._coordinator.request_robots(origin)
+        return {"url": url, "known_as": url, "id": url, "had": copy is not None}
 
     def _normalize(self, url: str) -> str:
         """Normalize a requested URL by its site; raise if no active site covers it."""
@@ -177,8 +199,27 @@ class RequestHandler:
         why = find_refusal(url, rules.sites)
         raise SiteError(f'{url} is {why}: "vedette sites add {origin_of(url)}/" makes it part of one')
 
-    def _list_fetched(self, now_s: float, ids: list[int]) -> Response:
-        return {"now_s": now_s, "urls": [self._get_fetch_result(id_, now_s) for id_ in ids]}
+    def _list_fetched(self, now_s: float, ids: list[int | str]) -> Response:
+        rows = [
+            self._get_robots_result(id_, now_s) if isinstance(id_, str) else self._get_fetch_result(id_, now_s)
+            for id_ in ids
+        ]
+        return {"now_s": now_s, "urls": rows}
+
+    def _get_robots_result(self, url: str, now_s: float) -> Response:
+        """Return the progress of a robots.txt that an RPC client wants to be read again."""
+        origin = origin_of(url)
+        is_pending = origin in self._coordinator.host_table.get(origin.host).robots_pending
+        state, words = self._coordinator.robots.get(origin, UNKNOWN), ""
+        reply: Response = {"id": url, "wished": is_pending, "standing": "waiting"}
+        if is_pending or url not in self._robots_bodies:
+            return {**reply, "why": explain_host(self._coordinator.host_table, origin.host, now_s)[0]}
+        words = describe_state(state, now_s)
+        if state.status is RobotsStatus.WAITING:
+            return {**reply, "standing": "failed", "why": words}
+        body = state.last_good.body if state.last_good else b""
+        about = {"changed": body != self._robots_bodies[url], "location": "", "title": words, "body_bytes": len(body)}
+        return {**reply, "standing": "fetched", "status": 200 if state.last_good else 404, **about}
 
     def _get_fetch_result(self, id_: int, now_s: float) -> Response:
         """Return the progress of a URL that an RPC client requested and waits for."""
@@ -199,6 +240,8 @@ class RequestHandler:
         done = execute_command(order, self._state, now_s, who, self._coordinator.rules.delay_s)
         if is_of_sites:
             self.reload_rules(now_s)
+        if isinstance(order, RetryFailed):
+            self._coordinator.host_table.retry(self._state.urls.host_names_with_work(), order.target)
         if isinstance(order, AddSite) and order.asked_s is not None:
             hosts = self._coordinator.host_table
             hosts.rest(hosts.get(origin_of(order.site.start).host), order.asked_s)
@@ -219,6 +262,7 @@ def collect_stats(coordinator: Coordinator, now_s: float) -> Response:
     """Collect the coordinator's crawl statistics for the RPC status response, as plain numbers."""
     tally = coordinator.tally
     counts = coordinator.urls.get_counts()
+    retries = coordinator.store.count_retries()
     return {
         "pages": tally.pages,
         "new_pages": tally.new_pages,
@@ -236,10 +280,16 @@ def collect_stats(coordinator: Coordinator, now_s: float) -> Response:
         "failures": {why: tally.failures[why] for why in sorted(tally.failures)},
         "refusals": {str(why): tally.refusals[why] for why in sorted(tally.refusals)},
         "hosts_in_trouble": {host.name: host.trouble for host in coordinator.hosts.values() if host.trouble},
+        "next_try_s": _or_none(find_next_try_s(coordinator.host_table)),
+        "retries": {"urls": retries.urls, "next_s": _or_none(retries.next_s)},
         "refresh": collect_refresh_stats(coordinator.refresher),
         "discovery": collect_discovery_stats(coordinator.refresher.poller),
         "budget": collect_budget_stats(coordinator, now_s),
     }
+
+
+def _or_none(at_s: float) -> float | None:
+    return at_s if at_s < inf else None
 
 
 def collect_budget_stats(coordinator: Coordinator, now_s: float) -> Response:

@@ -7,16 +7,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.crawl_store.data_folder import State, read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.config import Config, override
 from vedette.engine.coordinator.state import CrawlRules
-from vedette.errors import ConfigError, UsageError
-from vedette.runtime.commands.recheck import load_blocked_domains
+from vedette.errors import ConfigError, StoreError, UsageError
+from vedette.fetch.request import build_user_agent
+from vedette.runtime.commands.recheck import load_blocked_domains, requeue_refused_addresses
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
+from vedette.version import __version__
 from vedette.web.commands.commands import Command, SetMachine
 
-SETTABLE = ("crawl.budget", "refresh.policy", "serve.learn")
+CONTACT = "crawl.contact"
+SETTABLE = ("crawl.budget", CONTACT, "refresh.policy", "serve.learn")
 OVERRIDES_KEY = "settings chosen"
 
 
@@ -42,6 +45,23 @@ def apply_overrides(config: Config, store: CrawlStore) -> Config:
     return config
 
 
+def apply_to_settings(settings: RuntimeSettings, store: CrawlStore) -> RuntimeSettings:
+    """Return the settings of a process tree with the operator's runtime settings applied."""
+    config = apply_overrides(settings.config, store)
+    if config.crawl.contact == settings.config.crawl.contact:
+        return replace(settings, config=config)
+    return replace(settings, config=config, agent=build_user_agent(__version__, config.crawl.contact))
+
+
+def load_current(settings: RuntimeSettings) -> RuntimeSettings:
+    """Load the current settings of a process tree from its data folder, for a process beside the coordinator."""
+    try:
+        with read_state(settings.folder) as db:
+            return apply_to_settings(settings, CrawlStore(db))
+    except StoreError:  # it is just being made
+        return settings
+
+
 def is_learning_on(store: CrawlStore, *, configured: bool) -> bool:
     """Check whether ranking learns from clicks, by runtime setting or configuration."""
     return {"true": True, "false": False}.get(load_overrides(store).get("serve.learn", ""), configured)
@@ -50,15 +70,17 @@ def is_learning_on(store: CrawlStore, *, configured: bool) -> bool:
 def execute_setting_command(command: SetMachine, state: State, _now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Execute a command on runtime settings; return what was done, and the command that undoes it."""
     before = load_overrides(state.store)
+    typed = {name: value for name, value in command.changes.items() if value is not None}
+    override(Config(), typed)  # what is no setting at all, or no value of one, is said first
     if others := [name for name in command.changes if name not in SETTABLE]:
         listed = f"{', '.join(SETTABLE[:-1])} and {SETTABLE[-1]}"
         raise UsageError(f"{others[0]} holds from the next start on; at once change {listed}")
-    typed = {name: value for name, value in command.changes.items() if value is not None}
-    override(Config(), typed)
     after = {name: value for name, value in before.items() if name not in command.changes} | typed
     if after == before:
         raise UsageError("nothing would change: it is set so already")
     state.store.set_value(OVERRIDES_KEY, json.dumps(after))
+    if CONTACT in command.changes:
+        requeue_refused_addresses(state)
     return _describe_changes(command.changes), (SetMachine({name: before.get(name) for name in command.changes}),)
 
 
@@ -69,5 +91,4 @@ def _describe_changes(changes: Mapping[str, str | None]) -> str:
 
 def load_rules(settings: RuntimeSettings, state: State) -> CrawlRules:
     """Load the crawl rules from sites, blocked domains, and configuration with runtime settings."""
-    settings = replace(settings, config=apply_overrides(settings.config, state.store))
-    return build_rules(settings, state.store.list_sites(), load_blocked_domains(state))
+    return build_rules(apply_to_settings(settings, state.store), state.store.list_sites(), load_blocked_domains(state))

@@ -10,6 +10,7 @@ from typing import Any
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.reader import StateReader
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.discover.urls.scope import SiteIndex, check_scope
 from vedette.errors import SiteError
 from vedette.model import Overrule, Refusal, Site, origin_of, partition_of
@@ -27,6 +28,7 @@ SiteCommand = AddSite | SetSite | PauseSite | RemoveSite | ImportSites
 def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
     """Execute a command on sites in the state; return what was done, and the commands that undo it."""
     rows = {row.site.start: row for row in state.store.list_sites()}
+    _check_render(command)
     inverse = _build_inverse(command, rows)
     if isinstance(command, AddSite):
         done = _add_site(command, state, rows, now_s)
@@ -41,6 +43,15 @@ def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tu
     done += _requeue_overruled(state, old)
     _reindex_rejudged(state, old)
     return done, inverse
+
+
+def _check_render(command: SiteCommand) -> None:
+    """Refuse to render all pages of a site where there is no browser to do it."""
+    sites = [site for site, _ in command.sites] if isinstance(command, ImportSites) else []
+    sites += [command.site] if isinstance(command, AddSite) else []
+    modes = [site.render for site in sites] + ([command.changes.get("render")] if isinstance(command, SetSite) else [])
+    if "always" in modes and (missing := explain_missing_browser()):
+        raise SiteError(f"render=always: {missing}")
 
 
 def _build_inverse(command: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[Command, ...]:

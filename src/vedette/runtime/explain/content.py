@@ -6,22 +6,28 @@ Also of URLs that are held back as traps or copies: why, and until when. ``web.c
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.crawl_store.reader import DuplicateGroup, PageContent, StateReader
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
+from vedette.adapters.net.renderer import RENDERED_HEADER, explain_missing_browser
 from vedette.discover.urls.duplicate_evidence import CopyEvidence
 from vedette.discover.urls.normalize import resolve
 from vedette.engine.coordinator.duplicates import LESSONS_KEY
 from vedette.engine.ports import PageRow
+from vedette.engine.scheduling.rendering_model import OBSTACLE_KEY, RenderingModel
 from vedette.engine.search.hidden import HiddenRules
 from vedette.engine.search.indexable import IndexCandidate, explain_exclusion
+from vedette.errors import StoreError
 from vedette.frontier.pattern_yield import HostYield
+from vedette.frontier.traps import Deferral
 from vedette.frontier.url_patterns import coarsen
 from vedette.model import Overrule, Refusal, Site, registrable_domain
-from vedette.parse.quality.indexability import RejectReason
+from vedette.parse.quality.indexability import RejectReason, is_excluding
 
 JsonObject = dict[str, Any]
 
@@ -64,6 +70,26 @@ def _describe_content(said: PageContent) -> JsonObject:
     }
 
 
+def collect_rendering(url: str, page: PageRow | None, site: Site, reader: StateReader, folder: Path) -> JsonObject:
+    """Collect whether a page was rendered in a browser, whether the next fetch would, and why."""
+    choice, noted = RenderingModel(reader.store).choose(url, site.render), reader.store.get_value(OBSTACLE_KEY)
+    return {
+        "mode": site.render,
+        "missing": (explain_missing_browser() if noted is None else noted) or None,
+        "done": _find_rendering(page, folder),
+        **choice._asdict(),
+    }
+
+
+def _find_rendering(page: PageRow | None, folder: Path) -> str | None:
+    """Return what the rendering of an archived page took; None where it was not rendered."""
+    if page is None or page.place is None:
+        return None
+    with suppress(StoreError):
+        return dict(read_answer(folder / "warc", page.place).headers).get(RENDERED_HEADER)
+    return None
+
+
 def _describe_copies(id_: int, group: DuplicateGroup | None, reader: StateReader) -> JsonObject | None:
     """Return a page's group of copies as plain values; the representative is None if none was chosen."""
     if group is None:
@@ -83,11 +109,15 @@ def _find_objections(page: PageRow, said: PageContent, reader: StateReader, fold
 
     A near copy is indexed and folded in results; an exact copy is not indexed.
     """
-    found = dict(said.objections)
+    found = {name: detail for name, detail in said.objections if _is_excluding(name, said.words)}
     stands = reader.store.get_canonical(said.group)
     if stands not in {0, page.id} and _is_exact_copy(page, stands, reader) and not _is_indexed(page.id, folder):
         found["copy"] = reader.store.get_urls([stands])[stands]
     return found
+
+
+def _is_excluding(name: str, words: int) -> bool:
+    return all(is_excluding(kind, words) for kind in RejectReason if kind.name.lower() == name)
 
 
 def _is_indexed(id_: int, folder: Path) -> bool:
@@ -148,10 +178,13 @@ def collect_trap_hold(id_: int, why: str, reader: StateReader) -> JsonObject | N
     if not why.startswith(Refusal.TRAP):
         return None
     place = reader.find_hold(id_)
-    name, _, pattern = (place or "").partition(" ")
+    name, pattern, *_ = [*(place or "").split(" "), ""]
+    verdict = reader.judge_held(place) if place else None
+    is_endless = isinstance(verdict, Deferral)
     return {
-        "why": why.removeprefix(f"{Refusal.TRAP}: "),
+        "why": verdict.reason if isinstance(verdict, Deferral) else why.removeprefix(f"{Refusal.TRAP}: "),
         "for_good": place is None,
+        "endless": is_endless,
         "pattern": pattern or None,
         "brought": _describe_yield(name, pattern, reader) if place else None,
     }

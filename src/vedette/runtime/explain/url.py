@@ -5,23 +5,25 @@ stay, since ``vedette explain --json`` prints them as they are.
 """
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.crawl_store.reader import StateReader, UrlRow, open_state_reader
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.net.ipc import ChannelClosed
 from vedette.discover.push.promises import describe_promise
 from vedette.discover.urls.normalize import explain_normalize, normalize
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.ports import PageRow
+from vedette.engine.scheduling.idle_refresh import explain_idle_wait
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.model import Site, origin_of
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.explain.content import collect_content, collect_duplicate, collect_trap_hold
+from vedette.runtime.explain.content import collect_content, collect_duplicate, collect_rendering, collect_trap_hold
 from vedette.runtime.explain.decisions import (
     collect_budget,
     collect_first_fetch,
@@ -44,24 +46,34 @@ _VERDICTS = {
 def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoordinator, now_s: float) -> JsonObject:
     """Collect the whole explanation of a URL. ``ask`` queries the coordinator; it returns None if none runs.
 
-    ``now_s`` is the time to use without a coordinator.
+    ``now_s`` is the time to use without a coordinator. One that raises ``ChannelClosed`` is busy: the rest is
+    explained without it.
     """
     with open_state_reader(folder) as reader:
         rows = reader.store.list_sites()
         row = _find_site(url, rows)
         known_as = normalize(url, row.site) if row else url
-        live = ask(Request("explain", {"url": known_as}))
+        live, is_busy = _ask_live(ask, Request("explain", {"url": known_as}))
         facts = _UrlCollector(reader, folder, schedule, live, live["now_s"] if live else now_s)
         return {
             "url": url,
             "known_as": known_as,
             "running": live is not None,
+            "busy": is_busy,
             "now_s": facts.now_s,
             "steps": [step.rule for step in explain_normalize(url, row.site)] if row else [],
             "site": _describe_site(row) if row else None,
             "refusal": None if row else str(find_refusal(url, [each.site for each in rows])),
             **facts.collect(known_as, row.site if row else None),
         }
+
+
+def _ask_live(ask: AskCoordinator, request: Request) -> tuple[JsonObject | None, bool]:
+    """Ask the coordinator for its live state of a URL; return the answer, and whether it was too busy for one."""
+    try:
+        return ask(request), False
+    except ChannelClosed:
+        return None, True
 
 
 class _UrlCollector(NamedTuple):
@@ -92,6 +104,7 @@ class _UrlCollector(NamedTuple):
             "look": look,
             "budget": collect_budget(url, page, site, said, reader, self.now_s) if site else None,
             "first": collect_first_fetch(known.id, url, known.depth, self.folder, live) if known and not page else None,
+            "rendering": collect_rendering(url, page, site, reader, self.folder) if site else None,
             **collect_content(page, site, reader, self.folder, self.now_s),
             "held": collect_trap_hold(known.id, place["why"], reader) if known and place and place["why"] else None,
             "spared": collect_duplicate(url, site, reader) if page is None else None,
@@ -102,8 +115,9 @@ class _UrlCollector(NamedTuple):
     def _find_due_rule(
         self, url: str, page: PageRow, refresh: JsonObject | None, look: JsonObject | None, site: Site | None
     ) -> str:
-        """Return the rule that sets when a URL's page is due: promise, polling, refresh policy, or fixed interval."""
-        said = (describe_promise(site, url) if site else "", *(each["reason"] for each in (look, refresh) if each))
+        """Return the rule that sets when a page is due: promise, idle time, polling, refresh policy, fixed interval."""
+        promise, idle = describe_promise(site, url) if site else "", explain_idle_wait(self.reader.store, url, page)
+        said = (promise, idle, *(each["reason"] for each in (look, refresh) if each))
         return next(filter(None, said), "") or self.schedule.reason(url, page)
 
 
@@ -173,7 +187,15 @@ def _describe_url(row: UrlRow, live: JsonObject | None, reader: StateReader) -> 
         "why": note[0] if note and ended else None,
         "ended_s": note[1] if note and ended else None,
         "copy_lost": note[0] if note and not ended else None,
+        "retry_s": _find_retry_s(row.id, reader) if place["standing"] == "failed" else None,
     }
+
+
+def _find_retry_s(id_: int, reader: StateReader) -> float | None:
+    """Return when a failed URL is tried again; None where it was given up."""
+    failed, page = reader.store.get_failure(id_), reader.store.get_page(id_)
+    times = (failed.due_s if failed else inf, page.due_s if page else inf)
+    return min(times) if isfinite(min(times)) else None
 
 
 def _describe_state(row: UrlRow, reader: StateReader) -> JsonObject:

@@ -37,11 +37,11 @@ from vedette.adapters.index_store.impact_store import (
 )
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.adapters.index_store.tantivy_index import open_reader
-from vedette.adapters.regression_trees import fit_forest
 from vedette.engine.search.answer_scores import QueryScorer
 from vedette.errors import StoreError
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains, create_model
 from vedette.frontier.impact.estimator import train_model as taught
+from vedette.frontier.impact.extra_trees import fit_forest
 from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.scorer import MIN_ROWS
 from vedette.frontier.impact.sketches import Sketches

@@ -3,7 +3,6 @@
 The same code serves a few pages that just came, all of them after a loss, and a new generation beside the old one.
 """
 
-import select
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from pathlib import Path
@@ -12,10 +11,10 @@ from urllib.parse import urlsplit
 import numpy as np
 import xxhash
 
-from vedette.adapters.archive.replay import ImportedResponse, decode_body, replay, to_answer
+from vedette.adapters.archive.replay import ImportedResponse, replay, replay_document
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.crawl_store.index_queue import PageRecord
-from vedette.adapters.files.pdf import PdfReader, PdfText
+from vedette.adapters.documents.reader import DocumentReader
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.indexer_store import IndexerStore
@@ -23,9 +22,8 @@ from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTa
 from vedette.adapters.index_store.tantivy_index import open_writer
 from vedette.discover.urls.normalize import resolve
 from vedette.discover.urls.scope import SiteIndex
-from vedette.engine.fetcher.page_reader import add_document
 from vedette.engine.links import LinkResolver
-from vedette.engine.messages import FetchSuccess, FetchTask
+from vedette.engine.messages import FetchTask
 from vedette.engine.search.hidden import NO_HIDDEN_RULES, HiddenRules
 from vedette.engine.search.indexable import IndexCandidate, explain_exclusion
 from vedette.errors import StoreError
@@ -74,7 +72,7 @@ class IndexBuilder:
         self.hidden_changed = False
         self._sites = SiteIndex(())
         self._links = LinkResolver(self._sites)
-        self._documents: PdfReader[int] = PdfReader()
+        self._documents: DocumentReader[int] = DocumentReader()
 
     def set_rules(self, sites: Sequence[Site], concealed: HiddenRules = NO_HIDDEN_RULES) -> None:
         """Set the operator's sites (what they overrule, how links are read) and hidden pages for indexing."""
@@ -155,6 +153,7 @@ class IndexBuilder:
             page.marks,
             has_other_canonical=elsewhere,
             hidden_reason=self._hidden.get_reason(page.url),
+            words=page.words,
         )
         return explain_exclusion(standing, site.overrule if site else (), now_s)
 
@@ -268,6 +267,7 @@ class IndexBuilder:
             access_label(page.private),
             stored.language if stored else language,
             stored.kind if stored else kind,
+            is_canonical=page.canonical_page == page.id,
         )
 
     def _get_date_s(self, id_: int) -> float:
@@ -290,18 +290,5 @@ class IndexBuilder:
             return b""
         result = replayed.result
         if result.kind == "document":
-            result = self._read_document(result, old)
+            result = replay_document(result, old, self._links, READ_BYTES, self._documents)
         return result.content.stored if result.content else b""
-
-    def _read_document(self, result: FetchSuccess, old: ImportedResponse) -> FetchSuccess:
-        """Read a document (PDF) to index in the reader's child process, and wait for it."""
-        body = decode_body(old, READ_BYTES)
-        if isinstance(body, Failure):
-            return result
-        self._documents.submit(result.task.id, body)
-        while not (done := self._documents.collect()):
-            select.select([self._documents.fd], [], [], 1.0)
-        found = done[0][1]
-        text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
-        answer = to_answer(old, body)
-        return add_document(result, answer, self._links, title=found.title, text=text, trouble=trouble)

@@ -5,25 +5,25 @@ Many threads call it at once, as often as pages are loaded, so answers are cache
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.crawl_store.reader import HeldCounts, StateReader
+from vedette.adapters.crawl_store.status_file import read_live_status
 from vedette.adapters.crawl_store.store import CrawlStore
+from vedette.adapters.crawl_store.url_list import COUNT_NEED_SCRIPT
 from vedette.adapters.event_store.reader import EventReader, Totals
 from vedette.adapters.event_store.time_series import measure_sizes
-from vedette.adapters.net.ipc import ChannelClosed
 from vedette.config import Config, format_rate
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, build_workload
 from vedette.refresh.policies.fixed import Fixed
-from vedette.runtime.commands.rpc import Request, Verb
 from vedette.runtime.commands.setting_commands import apply_overrides, load_overrides
 from vedette.runtime.monitoring.budget import load_budget_report
 from vedette.runtime.monitoring.discovery import load_discovery_report, measure_discovery_delay
 from vedette.runtime.monitoring.refresh import GainSums, load_refresh_report
-from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import CachedValue
 from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import (
@@ -39,14 +39,16 @@ from vedette.web.console.ports.monitoring import (
     StorageStatus,
 )
 
-COORDINATOR_TIMEOUT_S = 3.0
 FAST_TTL_S, SLOW_TTL_S = 1.0, 5.0
-MAX_HOSTS = 1000
 MAX_QUERIES = 1000
 MAX_RISING = 20
 WINDOW_S = 90 * DAY_S  # what is older counts next to nothing
 MAX_CACHED = 64
-_COUNTS_SQL = "SELECT (SELECT count(*) FROM site), (SELECT count(*) FROM (SELECT DISTINCT page FROM news LIMIT 100000))"
+_COUNTS_SQL = (
+    "SELECT (SELECT count(*) FROM site), "  # noqa: S608 - our own words
+    "(SELECT count(*) FROM (SELECT DISTINCT page FROM news LIMIT 100000)), "
+    f"({COUNT_NEED_SCRIPT})"
+)
 _PARTS = (
     ("archive_bytes", "Archive", "pages as they were fetched; what makes all the rest"),
     ("index_bytes", "Index", "what is searched; made anew from the archive when it is missing"),
@@ -75,6 +77,7 @@ class FolderMonitor:
         self._events = EventReader(folder)
         self._crawl, self._hosts = CachedValue[CrawlStatus](FAST_TTL_S), CachedValue[HostList](FAST_TTL_S)
         self._storage = CachedValue[StorageStatus](SLOW_TTL_S)
+        self._held = CachedValue[tuple[HeldCounts, ...]](SLOW_TTL_S)
         self._latest = CachedValue[Mapping[str, float]](FAST_TTL_S)
         self._workload, self._left_out = CachedValue[Workload](SLOW_TTL_S), CachedValue[Mapping[str, int]](SLOW_TTL_S)
         self._refresh, self._gains = CachedValue[RefreshStatus](SLOW_TTL_S), GainSums(folder)
@@ -83,11 +86,11 @@ class FolderMonitor:
         self._budgets: dict[int, CachedValue[BudgetReport]] = {}
 
     def get_crawl_status(self) -> CrawlStatus:
-        """Return the cached crawl status from the coordinator; if none answers, the last recorded numbers."""
+        """Return the cached crawl status as the coordinator last wrote it; if none runs, the last recorded numbers."""
         return self._crawl.get(self._load_crawl)
 
     def list_hosts(self) -> HostList:
-        """List the coordinator's hosts with work to do for the console; none if it does not answer."""
+        """List the hosts with work to do for the console, as the coordinator last wrote them; none if none runs."""
         return self._hosts.get(self._load_hosts)
 
     def get_refresh_status(self) -> RefreshStatus:
@@ -112,7 +115,7 @@ class FolderMonitor:
         """
         config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
         budget = format_rate(config.crawl.budget)
-        return RuntimeSettings(config.refresh.policy, budget, tuple(chosen), config.serve.learn)
+        return RuntimeSettings(config.refresh.policy, budget, tuple(chosen), config.serve.learn, config.crawl.contact)
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
         """List what refreshes brought to search for the console's monitoring, summed over a few minutes each."""
@@ -152,25 +155,27 @@ class FolderMonitor:
 
     # looking
 
-    def _ask_coordinator(self, verb: Verb, **arguments: object) -> dict[str, Any] | None:
-        """Ask the coordinator for monitoring data; None if none runs, empty if it is too busy to answer."""
-        try:
-            reply = ask_coordinator(self._folder, Request(verb, arguments), COORDINATOR_TIMEOUT_S)
-        except OSError:
-            return None
-        except ChannelClosed:
-            return {}
-        return None if "error" in reply else reply
-
     def _load_crawl(self) -> CrawlStatus:
-        sites, unindexed = _or_default(self._count_sites, (0, 0))
-        told = self._ask_coordinator("status")
-        if not told:
+        sites, unindexed, need_script = _or_default(self._count_sites, (0, 0, 0))
+        held = self._held.get(lambda: _or_default(self._load_held, ()))
+        live = read_live_status(self._folder)
+        if live is None or not live.numbers:
             latest = self.get_latest_values()
             known, waiting = (int(latest.get(name, 0)) for name in ("known", "waiting"))
-            return CrawlStatus(is_busy=told is not None, sites=sites, known=known, waiting=waiting, unindexed=unindexed)
+            return CrawlStatus(
+                is_busy=live is not None,
+                sites=sites,
+                known=known,
+                waiting=waiting,
+                unindexed=unindexed,
+                need_script=need_script,
+                held=held,
+            )
+        told = live.numbers
         return CrawlStatus(
             is_running=True,
+            is_busy=live.is_late,
+            age_s=live.age_s,
             sites=sites,
             pages_per_s=told["pages_per_s"],
             known=told["urls_known"],
@@ -184,13 +189,21 @@ class FolderMonitor:
             in_trouble=told["hosts_in_trouble"],
             trouble=told["trouble"],
             unindexed=unindexed,
+            need_script=need_script,
+            held=held,
         )
 
-    def _count_sites(self) -> tuple[int, int]:
-        """Count the sites, and the pages that wait to be indexed, for the console's crawl status."""
+    def _load_held(self) -> tuple[HeldCounts, ...]:
+        """Count the URLs that are held back as traps, by site, for the console's crawl status."""
         with read_state(self._folder) as db:
-            sites, unindexed = db.execute(_COUNTS_SQL).fetchone()
-        return int(sites), int(unindexed)
+            view = StateReader(db)
+            return tuple(view.summarize_held([row.site for row in view.store.list_sites()]))
+
+    def _count_sites(self) -> tuple[int, int, int]:
+        """Count the sites, the pages that wait to be indexed, and those that need JavaScript, for the crawl status."""
+        with read_state(self._folder) as db:
+            sites, unindexed, need_script = db.execute(_COUNTS_SQL).fetchone()
+        return int(sites), int(unindexed), int(need_script)
 
     def _load_config(self) -> tuple[Config, dict[str, str]]:
         with read_state(self._folder) as db:
@@ -198,10 +211,10 @@ class FolderMonitor:
             return apply_overrides(self._config, store), load_overrides(store)
 
     def _load_hosts(self) -> HostList:
-        told = self._ask_coordinator("hosts", most=MAX_HOSTS)
-        if not told:
+        live = read_live_status(self._folder)
+        if live is None or not live.numbers:
             return HostList()
-        return HostList(tuple(HostLine(**row) for row in told["hosts"]), told["total"])
+        return HostList(tuple(HostLine(**row) for row in live.numbers["queue"]), live.numbers["queue_hosts"])
 
     def _load_searches(self, span_s: float) -> SearchStats:
         now_s = self._clock.now()

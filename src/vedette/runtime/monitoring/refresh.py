@@ -13,6 +13,7 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.gain_store import read_gains_since
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage
+from vedette.engine.scheduling.idle_refresh import explain_idle_wait
 from vedette.engine.scheduling.price_controller import load_policy
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
@@ -72,7 +73,8 @@ class _RefreshProbe:
         if asked is None:
             return DuePage(look.url, page.due_s, self._schedule.reason(look.url, page))
         rates = (asked.rate_d, asked.rate_low_d, asked.rate_high_d)
-        return DuePage(look.url, page.due_s, asked.reason, *rates, asked.chance, asked.worth)
+        reason = explain_idle_wait(self._store, look.url, page) or asked.reason
+        return DuePage(look.url, page.due_s, reason, *rates, asked.chance, asked.worth)
 
 
 class GainSums:

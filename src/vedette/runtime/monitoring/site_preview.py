@@ -25,6 +25,7 @@ from vedette.fetch.robots.state import (
     UrlDisallowed,
 )
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Origin, Site, origin_of
+from vedette.runtime.commands.setting_commands import load_current
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.web.commands.commands import Rule
 from vedette.web.console.ports.sites import RobotsPreview, RobotsVerdict
@@ -80,7 +81,6 @@ class RobotsPreviewer:
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._settings = settings
-        self._rules = build_rules(settings, [])
         self._lock = Lock()
         self._cache: dict[tuple[Origin, bool], tuple[float, RobotsProbe]] = {}
 
@@ -127,9 +127,10 @@ class RobotsPreviewer:
         self._cache[key] = time.monotonic() + CACHE_TTL_S, seen
 
     def _fetch(self, origin: Origin, private: bool) -> RobotsProbe:  # noqa: FBT001 - half of what is remembered by
+        rules = build_rules(load_current(self._settings), [])
         with self._open_session() as walk:
             lookup = walk.look_up(origin)
-            allowed = [each for each in lookup.addresses if self._rules.can_fetch_address(each, private=private)]
+            allowed = [each for each in lookup.addresses if rules.can_fetch_address(each, private=private)]
             refused = RobotsProbe(lookup, why_not=_describe_refusal(lookup))
             seen = walk.fetch(origin, lookup, allowed[0]) if allowed else refused
         self._save_cached((origin, private), seen)
@@ -139,7 +140,7 @@ class RobotsPreviewer:
         crawl = self._settings.config.crawl
         limits = Limits(min(crawl.connect_timeout_s, TIMEOUT_S), min(crawl.timeout_s, TIMEOUT_S))
         client = HttpClient(self._settings.clock, limits, ConnectionSettings(crawl.proxy, crawl.ca_file))
-        return _PreviewSession(self._settings, client)
+        return _PreviewSession(load_current(self._settings), client)
 
 
 class _PreviewSession:
@@ -267,8 +268,8 @@ def _warn_address(site: Site, lookup: Lookup, settings: RuntimeSettings) -> Iter
     public = [address for address in lookup.addresses if is_public(address)]
     if public and not settings.config.crawl.contact:
         yield (
-            "No contact is set, so nothing is fetched from public hosts: whoever runs them must be able to reach you. "
-            "Set crawl.contact in vedette.toml and start again."
+            "No contact is set, so nothing is fetched from public hosts: their operators must be able to reach you. "
+            "Set it under Contact on the Sites page."
         )
     if lookup.addresses and not public and not (site.allow_private or settings.allow_private):
         yield (

@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from vedette.adapters.crawl_store import reader as state_view
 from vedette.adapters.crawl_store.reader import SiteCount, StateReader, open_state_reader
+from vedette.adapters.crawl_store.status_file import read_live_status
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.crawl_store.unlisted_host_store import build_host_filter
 from vedette.adapters.crawl_store.url_list import UrlFilter, UrlPage, open_url_list
-from vedette.adapters.net.ipc import ChannelClosed
 from vedette.discover.urls.scope import SiteIndex, check_scope
-from vedette.errors import StoreError
 from vedette.model import Site, origin_of, partition_of
-from vedette.runtime.commands.rpc import Request
+from vedette.runtime.commands.client import ask_briefly
+from vedette.runtime.commands.setting_commands import load_current
 from vedette.runtime.explain.url import collect_explanation
 from vedette.runtime.monitoring.site_preview import (
     RobotsPreviewer,
@@ -22,7 +23,6 @@ from vedette.runtime.monitoring.site_preview import (
     preview_from_state,
 )
 from vedette.runtime.processes.settings import RuntimeSettings, build_schedule
-from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import CachedValue
 from vedette.web.commands.commands import Rule
 from vedette.web.console.ports.sites import (
@@ -68,14 +68,14 @@ class FolderSiteService:
 
     def list_sites(self) -> list[SiteLine]:
         """List all sites of the data folder with their counts and state, oldest first."""
-        status = self._ask_status()
+        live = read_live_status(self._folder)
         with open_state_reader(self._folder) as view:
             rows = view.store.list_sites()
             numbers = self._load_numbers(view, rows)
             troubles = view.list_troubled_hosts()
-        if status is not None:
-            troubles = status["hosts_in_trouble"]
-        return [self._build_line(row, numbers, troubles, runs=status is not None) for row in rows]
+        if live is not None and live.numbers:
+            troubles = live.numbers["hosts_in_trouble"]
+        return [self._build_line(row, numbers, troubles, runs=live is not None) for row in rows]
 
     def find_site(self, start: str) -> StoredSite | None:
         """Find a site of the data folder by its start URL."""
@@ -95,7 +95,7 @@ class FolderSiteService:
         else:
             may_ask = host is None and asked_s is None and not SiteIndex(others).find_by_host(origin.host)
             found = self._robots_previewer.preview(site, asked_s, may_ask=may_ask)
-        warnings = collect_warnings(site, others, rules, found, self._settings)
+        warnings = collect_warnings(site, others, rules, found, load_current(self._settings))
         return SitePreview(origin.host, describe_addresses(found[0]), found[1], warnings)
 
     def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
@@ -118,7 +118,8 @@ class FolderSiteService:
     def explain_url(self, url: str) -> JsonObject:
         """Explain a URL for the console from the data folder and its coordinator."""
         now_s = self._settings.clock.now()
-        return collect_explanation(url, self._folder, build_schedule(self._settings), self._ask_coordinator, now_s)
+        ask = partial(ask_briefly, self._folder)
+        return collect_explanation(url, self._folder, build_schedule(self._settings), ask, now_s)
 
     def list_unlisted_hosts(self, most: int) -> list[UnlistedHost]:
         """List the data folder's unlisted hosts, to which pages link but no site covers, most linked first."""
@@ -157,21 +158,6 @@ class FolderSiteService:
             )
 
         return self._numbers.get(count_urls, lambda kept: all(row.site.start in kept.counts for row in rows))
-
-    def _ask_status(self) -> JsonObject | None:
-        try:
-            return self._ask_coordinator(Request("status"))
-        except StoreError:
-            return None
-
-    def _ask_coordinator(self, call: Request) -> JsonObject | None:
-        """Send a request to the data folder's coordinator for the console's site pages; None if none runs."""
-        try:
-            return ask_coordinator(self._folder, call)
-        except OSError:
-            return None
-        except ChannelClosed:
-            raise StoreError("the crawl did not answer: it is ending or very busy; try again") from None
 
 
 def _load_rules(view: StateReader) -> list[StoredRule]:

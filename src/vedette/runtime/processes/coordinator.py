@@ -19,15 +19,18 @@ from pathlib import Path
 
 from vedette.adapters.archive.warc_writer import truncate_tail
 from vedette.adapters.crawl_store.data_folder import State, explain_database_errors, open_state
+from vedette.adapters.crawl_store.status_file import SOCKET, write_status
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import ImpactEstimates
 from vedette.adapters.net.dns import Resolver
 from vedette.adapters.net.ipc import Channel, ChannelClosed, is_same_user, listen
+from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import LESSONS_KEY, DuplicateDetector
 from vedette.engine.coordinator.state import Assignment
-from vedette.engine.messages import Ack, FetchReport, Recall, Stop, WorkBatch
+from vedette.engine.messages import Ack, FetchReport, PartRequest, Recall, Stop, WorkBatch
+from vedette.engine.scheduling.rendering_model import OBSTACLE_KEY
 from vedette.fetch.robots.state import RobotsState, RobotsStatus
 from vedette.model import Origin
 from vedette.runtime.commands.rpc import Request, RequestHandler
@@ -46,8 +49,7 @@ TASKS_PER_WORKER = 8000
 STOP_TIMEOUT_S = 2.0
 KILL_TIMEOUT_S = 0.5
 MAX_REST_S = 86_400.0
-SOCKET = "keeper.sock"
-FINAL_STATUS_FILE = "last.json"
+STATUS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +91,18 @@ class CoordinatorProcess:
         self.coordinator, self.handler = coordinator, handler
         self._housekeeper, self._impact, self._resolver = housekeeper, impact, resolver
         self._generations = Generations(settings.folder)
-        self._listener = listen(settings.folder / SOCKET)
-        self._poll = select.epoll()
-        self._poll.register(self._listener.fileno(), select.EPOLLIN)
-        self._poll.register(self._resolver.fd, select.EPOLLIN)
         self._peers: dict[int, _Peer] = {}
         self._chores_s = 0.0
         self._stopping_s: float | None = None
         self._last_status: dict[str, object] = {}
-        self._status_throttle, self._ending_throttle = Throttle(), Throttle()
+        self._status_throttle, self._ending_throttle = Throttle(min_interval_s=STATUS_EVERY_S), Throttle()
         self._lessons = coordinator.copies.lessons
         self._lessons_saved_s = settings.clock.wall_now()
+        self._write_status()  # before the socket, so that there are numbers as soon as it is seen to run
+        self._listener = listen(settings.folder / SOCKET)
+        self._poll = select.epoll()
+        self._poll.register(self._listener.fileno(), select.EPOLLIN)
+        self._poll.register(self._resolver.fd, select.EPOLLIN)
 
     def run(self) -> str:
         """Run the coordinator process until nothing is left or it is stopped; return how it ended."""
@@ -109,6 +112,7 @@ class CoordinatorProcess:
             self._run_chores()
             orders, lookups = self._assign_work()
             self.state.commit()
+            self._write_status()
             self._send_all(orders, lookups)
             ending = self._check_ending()
             if ending is not None:
@@ -141,8 +145,7 @@ class CoordinatorProcess:
             self.coordinator.trap_filter.traps.from_json(name, json.loads(account))
         names = self.state.urls.host_names_with_work()
         self.coordinator.start(names, robots, now_s, held=book.count_held(), clean=self.state.clean)
-        for site in self.coordinator.rules.sites:
-            self.coordinator.add_urls([site.start], 0, now_s, front=0)
+        self.coordinator.add_starts(now_s)
 
     def _begin_transaction(self) -> None:
         """Begin the transaction in which everything up to the next commit becomes durable together."""
@@ -198,23 +201,32 @@ class CoordinatorProcess:
             peer.open_tasks -= len(message.results) + len(message.returned)
         elif isinstance(message, Hello):
             peer.worker, peer.pid = message.worker, message.pid
-            rules = WorkBatch(sites=self.coordinator.rules.sites, copy_rules=self.coordinator.copies.copy_rules)
-            _send(peer, rules if self._stopping_s is None else Stop())
+            rules, copy_rules = self.coordinator.rules, self.coordinator.copies.copy_rules
+            batch = WorkBatch(sites=rules.sites, copy_rules=copy_rules, agent=rules.agent)
+            _send(peer, batch if self._stopping_s is None else Stop())
+        elif isinstance(message, PartRequest):
+            self.coordinator.parts.request(message)
         elif isinstance(message, Request):
             peer.responses.append(self._handle_request(message))
 
     def _handle_request(self, call: Request) -> dict[str, object]:
-        """Answer a client's request in the coordinator process; status numbers may be a little old.
+        """Answer a client's request in the coordinator process; status numbers are those last written."""
+        if call.verb != "status":
+            return self.handler.handle(call, self.clock.now())
+        return self._last_status or self.handler.handle(call, self.clock.now())
+
+    def _write_status(self) -> None:
+        """Write the status file if it is time; a full disk must not end the crawl.
 
         Counting all known URLs ten times a second would be all that is done.
         """
-        if call.verb != "status":
-            return self.handler.handle(call, self.clock.now())
         started_s = self.clock.wall_now()
-        if started_s >= self._status_throttle.next_s:
-            self._last_status = self.handler.handle(call, self.clock.now())
-            self._status_throttle.record_run(started_s, self.clock.wall_now())
-        return self._last_status
+        if started_s < self._status_throttle.next_s:
+            return
+        self._last_status = self.handler.handle(Request("status"), self.clock.now())
+        with suppress(OSError):
+            write_status(self.settings.folder, self._last_status)
+        self._status_throttle.record_run(started_s, self.clock.wall_now())
 
     # what goes out, after the commit
 
@@ -234,6 +246,10 @@ class CoordinatorProcess:
         for host in lookups:
             self._resolver.submit(host)
         workers = {peer.worker: peer for peer in self._list_workers()}
+        replies, self.coordinator.parts.replies = self.coordinator.parts.replies, []
+        for worker, reply in replies:
+            if worker in workers:
+                _send(workers[worker], reply)
         for order in orders:
             peer = workers[order.worker]
             peer.open_tasks += len(order.batch.tasks)
@@ -244,7 +260,7 @@ class CoordinatorProcess:
             peer.last_ack = peer.last_report
             _send(peer, Ack(peer.last_ack))
         if peer.worker is not None and self.handler.sites_changed:
-            _send(peer, WorkBatch(sites=self.coordinator.rules.sites))
+            _send(peer, WorkBatch(sites=self.coordinator.rules.sites, agent=self.coordinator.rules.agent))
             _send(peer, Recall(self.handler.recalled_hosts))
         if peer.worker is not None and self.coordinator.copies.has_new_rules:
             _send(peer, WorkBatch(copy_rules=self.coordinator.copies.copy_rules))
@@ -373,15 +389,23 @@ def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | 
     return CoordinatorProcess(settings, state, coordinator, handler, housekeeper, impact, resolver or Resolver())
 
 
+def _note_browser(process: CoordinatorProcess) -> list[str]:
+    """Note for others why no page can be rendered here; return the sites all of whose pages should be, in words."""
+    missing = explain_missing_browser(process.settings.config.crawl.browser)
+    process.state.store.set_value(OBSTACLE_KEY, missing)
+    sites = process.coordinator.rules.sites if missing else ()
+    return [f"{site.start} has render=always: {missing}" for site in sites if site.render == "always"]
+
+
 def run_coordinator(settings: RuntimeSettings) -> int:
     """Run a coordinator process from start to end (entry point of the child)."""
     state = open_state(settings.folder, socket.gethostname(), settings.clock.wall_now())
     process = build_process(settings, state)
-    for words in state.notices:
+    for words in (*state.notices, *_note_browser(process)):
         print_error(words)
     with explain_database_errors(settings.folder):
         process.run()
     told = process.handler.handle(Request("status"), settings.clock.now())
     process.close()
-    (settings.folder / FINAL_STATUS_FILE).write_text(json.dumps(told), encoding="utf-8")
+    write_status(settings.folder, told)
     return 0

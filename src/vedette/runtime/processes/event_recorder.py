@@ -7,22 +7,19 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 
+from vedette.adapters.crawl_store.status_file import read_live_status
 from vedette.adapters.event_store.schema import EVENTS_FILE
 from vedette.adapters.event_store.search_log import delete_old_salts
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.event_store.time_series import measure_crawl, measure_searches, measure_sizes
-from vedette.adapters.net.ipc import ChannelClosed
 from vedette.errors import StoreError
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.loop import StepLoop, StoreGuard
 from vedette.runtime.processes.settings import RuntimeSettings
-from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.processes.throttle import Throttle
 
 FOLD_EVERY_S = 0.5
 SAMPLE_EVERY_S = 5.0
 TIDY_EVERY_S = 60.0
-COORDINATOR_TIMEOUT_S = 2.0
 CRAWL_SERIES = {"known": "urls_known", "waiting": "urls_waiting"}
 REFRESH_SERIES = {
     "price": "price",
@@ -62,11 +59,11 @@ class Sampler:
         return found
 
     def _sample_coordinator(self) -> dict[str, float]:
-        """Sample the numbers that only the coordinator knows; nothing where it does not answer."""
-        try:
-            told = ask_coordinator(self._folder, Request("status"), COORDINATOR_TIMEOUT_S)
-        except (OSError, ChannelClosed):
+        """Sample the numbers that only the coordinator knows; none rather than old ones."""
+        live = read_live_status(self._folder)
+        if live is None or live.is_late:
             return {}
+        told = live.numbers
         numbers = _select_numbers(told)
         refreshing, looking = (_select_numbers(told.get(part)) for part in ("refresh", "discovery"))
         found = {name: numbers[key] for name, key in CRAWL_SERIES.items() if key in numbers}

@@ -17,12 +17,14 @@ from dataclasses import replace
 from vedette.adapters.archive.warc_record import Exchange, Revisit, compute_digest
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import explain_errors
-from vedette.adapters.files.pdf import PdfFailure, PdfReader, PdfText
+from vedette.adapters.crawl_store.status_file import SOCKET
+from vedette.adapters.documents.reader import DocumentFailure, DocumentReader, DocumentText
 from vedette.adapters.files.secret_files import read_secrets
 from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
 from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
+from vedette.adapters.net.renderer import PageRenderer, find_browser
 from vedette.engine.fetcher.fetcher import Fetcher
-from vedette.engine.fetcher.page_reader import add_document
+from vedette.engine.fetcher.page_reader import add_document, add_rendering, should_render
 from vedette.engine.messages import (
     Ack,
     ArchiveLocation,
@@ -30,6 +32,7 @@ from vedette.engine.messages import (
     FetchResult,
     FetchSuccess,
     FetchTask,
+    PartReply,
     Recall,
     Stop,
     WorkBatch,
@@ -37,10 +40,11 @@ from vedette.engine.messages import (
 from vedette.errors import ConfigError
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.fetch.credentials import Secrets, select_headers
-from vedette.model import FetchOutcome, FetchRequest, FetchResponse, Origin, Site, origin_of
-from vedette.runtime.processes.coordinator import SOCKET, Hello
+from vedette.model import FetchOutcome, FetchRequest, FetchResponse, Headers, Origin, Site, origin_of
+from vedette.runtime.processes.coordinator import Hello
 from vedette.runtime.processes.housekeeping import archive_file_limit
 from vedette.runtime.processes.loop import print_error
+from vedette.runtime.processes.render_jobs import FinishedPage, OpenPage, PageRendering
 from vedette.runtime.processes.settings import RuntimeSettings
 
 MAX_SLEEP_S = 0.1
@@ -58,7 +62,7 @@ EXIT_GONE = 3
 
 
 class FetcherProcess:
-    """The fetcher process of one worker: its tasks, HTTP client, PDF reader and WARC archive."""
+    """The fetcher process of one worker: its tasks, HTTP client, document reader and WARC archive."""
 
     def __init__(
         self,
@@ -67,13 +71,15 @@ class FetcherProcess:
         client: HttpClient,
         queue: Fetcher,
         archive: WarcWriter,
-        documents: PdfReader[tuple[FetchSuccess, FetchResponse]],
+        documents: DocumentReader[tuple[FetchSuccess, FetchResponse]],
+        rendering: PageRendering,
     ) -> None:
         self._settings, self._clock, self._lease_wall_s = settings, settings.clock, settings.lease_wall_s
         self._channel, self._client, self._queue = channel, client, queue
-        self._archive, self._documents = archive, documents
+        self._archive, self._documents, self._rendering = archive, documents, rendering
         self._client.watch_fd(channel.fd, lambda: None)
         self._client.watch_fd(documents.fd, lambda: None)
+        self._client.watch_fd(rendering.renderer.fd, lambda: None)
         self._secrets: dict[Site, Secrets] = {}
         self._results: list[FetchResult] = []
         self._serial = 0
@@ -97,12 +103,15 @@ class FetcherProcess:
                     self._send_report()
             for (result, answer), found in self._documents.collect() if self._documents.pending else ():
                 self._results.append(self._read_document(result, answer, found))
+            for page in self._rendering.collect() if self._rendering.is_busy else ():
+                self._results.append(self._read_rendered(page))
             if self._is_time_to_report():
                 self._send_report()
 
     def close(self) -> None:
         """Close the sockets and the archive of the fetcher process."""
         self._documents.close()
+        self._rendering.renderer.close()
         self._client.close()
         with suppress(OSError):  # the disk is full: what is not acknowledged will be fetched again
             self._archive.close()
@@ -124,6 +133,8 @@ class FetcherProcess:
         elif isinstance(message, Ack):
             for serial in [serial for serial in self._unacked if serial <= message.serial]:
                 self._unacked_results -= self._unacked.pop(serial)
+        elif isinstance(message, PartReply):
+            self._rendering.take_reply(message)
         elif isinstance(message, Stop):
             self._stopping_s = self._clock.wall_now()
 
@@ -138,7 +149,7 @@ class FetcherProcess:
     def _add_secrets(self, ask: FetchRequest) -> FetchRequest:
         found = (select_headers(secrets, site, ask.url) for site, secrets in self._secrets.items())
         headers = next((headers for headers in found if headers), ())
-        return replace(ask, secret_headers=headers) if headers else ask
+        return replace(ask, secret_headers=_join_cookies(headers + ask.secret_headers)) if headers else ask
 
     def _has_room(self) -> bool:
         concurrency = self._settings.config.crawl.concurrency
@@ -165,7 +176,8 @@ class FetcherProcess:
         return min(max(self._clock.to_wall_s(ready_s - self._clock.now()), 0.0), self._get_longest_sleep_s())
 
     def _get_longest_sleep_s(self) -> float:
-        return REPORT_WALL_S if self._results or self._documents.pending else MAX_SLEEP_S
+        is_busy = self._results or self._documents.pending or self._rendering.pending
+        return REPORT_WALL_S if is_busy else MAX_SLEEP_S
 
     def _on_outcome(self, outcome: FetchOutcome) -> None:
         self._young.pop(outcome.url, None)
@@ -175,6 +187,11 @@ class FetcherProcess:
             if result.kind == "document":  # read elsewhere, since nobody can tell how long that takes
                 self._documents.submit((result, outcome), outcome.body)
                 return
+            if should_render(result):
+                self._rendering.submit(result, outcome)
+                return
+        if result.task.part_of is not None:
+            result = self._rendering.take_part(result)
         self._results.append(self._mark_private(result) if self._secrets else result)
 
     def _mark_private(self, result: FetchResult) -> FetchResult:
@@ -185,31 +202,49 @@ class FetcherProcess:
         opened = (site.start for site, secrets in self._secrets.items() if select_headers(secrets, site, url))
         return result._replace(content=result.content._replace(private=next(opened, "")))
 
-    def _read_document(self, result: FetchSuccess, answer: FetchResponse, found: PdfText | PdfFailure) -> FetchResult:
-        text, trouble = (found.text, "") if isinstance(found, PdfText) else ("", str(found.reason))
-        read = add_document(result, answer, self._queue.links, title=found.title, text=text, trouble=trouble)
+    def _read_document(
+        self, result: FetchSuccess, answer: FetchResponse, found: DocumentText | DocumentFailure
+    ) -> FetchResult:
+        text, trouble = (found.text, "") if isinstance(found, DocumentText) else ("", str(found.reason))
+        read = add_document(
+            result, answer, self._queue.links, title=found.title, text=text, trouble=trouble, kind=found.kind
+        )
+        return self._mark_private(read) if self._secrets else read
+
+    def _read_rendered(self, page: FinishedPage) -> FetchResult:
+        """Read a page again after its script ran, and archive what it became, unless that is archived already."""
+        read = add_rendering(page.result, page.rendered, self._queue.links, page.rendering)
+        copy, rendered = page.result.task.copy, page.rendered
+        if rendered is not None and read.digest not in {page.result.digest, copy.digest if copy else ""}:
+            place, digest = self._write_archive(rendered, None, compute_digest(rendered.payload), is_rendered=True)
+            read = read._replace(place=place, payload_digest=digest)
         return self._mark_private(read) if self._secrets else read
 
     def _archive_answer(self, result: FetchSuccess, answer: FetchResponse) -> FetchSuccess:
         """Archive an answer in the fetcher process; one whose bytes are archived already as a revisit."""
         payload_digest = compute_digest(answer.payload)
         revisit = _build_revisit(result.task, answer, payload_digest)
-        with explain_errors(self._settings.folder):
-            stood = self._archive.append(
-                Exchange(
-                    answer.url,
-                    answer.ended_s,
-                    answer.request_head,
-                    answer.head,
-                    answer.payload,
-                    answer.address,
-                    revisit,
-                    payload_digest=payload_digest,
-                )
-            )
-        place = ArchiveLocation(stood.file, stood.offset, stood.length)
+        place, _ = self._write_archive(answer, revisit, payload_digest)
         kept = result.task.copy.payload_digest if revisit and result.task.copy else payload_digest
         return result._replace(place=place, payload_digest=kept)
+
+    def _write_archive(
+        self, answer: FetchResponse, revisit: Revisit | None, payload_digest: str, *, is_rendered: bool = False
+    ) -> tuple[ArchiveLocation, str]:
+        exchange = Exchange(
+            answer.url,
+            answer.ended_s,
+            answer.request_head,
+            answer.head,
+            answer.payload,
+            answer.address,
+            revisit,
+            payload_digest=payload_digest,
+            is_rendered=is_rendered,
+        )
+        with explain_errors(self._settings.folder):
+            stood = self._archive.append(exchange)
+        return ArchiveLocation(stood.file, stood.offset, stood.length), payload_digest
 
     def _is_time_to_report(self) -> bool:
         """Check whether the fetcher should report: after a moment, at once when idle, and to break silence."""
@@ -236,8 +271,16 @@ class FetcherProcess:
         if self._stopping_s is None:
             return False
         waited_s = self._clock.wall_now() - self._stopping_s
-        idle = not (self._client.in_flight or self._documents.pending or self._unacked)
+        pending = self._documents.pending or self._rendering.pending
+        idle = not (self._client.in_flight or pending or self._unacked)
         return idle or waited_s > STOP_TIMEOUT_S
+
+
+def _join_cookies(headers: Headers) -> Headers:
+    """Join the cookies of a site's credentials and those of a redirect chain into one header."""
+    cookies = "; ".join(value for name, value in headers if name == "cookie")
+    others = tuple(header for header in headers if header[0] != "cookie")
+    return (*others, ("cookie", cookies)) if cookies else others
 
 
 def _load_secrets(site: Site) -> Secrets:
@@ -288,7 +331,9 @@ def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> F
     largest = archive_file_limit(settings.config.store, settings.workers)
     software = settings.agent.partition(" ")[0]
     archive = WarcWriter(settings.folder / "warc", f"w{number}", software, rotate_bytes=largest)
-    return FetcherProcess(settings, channel, client, queue, archive, PdfReader())
+    renderer: PageRenderer[OpenPage] = PageRenderer(find_browser(), sandbox=crawl.browser != "unsandboxed")
+    rendering = PageRendering(renderer, number, settings.agent, clock, channel.send)
+    return FetcherProcess(settings, channel, client, queue, archive, DocumentReader(), rendering)
 
 
 def _raise_file_limit() -> None:

@@ -35,6 +35,7 @@ from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Origin, origin_of
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.commands.setting_commands import load_current
 from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.runtime.processes.supervisor import ask_coordinator
@@ -226,7 +227,7 @@ class HubSubscriber:
         errands = cast("list[HubRequest]", reply.get("errands", []))
         if not errands:
             return
-        with HubClient(self._settings) as caller:
+        with HubClient(load_current(self._settings)) as caller:
             for errand in errands:
                 trouble = caller.post(errand.hub, errand.form)
                 told = {"what": "came", "token": errand.token, "trouble": trouble}

@@ -5,20 +5,24 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from vedette.adapters.crawl_store.data_folder import lock_folder
+from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.net.dns import resolve_host
 from vedette.adapters.net.ipc import ChannelClosed
 from vedette.engine.coordinator.state import CrawlRules
-from vedette.errors import AddressRefused, ContactMissing, SiteError, UsageError
+from vedette.engine.scheduling.spending import FetchStats, StatsByKind, load_all_time
+from vedette.errors import AddressRefused, ContactMissing, SiteError, StoreError, UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import ConnectOverride, find_endpoint
 from vedette.model import Failure, Site, origin_of
 from vedette.runtime.commands.rpc import Request
+from vedette.runtime.commands.setting_commands import load_current
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
 
@@ -36,15 +40,14 @@ def run_to_end(
     until_s: float | None = None,
     on_note: Note = _LOG.warning,
 ) -> dict[str, Any]:
-    """Run the process tree of a crawl to its end, or to a wall time; return the last status numbers.
+    """Run the process tree of a crawl to its end, or to a wall time; return its numbers, counted from the state.
 
-    Ctrl-C and SIGTERM end it cleanly. ``on_status`` gets the coordinator's numbers several times a second, ``on_note``
-    a line for each process that died and was started again.
+    Ctrl-C and SIGTERM end it cleanly. ``on_status`` gets the coordinator's last numbers several times a second, with
+    their age as ``age_s``; ``on_note`` gets a line for each process that died and was started again.
     """
     lock = lock_folder(settings.folder)
     tree = Supervisor(settings)
-    started_s = time.monotonic()
-    status: dict[str, Any] = {}
+    started_s, began_s, spent = time.monotonic(), settings.clock.now(), _load_spent(settings.folder)
     with catch_signals() as is_stopped:
         tree.start()
         while tree.is_alive and not tree.is_over:
@@ -53,22 +56,66 @@ def run_to_end(
             over = is_stopped() or (until_s is not None and time.monotonic() >= until_s)
             if over:
                 tree.set_stop_deadline()
-            status = _poll_coordinator(settings.folder, Request("stop" if over else "status")) or status
-            if status:
-                on_status(status)
+                _request_stop(settings.folder)
+            live = read_status(settings.folder)
+            if live.numbers:
+                on_status({**live.numbers, "age_s": live.age_s})
             time.sleep(POLL_INTERVAL_S)  # how often people look; the crawl itself runs in other processes
         tree.stop()
-        status = {**status, **tree.read_final_status()}
+        status = read_status(settings.folder).numbers
+        status |= _count_run(settings.folder, began_s, spent)
     lock.close()
-    return {**status, "ending": status.get("ending") or "stopped", "seconds": round(time.monotonic() - started_s, 3)}
+    left_out = ("queue", "queue_hosts")
+    return {
+        **{name: value for name, value in status.items() if name not in left_out},
+        "ending": status.get("ending") or "stopped",
+        "seconds": round(time.monotonic() - started_s, 3),
+    }
 
 
-def _poll_coordinator(folder: Path, request: Request) -> dict[str, Any]:
-    try:
+def _request_stop(folder: Path) -> None:
+    with suppress(OSError, ChannelClosed):
         # Short, so that a coordinator which hangs cannot keep Ctrl-C waiting.
-        return ask_coordinator(folder, request, timeout_s=0.3 if request.verb == "stop" else 0.7)
-    except (OSError, ChannelClosed):
+        ask_coordinator(folder, Request("stop"), timeout_s=0.3)
+
+
+def _load_spent(folder: Path) -> StatsByKind | None:
+    """Load what all earlier runs of a data folder spent; None if the folder has to be migrated first."""
+    try:
+        with open_state_reader(folder) as view:
+            return load_all_time(view.store)
+    except UsageError:
         return {}
+    except StoreError:
+        return None
+
+
+def _count_run(folder: Path, began_s: float, before: StatsByKind | None) -> dict[str, Any]:
+    """Count what a run brought from the state on disk: counters in memory start over with each coordinator."""
+    with suppress(StoreError, UsageError), open_state_reader(folder) as view:
+        pages, hosts = view.count_fetched(began_s)
+        failures, refusals = view.count_failures()
+        spent = load_all_time(view.store)
+        return {
+            "pages": pages,
+            "hosts": hosts,
+            "urls_known": view.count_known(),
+            "urls_waiting": view.count_waiting(),
+            "urls_out": 0,
+            "failures": dict(failures),
+            "refusals": dict(refusals),
+            **({} if before is None else _count_requests(spent, before)),
+        }
+    return {}
+
+
+def _count_requests(spent: StatsByKind, before: StatsByKind) -> dict[str, Any]:
+    used = {kind: one - before.get(kind, FetchStats()) for kind, one in spent.items()}
+    return {
+        "bytes": int(sum(one.bytes for one in used.values())),
+        "requests": int(sum(one.fetches for one in used.values())),
+        "robots_requests": int(used["robots"].fetches) if "robots" in used else 0,
+    }
 
 
 @contextmanager
@@ -91,14 +138,14 @@ def catch_signals() -> Iterator[Callable[[], bool]]:
 
 def check_sites(settings: RuntimeSettings, on_note: Note = _LOG.warning) -> None:
     """Refuse to start a crawl that cannot work: host names that do not exist, addresses not allowed."""
-    rules = build_rules(settings, [])
+    rules = build_rules(load_current(settings), [])
     for site in settings.sites:
         _check_addresses(site, _resolve_site(site, settings.detours, on_note), rules)
 
 
 def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> list[str]:
     """Explain what to do about each site, not paused, that may not be fetched; the others are crawled."""
-    rules = build_rules(settings, list(rows))
+    rules = build_rules(load_current(settings), list(rows))
     advice = []
     for site in rules.sites:
         origin = origin_of(site.start)
@@ -120,7 +167,7 @@ def _check_addresses(site: Site, addresses: Sequence[str], rules: CrawlRules) ->
     if any(map(is_public, addresses)):
         raise ContactMissing(
             f"{host} is a public host, and its operator must be able to reach you: say --contact you@example.org, "
-            "or set crawl.contact in vedette.toml"
+            "set crawl.contact in vedette.toml, or set it in the console under Sites"
         )
     raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
 

@@ -28,11 +28,12 @@ def run_server(settings: RuntimeSettings) -> int:
     assert settings.listener is not None
     serve, folder = settings.config.serve, settings.folder
     search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=settings.config.serve.learn)
+    watch = FolderMonitor(folder, settings.clock, settings.config)
     look = Branding(
         name=serve.name,
         address=serve.address,
         embed_origins=serve.embed_origins,
-        contact=settings.config.crawl.contact,
+        contact=lambda: watch.get_runtime_settings().contact,
         demo=settings.demo,
     )
     operator = FolderOperator(folder)
@@ -43,7 +44,6 @@ def run_server(settings: RuntimeSettings) -> int:
         search.now_s,
         keep_days=serve.keep_slates_days,
     )
-    watch = FolderMonitor(folder, settings.clock, settings.config)
     console = ConsoleServices(
         operator,
         watch,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.config import Config
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.decision_record import Decision, DecisionRecorder, format_decision
@@ -68,10 +69,15 @@ def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozen
         robots_max_age_s=crawl.robots_max_age_s,
         order=crawl.order,
         refresh=settings.config.refresh.policy,
+        idle_share=settings.config.refresh.idle_share / 100,
+        idle_interval_s=settings.config.refresh.idle_interval_s,
         lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,
         ahead_s=AHEAD_WALL_S * settings.clock.speed,
         recrawl=settings.forever,
+        render=not explain_missing_browser(crawl.browser),
         only_requested=settings.only_requested,
+        agent=settings.agent,
+        guess_sitemaps=crawl.guess_sitemaps,
     )
 
 

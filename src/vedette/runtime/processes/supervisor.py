@@ -8,7 +8,6 @@ restarted later and later, and each time it is reported.
 
 import ctypes
 import gc
-import json
 import os
 import shutil
 import signal
@@ -23,11 +22,12 @@ from importlib import import_module
 from math import inf
 from pathlib import Path
 
-from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
+from vedette.adapters.crawl_store.status_file import SOCKET, STATUS_FILE
+from vedette.adapters.net.ipc import Channel, ChannelClosed, NoAnswer, connect
 from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
 from vedette.errors import VedetteError
 from vedette.runtime.commands.rpc import Request
-from vedette.runtime.processes.coordinator import FINAL_STATUS_FILE, SOCKET, run_coordinator
+from vedette.runtime.processes.coordinator import run_coordinator
 from vedette.runtime.processes.fetcher import EXIT_GONE, run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings
 
@@ -39,6 +39,8 @@ STOP_DEADLINE_S = 3.5
 # A child that dies at once, again and again, must not keep the machine busy.
 RESTART_DELAYS_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 STABLE_AFTER_S = 5.0
+# How often a client looks for room in the coordinator's backlog, or for its answer: nothing signals either.
+POLL_S = 0.005
 
 
 @dataclass(slots=True)
@@ -62,15 +64,13 @@ class Supervisor:
     _children: list[_Child] = field(default_factory=list)
     _stopping: bool = False
     _stop_deadline_s: float = inf
-    _final_status_path: Path = field(default_factory=Path)
     _metrics_folder: str = ""
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
         """Start all processes of the tree; the coordinator first, since fetchers report to it."""
         settings = self.settings
-        self._final_status_path = self.settings.folder / FINAL_STATUS_FILE
-        self._final_status_path.unlink(missing_ok=True)
+        (settings.folder / STATUS_FILE).unlink(missing_ok=True)
         self._remove_socket()
         self._children = [_Child("keeper", lambda: run_coordinator(settings))]
         self._children += [
@@ -138,14 +138,6 @@ class Supervisor:
             shutil.rmtree(self._metrics_folder, ignore_errors=True)
         for own in self._sockets:
             own.close()
-
-    def read_final_status(self) -> dict[str, object]:
-        """Read the status numbers with which the coordinator ended; empty if it did not end by itself."""
-        try:
-            told: dict[str, object] = json.loads(self._final_status_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return told
 
     def list_pids(self) -> dict[str, int]:
         """List the process ids of the tree by role."""
@@ -265,18 +257,30 @@ def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
 def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dict[str, object]:
     """Send a request to the running coordinator and return its answer.
 
-    Raises ``OSError`` if there is none, ``ChannelClosed`` if it ends meanwhile.
+    Raises ``OSError`` if there is none, ``ChannelClosed`` if it ends meanwhile or accepts nothing, ``NoAnswer`` if it
+    has the request but did not answer in time.
     """
-    channel = Channel(connect(folder / SOCKET))
+    until_s = time.monotonic() + timeout_s
+    channel = _connect(folder, until_s)
     try:
         channel.send(call)
-        until_s = time.monotonic() + timeout_s
         while time.monotonic() < until_s:
             channel.flush()
             for reply in channel.receive():
                 assert isinstance(reply, dict)
                 return reply
-            time.sleep(0.005)
-        raise ChannelClosed("no answer in time")
+            time.sleep(POLL_S)
+        raise NoAnswer("no answer in time")
     finally:
         channel.close()
+
+
+def _connect(folder: Path, until_s: float) -> Channel:
+    """Connect to the running coordinator, while too many others wait for it until this time at most."""
+    while True:
+        try:
+            return Channel(connect(folder / SOCKET))
+        except BlockingIOError:
+            if time.monotonic() >= until_s:
+                raise ChannelClosed("too many requests wait for it") from None
+            time.sleep(POLL_S)

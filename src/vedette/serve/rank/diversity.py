@@ -4,6 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from vedette.policy import Ints
 
@@ -47,15 +48,23 @@ class FoldedResults(NamedTuple):
     similar: Ints
 
 
-def fold_copies(order: Ints, groups: Ints) -> FoldedResults:
-    """Fold copies: keep the first result row of each group; group 0 has pages without copies.
+def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] | None = None) -> FoldedResults:
+    """Fold copies: keep one result row of each group, at the place of its first; group 0 has pages without copies.
+
+    That is its canonical row where it has one among the results, else the first.
 
     >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]))
     FoldedResults(rows=array([2, 1, 3]), similar=array([1, 0, 0]))
+    >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]), np.array([True, False, False, False]))
+    FoldedResults(rows=array([0, 1, 3]), similar=array([1, 0, 0]))
     """
     named = groups[order]
     # Pages without copies are groups of their own.
     alone = -1 - np.arange(len(order), dtype=np.int64)
     _, first, counts = np.unique(np.where(named == 0, alone, named), return_index=True, return_counts=True)
     by_place = np.argsort(first)
-    return FoldedResults(order[first[by_place]], counts[by_place] - 1)
+    rows = order[first[by_place]]
+    if is_canonical is not None:
+        chosen = {int(groups[row]): int(row) for row in reversed(order[is_canonical[order]].tolist())}
+        rows = np.array([chosen.get(int(groups[row]), row) if groups[row] else row for row in rows.tolist()], np.int64)
+    return FoldedResults(rows, counts[by_place] - 1)

@@ -152,8 +152,8 @@ class AdService(Protocol):
     def check_landing_url(self, url: str) -> str:
         """Return why no ad may link to a URL, or an empty text if it may. Waits for name servers."""
 
-    def run_command(self, order: AdCommand, by: str) -> CommandResult:
-        """Execute a command on ads.
+    def run_command(self, command: AdCommand, by: str, id_: str = "") -> CommandResult:
+        """Execute a command on ads, once per ``id_``.
 
-        A ``VedetteError`` says why it cannot be done; nothing has changed then.
+        A ``CommandPending`` will be executed later; any other ``VedetteError`` says why it cannot be done.
         """

@@ -12,6 +12,7 @@ from vedette.adapters.ads.campaign_store import AdRow
 from vedette.web.ads.ports import AdService
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
 from vedette.web.api import schema
+from vedette.web.api.commands import read_command_id
 from vedette.web.api.parameters import parse_parameters
 from vedette.web.api.responses import JSON_TYPE, ApiError, error_response, json_response, refuse_failures
 from vedette.web.api.schema import Answer, JsonSchema
@@ -114,7 +115,8 @@ def ad_api_routes(desk: AdService) -> list[Route]:
         if get_media_type(request) != JSON_TYPE:
             return error_response(415, "wrong_type", "Send JSON, as application/json.")
         body = await request.body()
-        return await run_in_threadpool(_run_command, desk, whose, body, f"the key {request.state.reader.name}")
+        sent = f"the key {request.state.reader.name}", read_command_id(request)
+        return await run_in_threadpool(_run_command, desk, whose, body, *sent)
 
     return [
         Route(ADS_PATH, show_report, methods=["GET"]),
@@ -139,12 +141,12 @@ def _build_report(desk: AdService, advertiser: str) -> AdsReport:
     return AdsReport(advertiser or None, campaigns, [ad_to_json(line) for line in desk.list_ads(advertiser)])
 
 
-def _run_command(desk: AdService, advertiser: str, body: bytes, by: str) -> Response:
+def _run_command(desk: AdService, advertiser: str, body: bytes, by: str, id_: str) -> Response:
     order = parse_ad_command(parse_json(body), _load_holdings(desk, advertiser))
     if isinstance(order, SaveAd) and (why := desk.check_landing_url(order.ad.url)):
         return error_response(409, "cannot_be_done", sentence(why), "url")
     with refuse_failures():
-        done = desk.run_command(order, by)
+        done = desk.run_command(order, by, id_)
     ad = (order.ad.id or _find_new_ad(desk, advertiser, order.ad)) if isinstance(order, SaveAd) else UNSET
     return json_response(AdCommandDone(done.words, done.action, ad), headers=_NO_STORE)
 

@@ -1,6 +1,7 @@
 """``/api/v1/orders`` and ``/api/v1/actions``: the API for an operator's commands and their log, for operators' keys."""
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Annotated
 
 from msgspec import Meta
@@ -56,6 +57,15 @@ _LOG_EXAMPLE = Actions([
 ])  # fmt: skip
 
 
+def read_command_id(request: Request) -> str:
+    """Return the id of a command sent to the API, from its ``Idempotency-Key``; empty without one.
+
+    A program that got no answer sends the command again with the same key, and it is executed once.
+    """
+    key, name = request.headers.get("idempotency-key", ""), request.state.reader.name
+    return sha256(f"{name} {key}".encode("utf-8", "replace")).hexdigest() if key else ""
+
+
 def describe_command_paths() -> JsonSchema:
     """Describe the paths of the operator's commands and actions API for the OpenAPI description."""
     errors = schema.describe_errors("400", "401", "403", "409", "413", "415", "421", "429", "500", "503")
@@ -64,7 +74,8 @@ def describe_command_paths() -> JsonSchema:
         "Change something: sites, rules for results, watches, what is fetched now; or undo it",
         {"200": schema.describe_answer("It is done.", _DONE_EXAMPLE), **errors},
         description="A key with the scope admin is needed, in the header Authorization. What was done is in "
-        "the log of actions, and most of it can be undone.",
+        "the log of actions, and most of it can be undone. Where the answer is not_yet, the order waits for "
+        "the crawler; sent again with the same header Idempotency-Key, within ten minutes, it is carried out once.",
         **schema.describe_body("Order", {"order": "undo", "action": 12}),
         **schema.BEARER_ONLY,
     )
@@ -97,7 +108,8 @@ def command_routes(operator: AdminService | None, refusal: Callable[[str], str])
             if why_not:
                 return error_response(409, "cannot_be_done", sentence(why_not), "webhook")
         with refuse_failures():
-            done = await run_in_threadpool(operator.run_command, order, f"the key {request.state.reader.name}")
+            by, id_ = f"the key {request.state.reader.name}", read_command_id(request)
+            done = await run_in_threadpool(operator.run_command, order, by, id_)
         return json_response(Done(done.words, done.action))
 
     async def list_actions(request: Request) -> Response:

@@ -9,7 +9,7 @@ from math import isfinite
 from msgspec import to_builtins
 from starlette.responses import Response
 
-from vedette.errors import StoreError, UsageError
+from vedette.errors import CommandPending, StoreError, UsageError
 from vedette.web.api.schema import Error, ErrorDetail
 from vedette.web.formatting import sentence
 
@@ -51,6 +51,8 @@ def refuse_failures() -> Iterator[None]:
         yield
     except UsageError as error:
         raise ApiError(409, "cannot_be_done", sentence(str(error))) from None
+    except CommandPending as error:
+        raise ApiError(503, "not_yet", sentence(str(error))) from None
     except StoreError as error:
         raise ApiError(503, "no_crawler", sentence(str(error))) from None
 

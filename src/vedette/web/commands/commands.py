@@ -165,6 +165,17 @@ class FetchNow:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryFailed:
+    """A command that tries failed URLs again now: one of them, those of a site by its start, or all (empty).
+
+    ``why`` is the reason for which they failed; empty for any.
+    """
+
+    target: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReplaceToken:
     """A command that replaces the operator's token by one with this digest, and signs everybody out."""
 
@@ -172,18 +183,8 @@ class ReplaceToken:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSession:
-    """A command that opens a console session at this wall time; only the digest of its secret is stored."""
-
-    digest: str
-    wall_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class CloseSession:
-    """A command that closes a session of the console."""
-
-    digest: str
+class LogSignIn:
+    """A command that logs that somebody has signed in to the console."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +211,9 @@ Command = (
     | AddAlert
     | RemoveAlert
     | FetchNow
+    | RetryFailed
     | ReplaceToken
-    | OpenSession
-    | CloseSession
+    | LogSignIn
     | Undo
 )
 

@@ -40,6 +40,7 @@ from vedette.web.commands.commands import (
     RemoveAlert,
     RemoveRules,
     RemoveSite,
+    RetryFailed,
     Rule,
     RuleKind,
     SetSite,
@@ -101,6 +102,10 @@ class _Rule(_Body):
 
 class _Urls(_Body):
     urls: Annotated[list[Text], Meta(min_length=1, max_length=MAX_URLS, description=f"A list of 1 to {MAX_URLS} URLs.")]
+
+
+class _Retry(_Body):
+    target: Annotated[OptionalText, Meta(description="The start of a site, or a URL; empty for all that failed.")] = ""
 
 
 class _Host(_Body):
@@ -211,6 +216,7 @@ _COMMANDS: Final[Mapping[str, tuple[type[_Body], Callable[[Any], Command]]]] = {
     "add_rule": (_Rule, lambda body: AddRules((_parse_rule(body),))),
     "remove_rule": (_Rule, lambda body: RemoveRules((_parse_rule(body),))),
     "fetch": (_Urls, _fetch),
+    "retry": (_Retry, lambda body: RetryFailed(body.target)),
     "dismiss": (_Host, _dismiss),
     "add_watch": (_Alert, _add_alert),
     "remove_watch": (_AlertName, _remove_alert),

@@ -73,10 +73,11 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
     Synchronous handlers may block: Starlette runs them in threads.
     """
     monitoring, wall_clock = parts.monitoring, parts.wall_clock
-    sites, new_site = SitePages(shell, parts.sites), AddSitePages(shell, parts.sites)
+    sites, new_site = SitePages(shell, parts.sites, monitoring), AddSitePages(shell, parts.sites)
     hosts, explain = UnlistedHostsPage(shell, parts.sites), ExplainPage(shell, parts.sites)
     refresh, ranking = RefreshPage(shell, monitoring), RankingPage(shell, search, monitoring)
     rules, alerts = RulesPage(shell, parts.sites), AlertsPage(shell, parts.alerts, wall_clock)
+    pages = UrlListPage(shell, parts.sites)
     lab, activity = LabPages(shell, parts.reports, wall_clock), ActivityPage(shell)
     return [
         # crawl
@@ -88,10 +89,13 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
         Route("/sites/add", new_site.show_start),
         Route("/sites/add", new_site.add, methods=["POST"]),
         Route("/sites/preview", new_site.preview, methods=["POST"]),
+        Route("/sites/contact", sites.set_contact, methods=["POST"]),
         Route("/sites/pause", sites.pause, methods=["POST"]),
+        Route("/sites/fetch-held", sites.fetch_held, methods=["POST"]),
         Route("/sites/edit", sites.edit, methods=["GET", "POST"]),
         Route("/sites/remove", sites.remove, methods=["GET", "POST"]),
-        Route("/pages", UrlListPage(shell, parts.sites).show),
+        Route("/pages", pages.show),
+        Route("/pages/retry", pages.retry, methods=["POST"]),
         Route("/discover", hosts.show),
         Route("/discover/dismiss", hosts.dismiss, methods=["POST"]),
         Route("/discovery", DiscoveryPage(shell, monitoring).show),
@@ -101,6 +105,7 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
         *([Route("/push", PushPage(shell, parts.push).show)] if parts.push else ()),
         Route("/explain", explain.show),
         Route("/explain/fetch", explain.fetch_now, methods=["POST"]),
+        Route("/explain/robots", explain.read_robots, methods=["POST"]),
         Route("/explain/hide", explain.hide, methods=["POST"]),
         # search
         Route("/searches", SearchesPage(shell, monitoring).show),

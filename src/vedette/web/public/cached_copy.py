@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from vedette.discover.urls.normalize import resolve
 from vedette.parse.html.attributes import decode_references, parse_attributes
+from vedette.parse.html.page import open_templates, parse_page
 from vedette.parse.html.tokenizer import split_raw, split_tag, tokenize
 from vedette.parse.text.charsets import decode_page, find_codec
 from vedette.parse.text.media_types import is_html
@@ -253,9 +254,9 @@ async def copy_response(copy: CachedCopy) -> Response:
 
 def _render_copy(copy: CachedCopy) -> str:
     if is_html(copy.content_type, copy.body):
-        return render_template(
-            "cached_body.html", title=copy.title, html=sanitize_html(decode_source(copy), copy.url), text=""
-        )
+        source = decode_source(copy)
+        source = open_templates(source) if parse_page(source).opens_templates else source
+        return render_template("cached_body.html", title=copy.title, html=sanitize_html(source, copy.url), text="")
     return render_template("cached_body.html", title=copy.title, html="", text=copy.text[:MAX_CHARACTERS])
 
 

@@ -135,14 +135,16 @@ class _PublicPages:
 
     async def show_bot(self, asked: Request) -> Response:
         """Show the public page about the crawler, for site owners who find it in their logs."""
-        return self._render("bot.html", asked, query="", contact_link=_build_contact_link(self.branding.contact))
+        return self._render("bot.html", asked, query="", **self._build_contact())
 
     async def show_privacy(self, asked: Request) -> Response:
         """Show the privacy page: what is stored about people who search, and under which visitor hash."""
         told = {"keep_days": self.recording.keep_days, "mark": self.recording.hash_visitor(parse_visitor(asked))}
-        return self._render(
-            "privacy.html", asked, query="", contact_link=_build_contact_link(self.branding.contact), **told
-        )
+        return self._render("privacy.html", asked, query="", **self._build_contact(), **told)
+
+    def _build_contact(self) -> dict[str, str]:
+        contact = self.branding.contact()
+        return {"contact": contact, "contact_link": _build_contact_link(contact)}
 
     def _render(self, template: str, asked: Request, **told: object) -> Response:
         shared = {

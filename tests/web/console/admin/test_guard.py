@@ -17,7 +17,7 @@ from tests.web.small_search import NOW_S, SmallSearch
 from vedette.config import Rate, Serve
 from vedette.errors import StoreError
 from vedette.web.app import create_app
-from vedette.web.commands.commands import CloseSession, OpenSession, ReplaceToken, Undo
+from vedette.web.commands.commands import ReplaceToken, Undo
 from vedette.web.console.admin.guard import HOME_URL, SESSION_COOKIE, SESSION_S, safe_redirect
 from vedette.web.console.ports.sites import ActionLine
 from vedette.web.rendering import Branding
@@ -225,18 +225,33 @@ def test_a_replaced_token_ends_all_sessions() -> None:
     assert console.sign_in(token=other).status_code == 303
 
 
-def test_the_token_and_the_secret_are_in_no_order_and_no_page() -> None:
+def test_a_form_that_is_sent_twice_has_one_id() -> None:
+    """So its command is executed once; another page's form, or other content, is another command."""
+    console = signed_in()
+    console.operator.refusal = StoreError("not carried out yet")
+    mark = console.mark()
+
+    def pause(csrf: str, site: str) -> str:
+        fields = {"csrf": csrf, "site": site, "paused": "yes"}
+        return str(console.client.post("/console/sites/pause", data=fields, headers=OURS).text)
+
+    pause(mark, "http://a/")
+    pause(mark, "http://a/")
+    pause(mark, "http://b/")
+    pause(console.mark(), "http://a/")
+    first, second, other, later = console.operator.order_ids
+    assert first == second
+    assert len({first, other, later}) == 3
+
+
+def test_the_token_and_the_secret_are_in_no_session_and_no_page() -> None:
     """Only digests leave the guard."""
     console = Console()
-    seen: list[object] = []
-    kept = console.operator.run_command
-    console.operator.run_command = lambda order, by: (seen.append(order), kept(order, by))[1]  # type: ignore[method-assign, func-returns-value]  # listens
     answer = console.sign_in()
     secret = cookie_of(answer)[SESSION_COOKIE].value
     page = console.client.get(HOME_URL).text
-    console.post("/console/signout")
-    assert [type(order) for order in seen] == [OpenSession, CloseSession]
-    for text in (page, str(seen)):
+    assert len(console.operator.sessions) == 1
+    for text in (page, str(console.operator.sessions)):
         assert TOKEN not in text
         assert secret not in text
 

@@ -39,12 +39,12 @@ class Desk(FolderAdService):
         self.folder, self.operator = folder, operator
         self.by: list[str] = []
 
-    def run_command(self, order: AdCommand, by: str) -> CommandResult:
+    def run_command(self, command: AdCommand, by: str, _id: str = "") -> CommandResult:
         """At once."""
-        ordered(self.folder, order)
+        ordered(self.folder, command)
         self.by.append(by)
         self.operator.lines.append(
-            ActionLine(len(self.by), NOW_S, f"did {type(order).__name__}", by, can_be_undone=True)
+            ActionLine(len(self.by), NOW_S, f"did {type(command).__name__}", by, can_be_undone=True)
         )
         return CommandResult("done", len(self.by))
 

@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
-from tests.web.small_operator import Console, signed_in
+from tests.web.small_operator import Console, SmallDesk, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
+from vedette.adapters.crawl_store.reader import HeldCounts
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SERIES
 from vedette.learn.workload import Drift, RisingQuery
+from vedette.model import Site
+from vedette.web.commands.commands import SetSite
 from vedette.web.console.crawl.overview import find_warnings
 from vedette.web.console.crawl.queue import LiveStreams
 from vedette.web.console.ports.monitoring import (
@@ -105,6 +108,20 @@ def test_troubles_say_what_to_do() -> None:
     )
 
 
+def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:
+    """The overview counts it and what looks like real pages; the button overrules the judgment for that site."""
+    start = "https://docs.example.org/"
+    console = signed_in(SmallDesk(Site(start)))
+    console.watch.crawl_now = console.watch.crawl_now._replace(held=(HeldCounts(start, 294, 254),))
+    page = console.client.get("/console/").text
+    assert "294, 254 look like real pages" in page
+    assert "/console/sites/fetch-held" in page
+    console.post("/console/sites/fetch-held", start=start)
+    order = console.operator.orders[-1]
+    assert isinstance(order, SetSite)
+    assert order.changes == {"overrule": ("trap",)}
+
+
 def test_every_number_over_time_has_a_title_and_a_file(console: Console) -> None:
     """All that the record keeps can be taken away, over the time that was chosen; other names are none."""
     assert set(SERIES_TITLES) == set(SERIES)
@@ -128,7 +145,7 @@ def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
     """Nobody is told to start what runs; what is not known is not said to be nothing."""
-    for busy, said in ((True, "had no time to answer"), (False, "vedette up")):
+    for busy, said in ((True, "reported no numbers of late"), (False, "vedette up")):
         console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()
         for page in ("/console/", "/console/queue"):
@@ -136,6 +153,14 @@ def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
             assert said in text
             assert ('"vedette up"' in text or "<code>vedette up</code>" in text) is not busy
             assert "No host has anything to do" not in text
+
+
+def test_old_numbers_carry_their_age(console: Console) -> None:
+    """A busy crawler's last numbers are shown, and how old they are."""
+    console.watch.crawl_now = CrawlStatus(is_running=True, is_busy=True, age_s=12.4, sites=1)
+    for page in ("/console/", "/console/queue"):
+        text = html.unescape(console.client.get(page).text).replace("\N{NARROW NO-BREAK SPACE}", " ")
+        assert "Its numbers are as of 12 s ago" in text
 
 
 def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:

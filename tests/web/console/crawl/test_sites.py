@@ -11,7 +11,7 @@ from tests.web.small_search import NOW_S
 from vedette.config.site_settings import OWNERSHIP_PHRASE
 from vedette.errors import SiteError
 from vedette.model import Site
-from vedette.web.commands.commands import AddSite, PauseSite, RemoveSite, Rule, SetSite
+from vedette.web.commands.commands import AddSite, PauseSite, RemoveSite, Rule, SetMachine, SetSite
 from vedette.web.console.ports.sites import FetchFailure, SiteLine, StoredRule, UnlistedHost
 
 WHOLE = {"scope": "host", "sort_parameters": "yes", "drop_parameters": "\n".join(Site("").drop_parameters)}
@@ -55,6 +55,18 @@ def test_what_is_wrong_stands_beside_its_field_and_what_was_typed_is_kept() -> N
         assert kept in answer.text
     assert "hunter2" not in answer.text
     assert console.operator.orders == []
+
+
+def test_a_contact_is_set_where_it_is_missed() -> None:
+    """The page of sites says that there is none, takes one, and keeps what was typed wrong."""
+    console = signed_in()
+    assert "No contact is set" in console.client.get("/console/sites").text
+    wrong = console.post("/console/sites/contact", contact="nobody <b>")
+    assert 'id="contact-wrong"' in wrong.text
+    assert 'value="nobody &lt;b&gt;"' in wrong.text
+    assert console.operator.orders == []
+    assert console.post("/console/sites/contact", contact=" ops@example.org ").status_code == 303
+    assert console.operator.orders == [SetMachine({"crawl.contact": "ops@example.org"})]
 
 
 @pytest.mark.parametrize("text", ["", "not a site", "https://user:pass@example.org/", "javascript:alert(1)", "3"])

@@ -11,6 +11,7 @@ from tests.web.small_search import NOW_S
 
 from vedette.adapters.crawl_store.url_list import ListedUrl, UrlFilter
 from vedette.model import Site
+from vedette.web.commands.commands import RetryFailed
 from vedette.web.console.ports.monitoring import CrawlStatus
 
 START = "https://docs.example.org/"
@@ -101,3 +102,12 @@ def test_a_site_that_is_none_is_told_so(console: Console) -> None:
 def test_nothing_known_is_said_in_words() -> None:
     """Before the first page."""
     assert "There is none" in signed_in().client.get("/console/pages").text
+
+
+def test_what_failed_is_tried_again_with_one_click(console: Console) -> None:
+    """The button acts on the list that is shown: its site and its reason."""
+    page = console.client.get(f"/console/pages?what=failed&why=too+slow&site={START}").text
+    assert 'action="/console/pages/retry"' in page
+    assert 'action="/console/pages/retry"' not in console.client.get("/console/pages").text
+    assert console.post("/console/pages/retry", site=START, why="too slow").status_code == 303
+    assert console.operator.orders[-1] == RetryFailed(START, "too slow")

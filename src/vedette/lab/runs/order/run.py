@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.adapters.regression_trees import fit_forest
 from vedette.attention import step_visibility
 from vedette.errors import UsageError
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
+from vedette.frontier.impact.extra_trees import fit_forest
 from vedette.lab.core.experiment import Cell, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
 from vedette.lab.quality.query_files import QUERY_FILES, Queries, find_query_file, read_query_file

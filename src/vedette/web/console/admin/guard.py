@@ -27,7 +27,6 @@ from vedette.errors import VedetteError
 from vedette.web.auth.access import Identity, Refusal, get_path, is_same_origin
 from vedette.web.auth.rate_limits import RateLimiter
 from vedette.web.auth.tokens import hash_secret
-from vedette.web.commands.commands import CloseSession, OpenSession
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.gate import read_form, refusal_response
 from vedette.web.rendering import render_page
@@ -39,6 +38,7 @@ SESSION_COOKIE = "vedette_console"
 SESSION_S = 12 * 3600
 CLOCK_SLACK_S = 300  # the wall's clock may have been set back
 MAX_TOKEN_LENGTH = 200
+MAX_NUMBER_LENGTH = 16
 ADDRESS_RATE = Rate(10, 60.0)
 GLOBAL_RATE = Rate(100, 60.0)
 _CONSOLE_URL = re.compile(r"/console/(?!.*(?:\.|%2e){2})[!-\[\]-~]{0,2000}", re.IGNORECASE)
@@ -98,7 +98,8 @@ class SessionGuard:
         session = self._find_session(request)
         if session is None:
             return _redirect_to_sign_in(request) if is_read else self._refuse(request, _NO_SESSION)
-        request.state.csrf = self._make_csrf_token(session)
+        # Each page has its own number in its forms, so that a form which is sent twice is carried out once.
+        request.state.csrf = f"{self._make_csrf_token(session)}.{secrets.token_hex(8)}"
         request.state.is_in = lambda: self._find_session(request) is not None  # for answers that take long
         if is_read:
             return None
@@ -111,10 +112,12 @@ class SessionGuard:
         fields = await read_form(request)
         if fields is None:
             return self._refuse(request, _NOT_A_FORM)
-        shown = fields.pop("csrf", [""])[-1]
-        if not hmac.compare_digest(shown.encode("utf-8", "replace"), request.state.csrf.encode()):
+        shown, _, number = fields.pop("csrf", [""])[-1].partition(".")
+        expected = request.state.csrf.partition(".")[0]
+        if not hmac.compare_digest(shown.encode("utf-8", "replace"), expected.encode()):
             return self._refuse(request, _STALE_FORM)
-        request.state.fields = fields
+        request.state.fields, request.state.form_number = fields, number[:MAX_NUMBER_LENGTH]
+        request.state.csrf = f"{expected}.{request.state.form_number}"  # of the same form, if it is shown again
         return None
 
     # sessions
@@ -163,7 +166,8 @@ class SessionGuard:
         """
         secret = secrets.token_urlsafe(32)
         try:
-            await self._run_command(OpenSession(hash_secret(secret), self._wall()), request)
+            actor = self._shell.describe_actor(request)
+            await run_in_threadpool(self._shell.admin.open_session, hash_secret(secret), self._wall(), actor)
         except VedetteError as error:
             return self._render_sign_in(request, place, 503, f"Nobody can be signed in now: {error}.")
         answer = RedirectResponse(place, 303)
@@ -184,15 +188,12 @@ class SessionGuard:
         if get_path(request) != SIGN_OUT_PATH:
             return None
         try:
-            await self._run_command(CloseSession(hash_secret(session)), request)
+            await run_in_threadpool(self._shell.admin.close_session, hash_secret(session))
         except VedetteError as error:
             return self._refuse(request, Refusal(503, "busy", f"You are still signed in: {error}."))
         answer = RedirectResponse(SIGN_IN_PATH, 303)
         answer.delete_cookie(SESSION_COOKIE, path="/console", httponly=True, samesite="lax")
         return answer
-
-    async def _run_command(self, command: OpenSession | CloseSession, request: Request) -> None:
-        await run_in_threadpool(self._shell.admin.run_command, command, self._shell.describe_actor(request))
 
     # answers
 

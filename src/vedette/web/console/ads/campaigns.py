@@ -17,7 +17,7 @@ from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd
 from vedette.web.console.ads.charts import build_charts
 from vedette.web.console.ads.forms import MAX_AD_DIGITS, PAGE_URL
 from vedette.web.console.ui.forms import parse_number
-from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter, read_form
+from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter, identify_command, read_form
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
@@ -110,7 +110,7 @@ class AdsPage:
 
     def _run_command(self, request: Request, command: AdCommand) -> Response:
         try:
-            done = self.ads.run_command(command, self.shell.describe_actor(request))
+            done = self.ads.run_command(command, self.shell.describe_actor(request), identify_command(request, command))
         except VedetteError as error:
             return self._render(request, sentence(str(error)))
         return RedirectResponse(add_done_parameter(PAGE_URL, done.action), 303)

@@ -25,7 +25,7 @@ from vedette.web.commands.ads_text import (
     parse_title,
 )
 from vedette.web.console.ui.forms import FormValues, Problems, find_problems, parse_number
-from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter, read_form
+from vedette.web.console.ui.layout import ConsoleShell, add_done_parameter, identify_command, read_form
 from vedette.web.formatting import sentence
 
 PAGE_URL: Final = "/console/sponsored"
@@ -133,7 +133,7 @@ class AdForms:
         self, request: Request, command: AdCommand, form: FormName, typed: FormValues, after: str = PAGE_URL
     ) -> Response:
         try:
-            done = self.ads.run_command(command, self.shell.describe_actor(request))
+            done = self.ads.run_command(command, self.shell.describe_actor(request), identify_command(request, command))
         except VedetteError as error:
             return self._render(request, form, typed, {"form": sentence(str(error))})
         return RedirectResponse(add_done_parameter(after, done.action), 303)

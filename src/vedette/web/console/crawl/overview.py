@@ -7,7 +7,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from vedette.model import Failure
+from vedette.adapters.crawl_store.reader import HeldCounts
+from vedette.model import Failure, origin_of
+from vedette.web.console.crawl.url_list import build_pages_url
 from vedette.web.console.ports.monitoring import CrawlStatus, Monitoring
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.time_series import (
@@ -17,23 +19,33 @@ from vedette.web.console.ui.time_series import (
     parse_time_range,
     render_series,
 )
-from vedette.web.formatting import counted, host_name, sentence
+from vedette.web.formatting import age, counted, host_name, sentence
 from vedette.web.ports import SearchService
 
 LATEST_ACTIONS = 5
 UNINDEXED_WARNING = 1000  # some always wait for a second
 HOSTS_SHOWN = 3
+SITES_SHOWN = 3
 MAX_REASON_LENGTH = 100
 CHARTS = ("pages", "coverage", "checked_in_time", "median_age_s")
 
 
 class HealthWarning(NamedTuple):
-    """A health warning on the console's Overview page, with what to do about it."""
+    """A health warning on the console's Overview page, with what to do about it.
+
+    ``fetch_site`` is the site whose held-back URLs a button fetches.
+    """
 
     what: str
     do: str
     address: str = ""
     link: str = ""
+    fetch_site: str = ""
+
+
+def describe_age(crawl: CrawlStatus) -> str:
+    """Describe how old the numbers of a busy coordinator are, for the Overview and Queue pages."""
+    return f"Its numbers are as of {age(crawl.age_s, is_precise=True)} ago." if crawl.is_running else "It has none yet."
 
 
 def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
@@ -43,8 +55,8 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
     """
     found = []
     if crawl.is_busy:
-        what = "The keeper had no time to answer: it is starting, ending or very busy."
-        found.append(HealthWarning(what, "Its numbers are the last known. Load the page again."))
+        what = "The crawler has reported no numbers of late: it is starting, ending or very busy."
+        found.append(HealthWarning(what, f"{describe_age(crawl)} Load the page again."))
     elif not crawl.is_running:
         found.append(HealthWarning("Nothing is being crawled: no keeper answers.", 'Start it with "vedette up".'))
     if crawl.trouble:
@@ -54,11 +66,23 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
         found.append(HealthWarning(f"What can be found is incomplete: {why}.", "It catches up by itself."))
     if crawl.failures.get(Failure.ADDRESS):
         what = "Some hosts lie at addresses that may not be asked, so nothing of them is fetched."
-        cure = "Public ones need a contact (crawl.contact), private ones leave in the settings of their site."
-        found.append(HealthWarning(what, cure, "/console/sites?sort=-error", "Sites"))
+        cure = "Public ones need a contact, private ones leave in the settings of their site."
+        found.append(HealthWarning(what, cure, "/console/sites?sort=-error#contact", "Sites and contact"))
     if crawl.in_trouble:
         found.append(_build_host_warning(crawl))
-    return found
+    if crawl.need_script:
+        pages = f"{counted(crawl.need_script, 'page')} {'gives' if crawl.need_script == 1 else 'give'}"
+        what = f"{pages} little or no text without JavaScript."
+        found.append(HealthWarning(what, "What there is can be found.", build_pages_url("script"), "Pages"))
+    return found + [_build_held_warning(one) for one in crawl.held if one.real and one.start][:SITES_SHOWN]
+
+
+def _build_held_warning(held: HeldCounts) -> HealthWarning:
+    looks = "looks like a real page" if held.real == 1 else "look like real pages"
+    what = f"{counted(held.urls, 'URL')} of {host_name(origin_of(held.start).host)} held back, {held.real:,} {looks}."
+    they = "it is" if held.urls == 1 else "they are"
+    cure = f"Without a budget {they} fetched when nothing else waits."
+    return HealthWarning(what, cure, fetch_site=held.start)
 
 
 def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from vedette.adapters.crawl_store.url_list import UrlKind
+from vedette.web.console.crawl.overview import describe_age
 from vedette.web.console.crawl.url_list import build_pages_url
 from vedette.web.console.ports.monitoring import CrawlStatus, HostLine, Monitoring
 from vedette.web.console.ui.charts import render_bar_table
@@ -19,6 +20,7 @@ from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.console.ui.time_series import build_range_links, parse_time_range, render_series
+from vedette.web.formatting import age
 
 LIVE_INTERVAL_S = 2.0
 LIVE_EVENTS = 60  # then the browser asks again
@@ -60,6 +62,7 @@ class QueuePage:
             charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
             ways=build_range_links(request),
             live=_format_live(crawl),
+            how_old=describe_age(crawl),
             waits=render_bar_table(_sort_counts(crawl.waiting_why), "n", ("What hosts wait for", "Hosts")),
             mishaps=_render_errors(crawl),
         )
@@ -101,8 +104,14 @@ def _format_live(crawl: CrawlStatus) -> dict[str, str]:
         "out": format_value(crawl.out, "n"),
         "hosts": format_value(crawl.hosts, "n"),
         "rate": "\N{EM DASH}" if crawl.pages_per_s is None else format_value(crawl.pages_per_s, "1/s"),
-        "state": "too busy to answer" if crawl.is_busy else "being crawled" if crawl.is_running else "not running",
+        "state": _describe_state(crawl),
     }
+
+
+def _describe_state(crawl: CrawlStatus) -> str:
+    if crawl.is_busy:
+        return f"busy, as of {age(crawl.age_s, is_precise=True)} ago" if crawl.is_running else "starting"
+    return "being crawled" if crawl.is_running else "not running"
 
 
 def _render_errors(crawl: CrawlStatus) -> list[Markup]:

@@ -75,7 +75,7 @@ def parse_settings(form: Mapping[str, str], machine: RuntimeSettings) -> tuple[S
         field: form[field][:MAX_LENGTH] for field in FIELD_SETTINGS if field in form and form[field] != before[field]
     }
     problems = {
-        field: words for field, value in changes.items() if (words := _find_problem(FIELD_SETTINGS[field], value))
+        field: words for field, value in changes.items() if (words := find_problem(FIELD_SETTINGS[field], value))
     }
     if problems:
         return None, problems
@@ -84,8 +84,8 @@ def parse_settings(form: Mapping[str, str], machine: RuntimeSettings) -> tuple[S
     return SetMachine({FIELD_SETTINGS[field]: value for field, value in changes.items()}), {}
 
 
-def _find_problem(name: str, value: str) -> str:
-    """Return what is wrong with a value of the refresh settings form; empty if valid."""
+def find_problem(name: str, value: str) -> str:
+    """Return what is wrong with a value typed for a setting of the machine; empty if valid."""
     try:
         override(Config(), {name: value})
     except ConfigError as error:

@@ -69,10 +69,10 @@ def _is_normalized(place: str) -> bool:
     return kind != "file" or (path.startswith("/") and not {"", ".", ".."} & {*path[1:].split("/")})
 
 
-_LINE_FIELDS = ("include", "exclude", "drop_parameters", "promise")
-_NAME_FIELDS = ("readers", "overrule")
+_LINE_FIELDS = ("include", "exclude", "drop_parameters", "promise", "sitemap")
+_NAME_FIELDS = ("readers", "overrule", "render_from")
 _CHECKBOX_FIELDS = ("allow_private", "sort_parameters")
-_TEXT_FIELDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "ignore_robots")
+_TEXT_FIELDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "render", "ignore_robots")
 _DEFAULT_SITE = Site("")
 _EXAMPLE_SITE = "https://example.org/"
 
@@ -96,7 +96,7 @@ def fill_form(site: Site) -> FormValues:
     names = {name: ", ".join(getattr(site, name)) for name in _NAME_FIELDS}
     ticks = {name: "yes" if getattr(site, name) else "" for name in _CHECKBOX_FIELDS}
     words = {name: str(told.get(name, "")) for name in _TEXT_FIELDS}
-    chosen = {"scope": site.scope, "change": site.change, "ignore_robots": ""}
+    chosen = {"scope": site.scope, "change": site.change, "render": site.render, "ignore_robots": ""}
     return {"site": site.start, **lists, **names, **ticks, **words, **chosen}
 
 

@@ -1,18 +1,20 @@
 """The console's Sites page: list sites, and pause, edit or remove one."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, get_args
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from vedette.config.site_settings import OWNERSHIP_PHRASE, describe_settings
 from vedette.errors import VedetteError
-from vedette.model import origin_of
-from vedette.web.commands.commands import PauseSite, RemoveSite, SetSite
+from vedette.model import Overrule, origin_of
+from vedette.web.commands.commands import PauseSite, RemoveSite, SetMachine, SetSite
 from vedette.web.console.crawl.add_site import preview_scopes
+from vedette.web.console.crawl.refresh import find_problem
 from vedette.web.console.crawl.site_forms import describe_allowed, diff_sites, fill_form, parse_form
 from vedette.web.console.crawl.url_list import build_pages_url
+from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ports.sites import SiteLine, SiteService, SiteState, StoredSite
 from vedette.web.console.ui.forms import FormValues, Problems
 from vedette.web.console.ui.layout import ConsoleShell, read_form
@@ -20,6 +22,8 @@ from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
 PAGE_URL: Final = "/console/sites"
+CONTACT_SETTING: Final = "crawl.contact"
+MAX_LENGTH: Final = 200
 STATE_LABELS: Final[dict[SiteState, str]] = {
     "crawled": "running",
     "paused": "paused",
@@ -60,12 +64,35 @@ class SitePages:
 
     shell: ConsoleShell
     sites: SiteService
+    monitoring: Monitoring
 
     def show_list(self, request: Request) -> Response:
         """Show the list of sites with the state of each, or export it as CSV."""
         lines = self.sites.list_sites()
-        if file := find_csv(request, (SITE_TABLE, lines, "sites")):
-            return file
+        return find_csv(request, (SITE_TABLE, lines, "sites")) or self._list_page(request, lines)
+
+    def set_contact(self, request: Request) -> Response:
+        """Set the operator's contact, or let the configured one apply again."""
+        form, machine = read_form(request), self.monitoring.get_runtime_settings()
+        value = None if form.get("configured") else form.get("contact", "").strip()[:MAX_LENGTH]
+        problem = find_problem(CONTACT_SETTING, value) if value else ""
+        if not problem and value == machine.contact:
+            problem = "Nothing would change: it is set so already."
+        try:
+            if not problem:
+                return self.shell.run_command(request, SetMachine({CONTACT_SETTING: value}), PAGE_URL)
+        except VedetteError as error:
+            problem = sentence(str(error))
+        return self._list_page(request, self.sites.list_sites(), {"contact": value or ""}, {"contact": problem})
+
+    def _list_page(
+        self,
+        request: Request,
+        lines: list[SiteLine],
+        typed: FormValues | None = None,
+        problems: Problems | None = None,
+    ) -> Response:
+        machine = self.monitoring.get_runtime_settings()
         return self.shell.render_page(
             "sites.html",
             request,
@@ -76,6 +103,10 @@ class SitePages:
             state_of=_describe_state,
             listed_at=build_pages_url,
             settings=describe_settings,
+            machine=machine,
+            is_contact_chosen=CONTACT_SETTING in machine.chosen,
+            typed={"contact": machine.contact, **(typed or {})},
+            problems=problems or {},
         )
 
     def pause(self, request: Request) -> Response:
@@ -86,6 +117,15 @@ class SitePages:
             return self.shell.run_command(request, command, PAGE_URL)
         except VedetteError as error:
             return self._not_found(request, str(error))
+
+    def fetch_held(self, request: Request) -> Response:
+        """Fetch the URLs of a site that are held back as traps: overrule that judgment for it."""
+        kept = self._find_site(request, read_form(request))
+        if kept is None:
+            return self._not_found(request)
+        wanted = tuple(name for name in get_args(Overrule) if name == "trap" or name in kept.site.overrule)
+        command = SetSite(kept.site.start, {"overrule": wanted}, f"overrule={','.join(wanted)}")
+        return self.shell.run_command(request, command, "/console/")
 
     def edit(self, request: Request) -> Response:
         """Show a site's settings form, or save the edited settings."""

@@ -12,11 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.adapters.crawl_store.url_list import URL_KINDS, ListedUrl, UrlFilter, UrlKind
+from vedette.errors import VedetteError
+from vedette.web.commands.commands import RetryFailed
 from vedette.web.console.ports.sites import SiteService
-from vedette.web.console.ui.forms import parse_number
-from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.forms import Problems, parse_number
+from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.console.ui.tables import csv_response
-from vedette.web.formatting import stamp
+from vedette.web.formatting import sentence, stamp
 
 PAGE_URL: Final = "/console/pages"
 ROWS: Final = 50
@@ -26,6 +28,7 @@ MAX_PART_LENGTH: Final = 200
 KIND_LABELS: Final[dict[UrlKind, str]] = {
     "all": "All known URLs",
     "kept": "Pages kept",
+    "script": "Pages that need JavaScript",
     "moved": "Lead elsewhere",
     "errors": "Answered with an error",
     "failed": "Brought no answer",
@@ -68,7 +71,16 @@ class UrlListPage:
     shell: ConsoleShell
     sites: SiteService
 
-    def show(self, request: Request) -> Response:
+    def retry(self, request: Request) -> Response:
+        """Try the failed URLs of the list again now: those of a site, of a reason, or all."""
+        form = read_form(request)
+        site, why = form.get("site", "")[:MAX_LENGTH], form.get("why", "")[:MAX_LENGTH]
+        try:
+            return self.shell.run_command(request, RetryFailed(site, why), build_pages_url("failed", site=site))
+        except VedetteError as error:
+            return self.show(request, {"form": sentence(str(error))})
+
+    def show(self, request: Request, problems: Problems | None = None) -> Response:
         """Show a page of the URL list for the request's filters, or export all of its rows as CSV."""
         asked = _parse_query(request)
         kept = self.sites.find_site(asked.site) if asked.site else None
@@ -94,6 +106,7 @@ class UrlListPage:
             again=asked.build_url() if asked.after else "",
             without_why=asked.build_url(why=""),
             csv=asked.build_url(after=str(asked.after or ""), csv="1"),
+            problems=problems or {},
         )
 
 

@@ -24,13 +24,38 @@ def describe_content(told: Facts) -> Iterator[Fact]:
         if content[f"{name}_s"] is not None:
             yield Fact(name.capitalize(), day(content[f"{name}_s"]), at_s=content[f"{name}_s"])
     if content["needs_script"]:
-        yield Fact("Script", "empty without JavaScript, which is not run here")
+        yield Fact("Script", "gives little text without JavaScript")
+    if rendering := describe_rendering(told.get("rendering"), needs_script=content["needs_script"]):
+        yield Fact("Rendering", rendering)
     if content["marks"]:
         yield Fact("Its author's marks", truncate(", ".join(content["marks"])))
     if content["canonical"]:
         yield Fact("Names itself", truncate(content["canonical"]))
     if change is not None:
         yield Fact("Against the version before", truncate(change["why"]))
+
+
+def describe_rendering(rendering: Facts | None, *, needs_script: bool) -> str:
+    """Describe whether a page was rendered in a browser and is next time, and why; empty where nothing is to be said.
+
+    >>> says = {"mode": "auto", "missing": None, "done": "1.2 s, 3 requests", "render": True, "reason": "they bring it"}
+    >>> seen = {"pattern": "/a/*", "rendered": 4, "brought": 4, "seconds": 1.0, "requests": 2.0, "cost": 2.9}
+    >>> print(describe_rendering(says | seen, needs_script=False))
+    in a browser, 1.2 s, 3 requests; again: they bring it (4 of 4 like /a/*; each 1.0 s, 2.0 requests, 2.9 fetches)
+    """
+    if rendering is None or not (rendering["done"] or needs_script or rendering["mode"] == "always"):
+        return ""
+    done = f"in a browser, {rendering['done']}" if rendering["done"] else "not in a browser"
+    if rendering["missing"]:
+        return f"{done}; {rendering['missing']}"
+    seen = ""
+    if rendering["rendered"]:
+        seen = (
+            f" ({rendering['brought']} of {rendering['rendered']} like {rendering['pattern']}; each "
+            f"{rendering['seconds']:.1f} s, {rendering['requests']:.1f} requests, {rendering['cost']:.1f} fetches)"
+        )
+    again = "again" if rendering["done"] else "next time"
+    return f"{done}; {again if rendering['render'] else 'not ' + again}: {rendering['reason']}{seen}"
 
 
 def describe_copies(told: Facts) -> Iterator[Fact]:
@@ -64,11 +89,19 @@ def describe_trap(told: Facts) -> Iterator[Fact]:
     """Describe until when a URL is held back as a trap, or which copy is fetched in its place."""
     held, known = told["held"], told["known"]
     if held is not None:
-        until = "never by itself: no page is spelt like this on purpose"
-        yield Fact("Until", until if held["for_good"] else "its host, or pages like it, have brought more good pages")
+        yield Fact("Until", describe_hold_end(held))
         yield Fact("To fetch all such", "write trap into “Overrule” in the settings of its site")
     elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
         yield Fact("Instead", truncate(told["spared"]["rule"]), told["spared"]["instead"])
+
+
+def describe_hold_end(held: Facts) -> str:
+    """Describe until when a URL is held back as a trap."""
+    if held["for_good"]:
+        return "never by itself: no page is spelt like this on purpose"
+    if held["endless"]:
+        return f"pages like it prove better: {held['why']}"
+    return "its host has nothing else to fetch (without a budget), or has brought more good pages"
 
 
 def truncate(text: str) -> str:

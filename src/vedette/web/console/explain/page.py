@@ -63,6 +63,15 @@ class ExplainPage:
         except VedetteError as error:
             return self._render(request, typed, said=str(error))
 
+    def read_robots(self, request: Request) -> Response:
+        """Read the robots.txt of the explained URL again."""
+        typed = read_form(request).get("url", "")[:MAX_URL_LENGTH]
+        try:
+            url = parse_web_url(typed)
+            return self.shell.run_command(request, FetchNow((origin_of(url).robots_url,)), build_explain_url(url))
+        except VedetteError as error:
+            return self._render(request, typed, said=str(error))
+
     def hide(self, request: Request) -> Response:
         """Hide the explained page, everything below its path, or its whole domain from results."""
         form = read_form(request)

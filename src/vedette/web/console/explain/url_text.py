@@ -94,7 +94,7 @@ def _describe_status(told: Facts) -> str:
 def _describe_queue_position(told: Facts) -> str:
     known, host = told["known"], told["host"]
     if not told["running"]:
-        return "but nothing runs now"
+        return "but the crawler is too busy to say when" if told.get("busy") else "but nothing runs now"
     ahead = known["ahead"]
     before = "" if ahead is None else f"{counted(ahead, 'URL')} before it in the queue of {host['name']}; "
     return f"{before}the host: {_describe_host_wait(told)}"
@@ -157,6 +157,9 @@ def _describe_queue(told: Facts) -> Iterator[Fact]:
     yield Fact("Stands", _describe_url_state(told))
     if known["why"]:
         yield Fact("Why", truncate(known["why"]), at_s=known["ended_s"])
+    if known.get("retry_s") is not None:
+        left_s = known["retry_s"] - told["now_s"]
+        yield Fact("Tried again", f"in {age(left_s)}" if left_s > 0 else "now", at_s=known["retry_s"])
     yield from describe_trap(told)
     if known["standing"] in {"waiting", "leased"}:
         yield from describe_first_fetch(told.get("first"))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
+from vedette.adapters.crawl_store.reader import HeldCounts
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SeriesInfo
 from vedette.learn.clicks.off_policy import OrderEstimate
@@ -173,15 +174,17 @@ DERIVED_SERIES: Mapping[str, SeriesInfo] = {
 class CrawlStatus(NamedTuple):
     """The current status of the crawl, for the console's Overview and Queue pages.
 
-    ``is_running`` is False where no coordinator answers; then numbers are the last known. ``is_busy`` is True where
-    there is a coordinator that had no time to answer.
+    ``is_running`` is False where no coordinator runs, or where one has just started; then numbers are the last
+    recorded. ``is_busy`` is True where one runs but has written no numbers of late: those shown are ``age_s`` old.
     ``waiting_why`` counts hosts by what they wait for, ``in_trouble`` says what is wrong with each host that has
     something wrong with it. ``trouble`` is what keeps the whole crawl from going on. ``unindexed`` pages were fetched
-    and cannot be found yet.
+    and cannot be found yet; ``need_script`` pages give little text without JavaScript. ``held`` counts URLs that are
+    held back as traps, by site, those with most real pages first.
     """
 
     is_running: bool = False
     is_busy: bool = False
+    age_s: float = 0.0
     sites: int = 0
     pages_per_s: float | None = None
     known: int = 0
@@ -195,6 +198,8 @@ class CrawlStatus(NamedTuple):
     in_trouble: Mapping[str, str] = NO_WORDS
     trouble: str = ""
     unindexed: int = 0
+    need_script: int = 0
+    held: tuple[HeldCounts, ...] = ()
 
 
 class HostLine(NamedTuple):
@@ -257,7 +262,7 @@ class RefreshStatus(NamedTuple):
 
 
 class RuntimeSettings(NamedTuple):
-    """Settings that the console may change at runtime, with current values: refresh policy, budget, learning.
+    """Settings that the console may change at runtime, with current values: refresh policy, budget, learning, contact.
 
     ``budget`` is as written. ``chosen`` has the names of the changed ones; the others are as configured.
     """
@@ -266,6 +271,7 @@ class RuntimeSettings(NamedTuple):
     budget: str = ""
     chosen: tuple[str, ...] = ()
     learn: bool = True
+    contact: str = ""
 
 
 class SearchStats(NamedTuple):

@@ -24,7 +24,7 @@ class ActionLine(NamedTuple):
 class AdminService(Protocol):
     """Port for the operator's rights, sessions and commands, implemented over a data folder.
 
-    ``run_command`` waits for the coordinator: call it in a thread.
+    ``run_command`` waits for the coordinator, for some seconds at most: call it in a thread. Nothing else does.
     """
 
     def get_signing_secret(self) -> bytes:
@@ -36,8 +36,17 @@ class AdminService(Protocol):
     def session_opened_s(self, digest: str) -> float | None:
         """Return when (wall time) the console session with this digest was opened; None if there is none."""
 
-    def run_command(self, command: Command, by: str) -> CommandResult:
-        """Have the coordinator execute an operator's command; on a ``VedetteError`` nothing has changed."""
+    def open_session(self, digest: str, wall_s: float, by: str) -> None:
+        """Open a console session at this wall time; only the digest of its secret is stored."""
+
+    def close_session(self, digest: str) -> None:
+        """Close a console session."""
+
+    def run_command(self, command: Command, by: str, id_: str = "") -> CommandResult:
+        """Have the coordinator execute an operator's command, once per ``id_``.
+
+        On a ``CommandPending`` it will be executed later, on any other ``VedetteError`` nothing has changed.
+        """
 
     def list_actions(self, most: int, before: int | None = None) -> list[ActionLine]:
         """List the latest operator actions, latest first; only those numbered below ``before`` if given."""

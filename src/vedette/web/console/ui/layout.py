@@ -1,5 +1,6 @@
 """Layout around every console page: navigation, form access, and the notice of a done action with undo."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from vedette.web.auth.access import AccessControl, get_path
+from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import Command
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.sites import ActionLine, AdminService
@@ -95,7 +97,7 @@ class ConsoleShell:
 
         The handler shows a ``VedetteError``.
         """
-        done = self.admin.run_command(command, self.describe_actor(request))
+        done = self.admin.run_command(command, self.describe_actor(request), identify_command(request, command))
         return RedirectResponse(add_done_parameter(back, done.action), 303)
 
     def describe_actor(self, request: Request) -> str:
@@ -126,6 +128,12 @@ def build_explain_url(url: str) -> str:
     '/console/explain?url=https%3A%2F%2Fexample.org%2Fa%3Fb%3Dc%26d'
     """
     return f"/console/explain?url={quote(url, safe='', errors='replace')}"
+
+
+def identify_command(request: Request, command: Command | AdCommand) -> str:
+    """Return the id of a command that a form sent: the same form with the same content is executed once."""
+    number = getattr(request.state, "form_number", "")
+    return hashlib.sha256(f"{number} {command!r}".encode("utf-8", "replace")).hexdigest() if number else ""
 
 
 def read_form(request: Request) -> FormValues:

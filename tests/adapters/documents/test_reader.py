@@ -1,4 +1,4 @@
-"""Reading PDFs in a process of its own: what is found, and that nothing a document does reaches the caller."""
+"""Reading documents in a process of their own: what is found, and that nothing a document does reaches the caller."""
 
 import os
 import select
@@ -13,16 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.adapters.files.pdf import PdfFailure, PdfFailureReason, PdfLimits, PdfReader, PdfText
+from vedette.adapters.documents.reader import (
+    DocumentFailure,
+    DocumentFailureReason,
+    DocumentLimits,
+    DocumentReader,
+    DocumentText,
+)
 
 MIB = 2**20
-PATIENT = PdfLimits(wall_s=60.0)
+PATIENT = DocumentLimits(wall_s=60.0)
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 ENDS_AT_ONCE = (sys.executable, "-c", "raise SystemExit(1)")
 FEW = settings(max_examples=settings().max_examples // 2)
 XMP = "<x:xmpmeta><dc:title>\n <rdf:Alt><rdf:li xml:lang='x-default'>{}</rdf:li></rdf:Alt></dc:title></x:xmpmeta>"
 
-Read = PdfText | PdfFailure
+Read = DocumentText | DocumentFailure
 
 
 def stream(data: bytes, *entries: str) -> bytes:
@@ -68,7 +74,7 @@ def titled(title: str, *pages: bytes) -> bytes:
     return pdf(*pages, trailer="/Info 3 0 R", more=(f"<< /Title ({title}) >>".encode("latin-1"),))
 
 
-def await_all(reader: PdfReader[str], count: int) -> list[tuple[str, Read]]:
+def await_all(reader: DocumentReader[str], count: int) -> list[tuple[str, Read]]:
     """Wait on the descriptor, as a loop does, until so many documents have an outcome."""
     found: list[tuple[str, Read]] = []
     while len(found) < count:
@@ -77,7 +83,7 @@ def await_all(reader: PdfReader[str], count: int) -> list[tuple[str, Read]]:
     return found
 
 
-def outcome(reader: PdfReader[str], data: bytes) -> Read:
+def outcome(reader: DocumentReader[str], data: bytes) -> Read:
     """What becomes of one document."""
     reader.submit("it", data)
     ((key, found),) = await_all(reader, 1)
@@ -85,10 +91,10 @@ def outcome(reader: PdfReader[str], data: bytes) -> Read:
     return found
 
 
-def failure(reader: PdfReader[str], data: bytes) -> PdfFailureReason:
+def failure(reader: DocumentReader[str], data: bytes) -> DocumentFailureReason:
     """Why a document has no text."""
     found = outcome(reader, data)
-    assert isinstance(found, PdfFailure), found
+    assert isinstance(found, DocumentFailure), found
     return found.reason
 
 
@@ -98,16 +104,16 @@ def children() -> set[int]:
 
 
 @pytest.fixture(scope="module")
-def reader() -> Iterator[PdfReader[str]]:
+def reader() -> Iterator[DocumentReader[str]]:
     """A reader whose child serves many tests."""
-    with closing(PdfReader[str](PATIENT)) as reader:
+    with closing(DocumentReader[str](PATIENT)) as reader:
         yield reader
 
 
-def test_text_of_all_pages_in_their_order(reader: PdfReader[str]) -> None:
+def test_text_of_all_pages_in_their_order(reader: DocumentReader[str]) -> None:
     """Each line of each page is there once, in the order of the pages."""
     found = outcome(reader, pdf(shown("One fish\nTwo fish"), shown("Red fish")))
-    assert found == PdfText("One fish", "One fish\nTwo fish\nRed fish", 2)
+    assert found == DocumentText("One fish", "One fish\nTwo fish\nRed fish", 2)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +127,18 @@ def test_text_of_all_pages_in_their_order(reader: PdfReader[str]) -> None:
         ("2024-11-03", "Chapter 1"),
     ],
 )
-def test_a_title_that_says_something(reader: PdfReader[str], title: str, expected: str) -> None:
+def test_a_title_that_says_something(reader: DocumentReader[str], title: str, expected: str) -> None:
     """The title is the one that the file states, unless that is empty or a program's filler."""
     assert outcome(reader, titled(title, shown("Chapter 1\nText."))).title == expected
 
 
-def test_a_title_in_the_metadata_packet(reader: PdfReader[str]) -> None:
+def test_a_title_in_the_metadata_packet(reader: DocumentReader[str]) -> None:
     """Where only the XMP packet has a title, it is taken, references and letters beyond ASCII included."""
     packet = stream(XMP.format("Caf\u00e9 &amp; bar").encode(), "/Type /Metadata /Subtype /XML")
     assert outcome(reader, pdf(shown("Menu of today"), more=(packet,))).title == "Caf\u00e9 & bar"
 
 
-def test_a_heading_is_a_title(reader: PdfReader[str]) -> None:
+def test_a_heading_is_a_title(reader: DocumentReader[str]) -> None:
     """Without a stated title, the first words in the largest type on the first page are the title."""
     page = (
         shown("Journal of Nuts, volume 3", 8) + b"BT 0 -90 Td ET " + shown("On the almond", 24) + shown("We ask.", 11)
@@ -140,102 +146,106 @@ def test_a_heading_is_a_title(reader: PdfReader[str]) -> None:
     assert outcome(reader, pdf(page, shown("Appendix", 48))).title == "On the almond"
 
 
-def test_letters_of_other_scripts(reader: PdfReader[str]) -> None:
+def test_letters_of_other_scripts(reader: DocumentReader[str]) -> None:
     """Text comes as Unicode, by way of the encoding that the font declares."""
     assert "Zürich" in getattr(outcome(reader, pdf(shown("Z\xfcrich"))), "text", "")
 
 
-def test_an_encrypted_file(reader: PdfReader[str]) -> None:
+def test_an_encrypted_file(reader: DocumentReader[str]) -> None:
     """A file that nobody can open without its password says so."""
     lock = f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{'ab' * 32}> /U <{'cd' * 32}> >>"
     data = pdf(shown("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
-    assert failure(reader, data) is PdfFailureReason.PASSWORD
+    assert failure(reader, data) is DocumentFailureReason.PASSWORD
 
 
-def test_pictures_only(reader: PdfReader[str]) -> None:
+def test_pictures_only(reader: DocumentReader[str]) -> None:
     """A scan has no text, and that is what is said; its title is kept."""
     found = outcome(reader, titled("Minutes of 1931", b"q 600 0 0 700 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \x7f EI Q"))
-    assert found == PdfFailure(PdfFailureReason.NO_TEXT, "Minutes of 1931")
+    assert found == DocumentFailure(DocumentFailureReason.NO_TEXT, "Minutes of 1931")
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\0", b"%PDF-1.7\n", b"<html>not found</html>", bytes(MIB), b"%PDF-1.4\n" + b"1 0 obj\n" * 50_000],
-    ids=["nothing", "a NUL", "a head", "HTML", "a megabyte of NUL", "objects without end"],
+    [b"\0", b"%PDF-1.7\n", bytes(MIB), b"%PDF-1.4\n" + b"1 0 obj\n" * 50_000, b"PK\x03\x04", b"PK\x05\x06" + bytes(18)],
+    ids=["a NUL", "a head", "a megabyte of NUL", "objects without end", "a part of an archive", "an empty archive"],
 )
-def test_what_is_no_pdf(reader: PdfReader[str], data: bytes) -> None:
+def test_what_is_no_document(reader: DocumentReader[str], data: bytes) -> None:
     """Such bytes are a reason, and the child goes on."""
-    assert failure(reader, data) is PdfFailureReason.BROKEN
+    assert failure(reader, data) is DocumentFailureReason.BROKEN
 
 
-def test_no_pages(reader: PdfReader[str]) -> None:
+def test_no_pages(reader: DocumentReader[str]) -> None:
     """A document that is sound and empty says so, or is called broken; it has no text in either case."""
-    assert failure(reader, pdf()) in {PdfFailureReason.EMPTY, PdfFailureReason.BROKEN}
+    assert failure(reader, pdf()) in {DocumentFailureReason.EMPTY, DocumentFailureReason.BROKEN}
 
 
-def test_pages_that_contain_each_other(reader: PdfReader[str]) -> None:
+def test_pages_that_contain_each_other(reader: DocumentReader[str]) -> None:
     """A page tree that leads back to its root has an outcome."""
     loop = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Count 1000000 /Kids [2 0 R 2 0 R] >>"]
-    assert failure(reader, written(loop)) in {PdfFailureReason.EMPTY, PdfFailureReason.BROKEN, PdfFailureReason.NO_TEXT}
+    assert failure(reader, written(loop)) in {
+        DocumentFailureReason.EMPTY,
+        DocumentFailureReason.BROKEN,
+        DocumentFailureReason.NO_TEXT,
+    }
 
 
 def test_text_is_bounded() -> None:
     """No more characters and pages are read than allowed, and it is said that there is more."""
     pages = [shown(f"Page {number} " + "word " * 50) for number in range(30)]
-    with closing(PdfReader[str](PdfLimits(wall_s=60.0, characters=1_000))) as reader:
+    with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, characters=1_000))) as reader:
         found = outcome(reader, pdf(*pages))
-    assert isinstance(found, PdfText)
+    assert isinstance(found, DocumentText)
     assert (len(found.text), found.pages) == (1_000, 30)
-    with closing(PdfReader[str](PdfLimits(wall_s=60.0, pages=2))) as reader:
+    with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, pages=2))) as reader:
         found = outcome(reader, pdf(*pages))
-    assert isinstance(found, PdfText)
+    assert isinstance(found, DocumentText)
     assert ("Page 1" in found.text, "Page 2" in found.text) == (True, False)
 
 
 def test_a_bomb_breaks_only_the_child() -> None:
     """Half a megabyte that stands for as much text as memory may hold is refused, and the next document is read."""
     bomb = zlib.compress(shown("boom ") * (8 * MIB), 1)
-    tight = PdfLimits(wall_s=60.0, hard_cpu_s=20, memory_bytes=256 * MIB)
-    with closing(PdfReader[str](tight)) as reader:
+    tight = DocumentLimits(wall_s=60.0, hard_cpu_s=20, memory_bytes=256 * MIB)
+    with closing(DocumentReader[str](tight)) as reader:
         found = outcome(reader, pdf(bomb, entries="/Filter /FlateDecode"))
-        assert isinstance(found, PdfFailure), found
+        assert isinstance(found, DocumentFailure), found
         assert found.reason in {
-            PdfFailureReason.MEMORY,
-            PdfFailureReason.CRASH,
-            PdfFailureReason.TIMEOUT,
-            PdfFailureReason.NO_TEXT,
+            DocumentFailureReason.MEMORY,
+            DocumentFailureReason.CRASH,
+            DocumentFailureReason.TIMEOUT,
+            DocumentFailureReason.NO_TEXT,
         }
-        assert isinstance(outcome(reader, pdf(shown("still here"))), PdfText)
+        assert isinstance(outcome(reader, pdf(shown("still here"))), DocumentText)
 
 
 def test_cpu_time_is_bounded() -> None:
     """A document on which the library works for long is given up by the kernel's count, whatever the wall clock."""
     spin = zlib.compress(shown("a") * (2 * MIB), 1)
-    with closing(PdfReader[str](PdfLimits(wall_s=600.0, hard_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
-        assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is PdfFailureReason.TIMEOUT
+    with closing(DocumentReader[str](DocumentLimits(wall_s=600.0, hard_cpu_s=0, memory_bytes=4096 * MIB))) as reader:
+        assert failure(reader, pdf(spin, entries="/Filter /FlateDecode")) is DocumentFailureReason.TIMEOUT
 
 
 def test_who_hangs_is_killed_and_replaced() -> None:
     """At the deadline a document is given up, its process is gone, and the next one has its own chance."""
     now_s = [0.0]
-    with closing(PdfReader[str](PdfLimits(wall_s=9.0), SLEEPER, lambda: now_s[0])) as reader:
+    with closing(DocumentReader[str](DocumentLimits(wall_s=9.0), SLEEPER, lambda: now_s[0])) as reader:
         before = children()
         reader.submit("first", b"")
         reader.submit("second", b"")
         (hung,) = children() - before
         assert reader.collect() == []
         now_s[0] += 10.0
-        assert reader.collect() == [("first", PdfFailure(PdfFailureReason.TIMEOUT))]
+        assert reader.collect() == [("first", DocumentFailure(DocumentFailureReason.TIMEOUT))]
         assert reader.collect() == []
         assert reader.pending == 1
         now_s[0] += 10.0
-        assert reader.collect() == [("second", PdfFailure(PdfFailureReason.TIMEOUT))]
+        assert reader.collect() == [("second", DocumentFailure(DocumentFailureReason.TIMEOUT))]
     assert hung not in children()
 
 
 def test_handing_over_waits_for_nobody() -> None:
     """A child that reads nothing does not hold up whoever hands in a document larger than any pipe."""
-    with closing(PdfReader[str](PATIENT, SLEEPER)) as reader:
+    with closing(DocumentReader[str](PATIENT, SLEEPER)) as reader:
         reader.submit("large", bytes(20 * MIB))
         assert reader.collect() == []
         assert reader.pending == 1
@@ -244,20 +254,20 @@ def test_handing_over_waits_for_nobody() -> None:
 @pytest.mark.parametrize("command", [ENDS_AT_ONCE, ("/nonexistent/program",)])
 def test_a_child_that_cannot_live(command: tuple[str, ...]) -> None:
     """Where no process can be started, or each ends at once, every document still has its one outcome."""
-    with closing(PdfReader[str](PATIENT, command)) as reader:
+    with closing(DocumentReader[str](PATIENT, command)) as reader:
         for number in range(3):
             reader.submit(str(number), b"%PDF")
         found = await_all(reader, 3)
     assert [key for key, _ in found] == ["0", "1", "2"]
-    assert {type(each) for _, each in found} == {PdfFailure}
+    assert {type(each) for _, each in found} == {DocumentFailure}
 
 
 @pytest.mark.parametrize("reply", ["b'\\xff' * 4096", "b'\\0' * 15", "bytes(17)", "b'\\0\\0\\0\\x63' + bytes(12)"])
 def test_a_child_that_lies(reply: str) -> None:
     """A reply of impossible size or of no meaning, or half a reply, is a breakdown, and costs no memory."""
     talker = f"import socket; line = socket.socket(fileno=0); line.recv(9999); line.sendall({reply})"
-    with closing(PdfReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
-        assert failure(reader, b"%PDF") is PdfFailureReason.CRASH
+    with closing(DocumentReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
+        assert failure(reader, b"%PDF") is DocumentFailureReason.CRASH
 
 
 def test_words_without_a_question_are_not_believed() -> None:
@@ -270,23 +280,23 @@ def test_words_without_a_question_are_not_believed() -> None:
         "while True: line.sendall(bytes(1)); time.sleep(0.01)\n"
     )
     before = children()
-    with closing(PdfReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
-        assert outcome(reader, b"%PDF") in (PdfText("", "", 0), PdfFailure(PdfFailureReason.CRASH))
+    with closing(DocumentReader[str](PATIENT, (sys.executable, "-c", talker))) as reader:
+        assert outcome(reader, b"%PDF") in (DocumentText("", "", 0), DocumentFailure(DocumentFailureReason.CRASH))
         while children() - before:
             assert reader.collect() == []
 
 
 def test_a_queue_has_an_end() -> None:
     """Beyond the bound a document is refused at once, by number and by size, and room is told before."""
-    few = PdfLimits(wall_s=60.0, waiting=2)
-    with closing(PdfReader[str](few, SLEEPER)) as reader:
+    few = DocumentLimits(wall_s=60.0, waiting=2)
+    with closing(DocumentReader[str](few, SLEEPER)) as reader:
         for number in range(3):
             assert reader.has_room
             reader.submit(str(number), b"%PDF")
         assert not reader.has_room
         reader.submit("one more", b"%PDF")
-        assert reader.collect() == [("one more", PdfFailure(PdfFailureReason.BUSY))]
-    with closing(PdfReader[str](PdfLimits(wall_s=60.0, waiting_bytes=MIB), SLEEPER)) as reader:
+        assert reader.collect() == [("one more", DocumentFailure(DocumentFailureReason.BUSY))]
+    with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, waiting_bytes=MIB), SLEEPER)) as reader:
         for number in range(2):
             reader.submit(str(number), bytes(MIB))
         assert not reader.has_room
@@ -295,19 +305,19 @@ def test_a_queue_has_an_end() -> None:
 def test_an_idle_child_is_let_go() -> None:
     """After a while without documents there is no process, and the next document brings one back."""
     now_s = [0.0]
-    with closing(PdfReader[str](PdfLimits(wall_s=60.0, idle_s=30.0), clock=lambda: now_s[0])) as reader:
+    with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, idle_s=30.0), clock=lambda: now_s[0])) as reader:
         before = children()
-        assert isinstance(outcome(reader, pdf(shown("once"))), PdfText)
+        assert isinstance(outcome(reader, pdf(shown("once"))), DocumentText)
         (child,) = children() - before
         now_s[0] += 31.0
         while child in children():
             assert reader.collect() == []
-        assert isinstance(outcome(reader, pdf(shown("again"))), PdfText)
+        assert isinstance(outcome(reader, pdf(shown("again"))), DocumentText)
 
 
 def test_a_child_serves_so_many_documents() -> None:
     """A process is replaced after its share, because libraries leak; nothing is lost at the change."""
-    with closing(PdfReader[str](PdfLimits(wall_s=60.0, documents=2))) as reader:
+    with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, documents=2))) as reader:
         for number in range(5):
             reader.submit(str(number), pdf(shown(f"number {number}")))
         found = await_all(reader, 5)
@@ -317,7 +327,7 @@ def test_a_child_serves_so_many_documents() -> None:
 def test_closing_leaves_nothing_behind() -> None:
     """Neither a process nor a dead one nor a descriptor remains, even in the middle of a document."""
     before, files = children(), len(list(Path("/proc/self/fd").iterdir()))
-    reader = PdfReader[str](PATIENT, SLEEPER)
+    reader = DocumentReader[str](PATIENT, SLEEPER)
     reader.submit("it", b"%PDF")
     assert len(children()) > len(before)
     reader.close()
@@ -328,8 +338,8 @@ def test_no_reader_outlives_its_parent() -> None:
     """When the caller is killed, its child ends by itself."""
     program = (
         "import os, select, signal\n"
-        "from vedette.adapters.files.pdf import PdfReader\n"
-        "reader = PdfReader()\n"
+        "from vedette.adapters.documents.reader import DocumentReader\n"
+        "reader = DocumentReader()\n"
         "reader.submit('it', b'%PDF')\n"
         "while not reader.collect(): select.select([reader.fd], [], [], 0.1)\n"
         "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(), flush=True)\n"
@@ -357,7 +367,7 @@ edits = st.lists(
 @FEW
 @given(st.sampled_from(SEEDS), edits)
 def test_a_damaged_document_has_one_outcome(
-    reader: PdfReader[str], seed: bytes, cuts: list[tuple[float, int, bytes]]
+    reader: DocumentReader[str], seed: bytes, cuts: list[tuple[float, int, bytes]]
 ) -> None:
     """Bytes cut out of a sound document and others put in lead to a bounded text or a reason; nothing is left over."""
     data = seed
@@ -365,15 +375,15 @@ def test_a_damaged_document_has_one_outcome(
         at = int(place * len(data))
         data = data[:at] + put_in + data[at + length :]
     found = outcome(reader, data)
-    assert isinstance(found, PdfText | PdfFailure)
+    assert isinstance(found, DocumentText | DocumentFailure)
     assert len(found.title) <= 1_024
     assert reader.pending == 0
 
 
 @FEW
 @given(st.sampled_from(SEEDS), st.floats(0, 1))
-def test_a_document_that_breaks_off(reader: PdfReader[str], seed: bytes, share: float) -> None:
+def test_a_document_that_breaks_off(reader: DocumentReader[str], seed: bytes, share: float) -> None:
     """What was cut off in the middle is read as far as it goes, or refused."""
     found = outcome(reader, seed[: int(share * len(seed))])
-    assert isinstance(found, PdfText | PdfFailure)
+    assert isinstance(found, DocumentText | DocumentFailure)
     assert reader.pending == 0

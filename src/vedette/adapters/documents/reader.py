@@ -1,4 +1,4 @@
-"""PDF reader: extract title and text of PDF files in a child process that may crash, hang or eat memory safely.
+"""Document reader: extract title and text of documents in a child process that may crash, hang or eat memory safely.
 
 Nothing here waits. Submit documents, watch ``fd``, and ``collect`` the outcomes; ``collect`` also enforces deadlines,
 so call it a few times a second while anything is ``pending``. The child is started when it is first needed and serves
@@ -17,66 +17,66 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Generic, TypeVar
 
-from vedette.adapters.files import pdf_process as pdf_child
-from vedette.adapters.files.pdf_process import MAX_TITLE_LENGTH, REPLY, REQUEST, Verdict
+from vedette.adapters.documents.outcomes import KINDS, MAX_TITLE_LENGTH, REPLY, REQUEST, Verdict
 
 Key = TypeVar("Key")
 
 # No folder of the caller's is searched for modules, least of all the working folder.
-_COMMAND = (sys.executable, "-P", str(Path(pdf_child.__file__)))
+_COMMAND = (sys.executable, "-P", "-m", "vedette.adapters.documents.process")
 _PIECE_BYTES = 1 << 18
 _MAX_BYTES_PER_CHARACTER = 4
 
 
-class PdfFailureReason(StrEnum):
-    """Why no text could be read from a PDF."""
+class DocumentFailureReason(StrEnum):
+    """Why no text could be read from a document."""
 
-    PASSWORD = "the PDF is encrypted and wants a password"  # noqa: S105 - a reason, not a password
-    BROKEN = "the PDF cannot be read"
-    EMPTY = "the PDF has no pages"
-    NO_TEXT = "the PDF has no text, only pictures or nothing"
-    MEMORY = "the PDF takes too much memory"
-    TIMEOUT = "the PDF takes too long"
-    CRASH = "the reader of PDFs broke down over it"
-    BUSY = "too many PDFs wait to be read"
-    UNAVAILABLE = "the reader of PDFs cannot be started"
+    PASSWORD = "the document is encrypted and needs a password"  # noqa: S105 - a reason, not a password
+    BROKEN = "the document cannot be read"
+    EMPTY = "the document has no pages"
+    NO_TEXT = "the document has no text, only pictures or nothing"
+    MEMORY = "the document takes too much memory"
+    TIMEOUT = "the document takes too long"
+    CRASH = "the reader of documents broke down over it"
+    BUSY = "too many documents wait to be read"
+    UNAVAILABLE = "the reader of documents cannot be started"
 
 
 _REASONS = {
-    Verdict.PASSWORD: PdfFailureReason.PASSWORD,
-    Verdict.BROKEN: PdfFailureReason.BROKEN,
-    Verdict.EMPTY: PdfFailureReason.EMPTY,
-    Verdict.NO_TEXT: PdfFailureReason.NO_TEXT,
-    Verdict.MEMORY: PdfFailureReason.MEMORY,
+    Verdict.PASSWORD: DocumentFailureReason.PASSWORD,
+    Verdict.BROKEN: DocumentFailureReason.BROKEN,
+    Verdict.EMPTY: DocumentFailureReason.EMPTY,
+    Verdict.NO_TEXT: DocumentFailureReason.NO_TEXT,
+    Verdict.MEMORY: DocumentFailureReason.MEMORY,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class PdfText:
-    """Title and text read from a PDF."""
+class DocumentText:
+    """Title and text read from a document; the text is HTML, except that of a PDF, which is plain."""
 
     title: str
     text: str
     pages: int
+    kind: str = "pdf"
 
 
 @dataclass(frozen=True, slots=True)
-class PdfFailure:
-    """Why a PDF has no text; it may have a title all the same."""
+class DocumentFailure:
+    """Why a document has no text; it may have a title all the same."""
 
-    reason: PdfFailureReason
+    reason: DocumentFailureReason
     title: str = ""
+    kind: str = "pdf"
 
 
 @dataclass(frozen=True, slots=True)
-class PdfLimits:
-    """Limits on one PDF, on the number of waiting ones, and on the life of a PDF child process.
+class DocumentLimits:
+    """Limits on one document, on the number of waiting ones, and on the life of a child process.
 
-    After ``soft_cpu_s`` no further page is begun and what was read so far counts; at ``hard_cpu_s`` or ``wall_s`` the
-    document is given up.
+    After ``soft_cpu_s`` no further page or part is begun and what was read so far counts; at ``hard_cpu_s`` or
+    ``wall_s`` the document is given up.
     """
 
     wall_s: float = 30.0
@@ -92,7 +92,7 @@ class PdfLimits:
 
 
 class _Child:
-    """A PDF child process, and what it has replied so far about its current document."""
+    """A child process, and what it has replied so far about its current document."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.line, theirs = socket.socketpair()
@@ -106,18 +106,18 @@ class _Child:
             self.line.close()
             raise
 
-    def send(self, data: bytes, limits: PdfLimits) -> None:
-        """Send a PDF to the child process, as a file in memory; the previous reply has been received."""
+    def send(self, data: bytes, limits: DocumentLimits) -> None:
+        """Send a document to the child process, as a file in memory; the previous reply has been received."""
         self.served += 1
         self._said.clear()
         bounds = (limits.pages, limits.characters, limits.soft_cpu_s, limits.hard_cpu_s, limits.memory_bytes)
-        with os.fdopen(os.memfd_create("vedette-pdf"), "wb") as file:
+        with os.fdopen(os.memfd_create("vedette-document"), "wb") as file:
             file.write(data)
             file.flush()
             socket.send_fds(self.line, [REQUEST.pack(len(data), *bounds)], [file.fileno()])
 
-    def receive(self, limits: PdfLimits) -> PdfText | PdfFailure | None:
-        """Receive the child process's reply about a PDF; None if it is not complete yet."""
+    def receive(self, limits: DocumentLimits) -> DocumentText | DocumentFailure | None:
+        """Receive the child process's reply about a document; None if it is not complete yet."""
         try:
             while piece := self.line.recv(_PIECE_BYTES):
                 self._said += piece
@@ -127,10 +127,10 @@ class _Child:
             return None
         except OSError:
             pass  # it broke down with our question unread
-        return PdfFailure(self._find_cause_of_death())
+        return DocumentFailure(self._find_cause_of_death())
 
     def is_idle(self) -> bool:
-        """Check whether the PDF child process is alive and silent, as it must be between documents."""
+        """Check whether the child process is alive and silent, as it must be between documents."""
         try:
             self.line.recv(1)
         except BlockingIOError:
@@ -139,16 +139,16 @@ class _Child:
             pass
         return False
 
-    def _find_cause_of_death(self) -> PdfFailureReason:
-        """Return why the PDF child process died, known as soon as the kernel has closed its end."""
+    def _find_cause_of_death(self) -> DocumentFailureReason:
+        """Return why the child process died, known as soon as the kernel has closed its end."""
         try:
             code = self.process.wait(0.05)
         except subprocess.TimeoutExpired:
-            return PdfFailureReason.CRASH
-        return PdfFailureReason.TIMEOUT if code == -signal.SIGXCPU else PdfFailureReason.CRASH
+            return DocumentFailureReason.CRASH
+        return DocumentFailureReason.TIMEOUT if code == -signal.SIGXCPU else DocumentFailureReason.CRASH
 
     def kill(self) -> None:
-        """Kill the PDF child process, which holds nothing that could be lost; ``process`` remains to be waited for."""
+        """Kill the child process, which holds nothing that could be lost; ``process`` remains to be waited for."""
         self.line.close()
         self.process.kill()
 
@@ -158,31 +158,31 @@ def _start_process(command: Sequence[str], line: socket.socket) -> subprocess.Po
     return subprocess.Popen(command, stdin=line.fileno(), stdout=nowhere, stderr=nowhere)  # noqa: S603 - our own file
 
 
-def _parse_reply(said: bytearray, limits: PdfLimits) -> PdfText | PdfFailure | None:
-    """Parse a PDF child process's reply as far as it is there; one that exceeds the limits is a failure."""
+def _parse_reply(said: bytearray, limits: DocumentLimits) -> DocumentText | DocumentFailure | None:
+    """Parse a child process's reply as far as it is there; one that exceeds the limits is a failure."""
     if len(said) < REPLY.size:
         return None
-    verdict, pages, title_bytes, text_bytes = REPLY.unpack_from(said)
+    verdict, kind, pages, title_bytes, text_bytes = REPLY.unpack_from(said)
     most_bytes = _MAX_BYTES_PER_CHARACTER * limits.characters
-    if title_bytes > _MAX_BYTES_PER_CHARACTER * MAX_TITLE_LENGTH or text_bytes > most_bytes:
-        return PdfFailure(PdfFailureReason.CRASH)
+    if kind >= len(KINDS) or title_bytes > _MAX_BYTES_PER_CHARACTER * MAX_TITLE_LENGTH or text_bytes > most_bytes:
+        return DocumentFailure(DocumentFailureReason.CRASH)
     text_from = REPLY.size + title_bytes
     text_to = text_from + text_bytes
     if len(said) != text_to:
-        return None if len(said) < text_to else PdfFailure(PdfFailureReason.CRASH)
+        return None if len(said) < text_to else DocumentFailure(DocumentFailureReason.CRASH)
     title = said[REPLY.size : text_from].decode("utf-8", "replace")
     if verdict in {Verdict.TEXT, Verdict.CUT}:
         text = said[text_from:text_to].decode("utf-8", "replace")
-        return PdfText(title, text, pages)
-    return PdfFailure(_REASONS.get(verdict, PdfFailureReason.CRASH), title)
+        return DocumentText(title, text, pages, KINDS[kind])
+    return DocumentFailure(_REASONS.get(verdict, DocumentFailureReason.CRASH), title, KINDS[kind])
 
 
-class PdfReader(Generic[Key]):
-    """Submit PDFs under keys, and collect what was read; every document has exactly one outcome."""
+class DocumentReader(Generic[Key]):
+    """Submit documents under keys, and collect what was read; every document has exactly one outcome."""
 
     def __init__(
         self,
-        limits: PdfLimits = PdfLimits(),  # noqa: B008 - it is frozen
+        limits: DocumentLimits = DocumentLimits(),  # noqa: B008 - it is frozen
         command: Sequence[str] = _COMMAND,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -192,7 +192,7 @@ class PdfReader(Generic[Key]):
         self._poll = select.epoll()
         self._waiting: deque[tuple[Key, bytes]] = deque()
         self._waiting_bytes = 0
-        self._done: list[tuple[Key, PdfText | PdfFailure]] = []
+        self._done: list[tuple[Key, DocumentText | DocumentFailure]] = []
         self._child: _Child | None = None
         self._reading: tuple[Key] | None = None
         self._since_s = 0.0
@@ -200,30 +200,30 @@ class PdfReader(Generic[Key]):
 
     @property
     def fd(self) -> int:
-        """File descriptor that is readable when ``collect`` may have PDF outcomes; it stays the same."""
+        """File descriptor that is readable when ``collect`` may have document outcomes; it stays the same."""
         return self._poll.fileno()
 
     @property
     def pending(self) -> int:
-        """Number of submitted PDFs without an outcome."""
+        """Number of submitted documents without an outcome."""
         return len(self._waiting) + len(self._done) + (self._reading is not None)
 
     @property
     def has_room(self) -> bool:
-        """Check whether another PDF would be read rather than refused."""
+        """Check whether another document would be read rather than refused."""
         return len(self._waiting) < self._limits.waiting and self._waiting_bytes < self._limits.waiting_bytes
 
     def submit(self, key: Key, data: bytes) -> None:
-        """Submit a PDF to be read; if too many wait, its outcome is a failure that says so."""
+        """Submit a document to be read; if too many wait, its outcome is a failure that says so."""
         if not self.has_room:
-            self._done.append((key, PdfFailure(PdfFailureReason.BUSY)))
+            self._done.append((key, DocumentFailure(DocumentFailureReason.BUSY)))
             return
         self._waiting.append((key, data))
         self._waiting_bytes += len(data)
         self._start_next()
 
-    def collect(self) -> list[tuple[Key, PdfText | PdfFailure]]:
-        """Return the outcomes of PDFs since the last call, in order of arrival."""
+    def collect(self) -> list[tuple[Key, DocumentText | DocumentFailure]]:
+        """Return the outcomes of documents since the last call, in order of arrival."""
         self._dying = [process for process in self._dying if process.poll() is None]
         self._check_child()
         self._start_next()
@@ -231,7 +231,7 @@ class PdfReader(Generic[Key]):
         return done
 
     def close(self) -> None:
-        """Drop the waiting PDFs and end the child process, leaving no zombie."""
+        """Drop the waiting documents and end the child process, leaving no zombie."""
         self._drop_child()
         self._waiting.clear()
         for process in self._dying:
@@ -249,10 +249,10 @@ class PdfReader(Generic[Key]):
         elif (found := self._child.receive(self._limits)) is not None:
             self._finish(found)
         elif late_s > self._limits.wall_s:
-            self._finish(PdfFailure(PdfFailureReason.TIMEOUT))
+            self._finish(DocumentFailure(DocumentFailureReason.TIMEOUT))
 
     def _start_next(self) -> None:
-        """Send the next waiting PDF to the child process, if it is free."""
+        """Send the next waiting document to the child process, if it is free."""
         while self._waiting and self._reading is None:
             key, data = self._waiting.popleft()
             self._waiting_bytes -= len(data)
@@ -261,19 +261,19 @@ class PdfReader(Generic[Key]):
                 self._child = self._child or self._start_child()
                 self._child.send(data, self._limits)
             except OSError:
-                self._finish(PdfFailure(PdfFailureReason.UNAVAILABLE))
+                self._finish(DocumentFailure(DocumentFailureReason.UNAVAILABLE))
 
     def _start_child(self) -> _Child:
         child = _Child(self._command)
         self._poll.register(child.line.fileno(), select.EPOLLIN)
         return child
 
-    def _finish(self, found: PdfText | PdfFailure) -> None:
-        """Record the outcome of the current PDF; end a child process that did not reply properly."""
+    def _finish(self, found: DocumentText | DocumentFailure) -> None:
+        """Record the outcome of the current document; end a child process that did not reply properly."""
         assert self._reading is not None, "nothing is being read"
         self._done.append((self._reading[0], found))
         self._reading, self._since_s = None, self._clock()
-        broke_down = isinstance(found, PdfFailure) and found.reason not in _REASONS.values()
+        broke_down = isinstance(found, DocumentFailure) and found.reason not in _REASONS.values()
         if broke_down or (self._child is not None and self._child.served >= self._limits.documents):
             self._drop_child()
 
@@ -283,3 +283,11 @@ class PdfReader(Generic[Key]):
             self._child.kill()
             self._dying.append(self._child.process)
             self._child = None
+
+
+def read_and_wait(reader: DocumentReader[int], data: bytes) -> DocumentText | DocumentFailure:
+    """Read one document and wait for it; nothing else is pending."""
+    reader.submit(0, data)
+    while not (done := reader.collect()):
+        select.select([reader.fd], [], [], 1.0)
+    return done[0][1]

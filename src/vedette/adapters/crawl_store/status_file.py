@@ -1,0 +1,50 @@
+"""Status file: the numbers of a running crawl, written every second by the coordinator and read without asking it.
+
+A coordinator that is busy, or stopped by a debugger, answers nobody. Its last numbers can still be read, and the time
+of the file says how old they are.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vedette.adapters.files.atomic import replace_text
+from vedette.adapters.net.ipc import is_listening
+
+SOCKET = "keeper.sock"
+STATUS_FILE = "status.json"
+# Numbers are written every second. Only older ones are shown with their age.
+FRESH_S = 5.0
+
+
+class LiveStatus(NamedTuple):
+    """The last numbers of a running coordinator, empty while it starts, and how long ago it wrote them."""
+
+    numbers: dict[str, Any]
+    age_s: float
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the coordinator has written nothing for so long that its numbers need their age."""
+        return self.age_s >= FRESH_S or not self.numbers
+
+
+def write_status(folder: Path, numbers: dict[str, object]) -> None:
+    """Replace the status file of a data folder."""
+    replace_text(folder / STATUS_FILE, json.dumps(numbers))
+
+
+def read_status(folder: Path) -> LiveStatus:
+    """Read the status file of a data folder, whether or not its coordinator still runs; no numbers if it has none."""
+    path = folder / STATUS_FILE
+    try:
+        written_s, numbers = path.stat().st_mtime, json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return LiveStatus({}, 0.0)
+    return LiveStatus(numbers if isinstance(numbers, dict) else {}, max(time.time() - written_s, 0.0))
+
+
+def read_live_status(folder: Path) -> LiveStatus | None:
+    """Read the status of a data folder's running coordinator, which is never waited for; None if none runs."""
+    return read_status(folder) if is_listening(folder / SOCKET) else None

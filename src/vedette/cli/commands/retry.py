@@ -1,0 +1,45 @@
+"""``vedette retry [SITE|URL]``: try failed URLs again now; the change is logged."""
+
+import argparse
+import json
+
+from vedette.cli.data_folder import execute, format_command, open_data_folder
+from vedette.cli.options import add_data_options, add_output_options
+from vedette.discover.urls.scope import read_site
+from vedette.runtime.commands.recheck import NOTHING_FAILED
+from vedette.web.commands.commands import RetryFailed
+
+DESCRIPTION = """\
+Try again now what could not be fetched: one URL, all of a site, or everything. Failed
+pages are tried again by themselves, after an hour, then three, up to a week; this is for
+when you know that the trouble is over. A host that asked for a rest still gets it.
+
+  vedette retry
+  vedette retry https://example.org/
+  vedette retry https://example.org/news/today.html
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments and options of ``vedette retry``."""
+    parser.add_argument("target", metavar="SITE|URL", nargs="?", help="a site of the folder, or a URL of one")
+    add_data_options(parser)
+    add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run ``vedette retry``: let failed URLs wait again, and print how many."""
+    done = execute(options, RetryFailed(_find_target(options) if options.target else ""))
+    when = (
+        "" if done["running"] or done["done"] == NOTHING_FAILED else f"; {format_command('up', options)} fetches them"
+    )
+    print(json.dumps(done) if options.json else f"{done['done'][0].upper()}{done['done'][1:]}{when}.")
+    return 0
+
+
+def _find_target(options: argparse.Namespace) -> str:
+    """Return the URL that was typed; a host alone means the site that starts there, whatever its scheme."""
+    typed = read_site(options.target).start
+    starts = [row.site.start for row in open_data_folder(options).site_rows()]
+    spellings = (typed, typed.replace("https://", "http://", 1))
+    return next((start for start in spellings if start in starts), typed)

@@ -1,0 +1,192 @@
+"""Rendering model: which pages are worth a browser, learned per host and URL pattern from what renderings brought.
+
+A page that looks empty without JavaScript may have text once its script has run; or the script only counts visitors.
+What is known is the share of renderings that brought text, of pages like it:
+
+    share(pattern) = (brought + S * share(host)) / (rendered + S),    share(host) = (brought + S / 2) / (rendered + S)
+
+A rendering costs browser seconds and requests beside the page's own, in ordinary fetches like everything else
+(``fetch_cost``). It is made where share * worth / cost reaches the price of a fetch. Where nothing has a price, or the
+page is known and its next fetch was already judged at its whole cost, it is made unless the share is next to nothing.
+Pages that are left out for that are tried again: after as many as were rendered in vain.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import NamedTuple
+
+from vedette.engine.messages import FetchResult, FetchSuccess
+from vedette.engine.ports import CrawlStore
+from vedette.engine.scheduling.fetch_cost import FetchCost
+from vedette.engine.scheduling.policy_memory import COST_KEY
+from vedette.frontier.url_patterns import url_to_pattern
+from vedette.model import RenderMode, Site, origin_of
+
+# What was learned; and why nothing can be rendered, where that is so.
+RENDERING_KEY, OBSTACLE_KEY = "rendering", "rendering obstacle"
+PRIOR_WEIGHT = 2.0
+MIN_SHARE = 0.1
+# What a rendering takes before any was seen.
+USUAL_SECONDS, USUAL_REQUESTS = 2.0, 2.0
+MAX_GROUPS = 2_000
+SAVE_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RenderStats:
+    """Renderings of a group of pages: how many, how many brought text, seconds and requests, and pages left out."""
+
+    rendered: int = 0
+    brought: int = 0
+    seconds: float = 0.0
+    requests: float = 0.0
+    skipped: int = 0
+
+    def estimate_share(self, prior: float) -> float:
+        """Estimate the share of renderings that bring text.
+
+        >>> RenderStats().estimate_share(0.5), RenderStats(rendered=8, brought=8).estimate_share(0.5)
+        (0.5, 0.9)
+        """
+        return (self.brought + PRIOR_WEIGHT * prior) / (self.rendered + PRIOR_WEIGHT)
+
+
+class RenderChoice(NamedTuple):
+    """Whether a page that looks empty is rendered, and the numbers behind it; ``worth`` and ``price`` may be None.
+
+    ``pattern`` is the URL pattern of pages like it, ``rendered`` and ``brought`` count theirs.
+    """
+
+    render: bool
+    reason: str
+    pattern: str
+    share: float
+    seconds: float
+    requests: float
+    cost: float
+    rendered: int
+    brought: int
+
+
+class RenderingModel:
+    """Learn what renderings bring and cost, and choose the pages that are rendered.
+
+    >>> model = RenderingModel()
+    >>> model.choose("https://a.test/app/x", "auto").reason
+    'no page like it has been rendered yet'
+    >>> model.choose("https://a.test/app/x", "auto", worth=0.1, price=1.0).render
+    False
+    """
+
+    def __init__(self, store: CrawlStore | None = None) -> None:
+        self._store = store
+        self._groups = _parse_groups(store.get_value(RENDERING_KEY) if store is not None else None)
+        self._cost = FetchCost.from_json(store.get_value(COST_KEY) if store is not None else None)
+        self._saved_s: float | None = None
+
+    def select_mode(
+        self, url: str, site: Site, worth: float | None = None, price: float | None = None
+    ) -> tuple[RenderMode, str]:
+        """Select whether a page may be rendered when it is fetched, and why not where that is a choice."""
+        if site.render != "auto":
+            return site.render, ""
+        choice = self.choose(url, "auto", worth, price)
+        return ("auto", "") if choice.render else ("never", choice.reason)
+
+    def choose(
+        self, url: str, mode: RenderMode, worth: float | None = None, price: float | None = None
+    ) -> RenderChoice:
+        """Choose whether a page that looks empty is rendered; ``worth`` is that of its first fetch."""
+        host, pattern = origin_of(url).host, url_to_pattern(url)
+        whole = self._groups.get(host, RenderStats())
+        group = self._groups.get(f"{host} {pattern}", RenderStats())
+        share = group.estimate_share(whole.estimate_share(0.5))
+        known = group if group.rendered else whole
+        seconds = known.seconds if known.rendered else USUAL_SECONDS
+        requests = known.requests if known.rendered else USUAL_REQUESTS
+        cost = self._cost.estimate_rendering(requests, seconds)
+        render, reason = _decide(mode, group, share, cost, worth, price)
+        return RenderChoice(render, reason, pattern, share, seconds, requests, cost, group.rendered, group.brought)
+
+    def on_results(self, results: Sequence[FetchResult]) -> None:
+        """Learn from fetched pages: what renderings brought and took, and which pages were left out."""
+        answers = [result for result in results if isinstance(result, FetchSuccess) and result.content is not None]
+        self._cost = self._cost.observe(
+            [result.body_bytes for result in answers], [result.connection_s for result in answers]
+        )
+        telling = [result for result in answers if result.rendering or _looks_empty(result)]
+        for result in telling:
+            self._learn(result)
+        ended_s = max((result.ended_s for result in telling), default=0.0)
+        if telling and (self._saved_s is None or abs(ended_s - self._saved_s) >= SAVE_EVERY_S):
+            self.save()
+            self._saved_s = ended_s
+
+    def save(self) -> None:
+        """Save what was learned about renderings."""
+        if self._store is not None and self._groups:
+            rows = {
+                name: (one.rendered, one.brought, round(one.seconds, 3), round(one.requests, 2), one.skipped)
+                for name, one in self._groups.items()
+            }
+            self._store.set_value(RENDERING_KEY, json.dumps(rows))
+
+    def _learn(self, result: FetchSuccess) -> None:
+        host = origin_of(result.task.url).host
+        for name in (host, f"{host} {url_to_pattern(result.task.url)}"):
+            if result.rendering is not None or name in self._groups:
+                self._groups[name] = _add_result(self._groups.pop(name, RenderStats()), result)
+        while len(self._groups) > MAX_GROUPS:
+            del self._groups[next(iter(self._groups))]
+
+
+def _decide(
+    mode: RenderMode, group: RenderStats, share: float, cost: float, worth: float | None, price: float | None
+) -> tuple[bool, str]:
+    if mode != "auto":
+        return mode == "always", f"its site has render={mode}"
+    if worth is not None and price is not None and share * worth < price * cost:
+        return False, f"worth {share * worth / cost:.3g} a unit of cost, below the price of {price:.3g}"
+    if not group.rendered:
+        return True, "no page like it has been rendered yet"
+    if share >= MIN_SHARE:
+        return True, "renderings of pages like it bring text"
+    if group.skipped >= group.rendered:
+        return True, "renderings of pages like it brought no text, and one is tried again"
+    return False, "renderings of pages like it bring no text"
+
+
+def _looks_empty(result: FetchSuccess) -> bool:
+    return result.content is not None and any(name == "script" for name, _ in result.content.objections)
+
+
+def _add_result(before: RenderStats, result: FetchSuccess) -> RenderStats:
+    made = result.rendering
+    if made is None:
+        return replace(before, skipped=before.skipped + 1)
+    rendered = before.rendered + 1
+    return RenderStats(
+        rendered,
+        before.brought + made.has_brought_text,
+        before.seconds + (made.seconds - before.seconds) / rendered,
+        before.requests + (made.requests - before.requests) / rendered,
+    )
+
+
+def _parse_groups(text: str | None) -> dict[str, RenderStats]:
+    """Parse what an earlier run learned about renderings; empty where it makes no sense.
+
+    >>> _parse_groups('{"a.test": [2, 1, 1.5, 3, 0]}')["a.test"].brought, _parse_groups('{"a.test": 1}')
+    (1, {})
+    """
+    try:
+        rows = {
+            str(name): RenderStats(int(rendered), int(brought), float(seconds), float(requests), int(skipped))
+            for name, (rendered, brought, seconds, requests, skipped) in json.loads(text or "{}").items()
+        }
+    except (TypeError, ValueError, AttributeError):
+        return {}
+    sound = all(isfinite(one.seconds) and isfinite(one.requests) and one.rendered >= 0 for one in rows.values())
+    return rows if sound else {}

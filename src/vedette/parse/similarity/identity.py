@@ -1,0 +1,147 @@
+"""Tell near-duplicate pages apart by what readers look for: title, main headings and numbers.
+
+The normal form of a text drops every digit (``shingles``), so that a counter or a date is no change. Rooms, products
+and tables differ in little else. So a page has an *identity* beside its sketch: a print of its title and main headings
+with their digits, one without, and, where at least ``NUMBER_SHARE`` of its words are numbers, a small MinHash of them.
+
+Two texts that are nearly the same are copies unless their identities differ:
+
+- by title or heading, digits included. Pages of two versions of a manual (``/docs/1.2/x``, ``/docs/1.3/x``) are copies
+  in spite of a version number in the title;
+- by more than half of the numbers in texts that are rich in numbers.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import xxhash
+
+from vedette.parse.similarity.minhash import build_sketch
+from vedette.parse.similarity.shingles import normal_form, scramble
+
+NUMBER_SHARE = 0.1
+MIN_NUMBERS = 3
+MAX_NUMBERS = 4096
+MIN_AGREEMENT = 0.5
+# Every fourth byte of a sketch: 32 of them estimate a share to one in twelve, which is enough for "half".
+NUMBER_STEP = 4
+PRINT_BYTES = 8
+
+_NUMBER = re.compile(r"[0-9]+(?:[.,:/-][0-9]+)*")
+_SPACES = re.compile(r"\s+")
+# A folder that names a version, an edition or a language.
+_EDITION = re.compile(
+    r"(?:v|r|version-|release-|branch-)?[0-9]{1,4}(?:[._][0-9x]{1,4}){0,3}(?:[-.]?[a-z]{1,8}[0-9]{0,3})?|[a-z]{2}(?:[-_][a-z]{2,4})?"
+    r"|latest|stable|current|master|main|next|dev|devel|nightly|preview|unstable|lts",
+    re.IGNORECASE,
+)
+_CHOSEN = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+){0,3}")
+
+
+class PageIdentity(NamedTuple):
+    """What tells a page from its near-duplicates: prints of title and headings, and a sketch of its numbers."""
+
+    heads: bytes
+    names: bytes
+    numbers: bytes = b""
+
+    def pack(self) -> bytes:
+        """Pack the identity of a page for storage."""
+        return self.heads + self.names + self.numbers
+
+
+def build_identity(title: str, headings: Sequence[tuple[int, str]], text: str, words: int) -> PageIdentity:
+    """Build the identity of a page; ``words`` is how many words without digits its text has.
+
+    >>> one, other = (build_identity(f"Room {number}", (), "", 0) for number in (1, 2))
+    >>> one.heads == other.heads, one.names == other.names
+    (False, True)
+    """
+    top = min((level for level, _ in headings), default=0)
+    heads = "\n".join((title, *islice((heading for level, heading in headings if level == top), 3)))
+    exact = xxhash.xxh3_64_digest(_SPACES.sub(" ", heads).strip().casefold().encode("utf-8", "replace"))
+    return PageIdentity(exact, xxhash.xxh3_64_digest(normal_form(heads)), _sketch_numbers(text, words))
+
+
+def unpack_identity(packed: bytes) -> PageIdentity | None:
+    """Unpack the identity of a page; None where it was never stored."""
+    if len(packed) < 2 * PRINT_BYTES:
+        return None
+    return PageIdentity(packed[:PRINT_BYTES], packed[PRINT_BYTES : 2 * PRINT_BYTES], packed[2 * PRINT_BYTES :])
+
+
+def are_distinct(one: PageIdentity, other: PageIdentity, *, are_editions: bool = False) -> bool:
+    """Check whether readers would tell two pages of nearly the same text apart.
+
+    ``are_editions`` says that their URLs differ in the name of a version or language only.
+    """
+    if one.names != other.names or (one.heads != other.heads and not are_editions):
+        return True
+    if not one.numbers and not other.numbers:
+        return False
+    return _compute_agreement(one.numbers, other.numbers) < MIN_AGREEMENT
+
+
+def are_editions(url: str, other: str) -> bool:
+    """Check whether two URLs differ in one folder only, which names a version, edition or language.
+
+    >>> are_editions("https://a.example/docs/1.2/x.html", "https://a.example/docs/1.3/x.html")
+    True
+    >>> are_editions("https://a.example/room/12", "https://a.example/room/13")
+    False
+    """
+    folders = find_differing_folders(url, other)
+    return bool(folders) and all(map(_EDITION.fullmatch, folders))
+
+
+def differ_in_name(url: str, other: str) -> bool:
+    """Check whether two URLs differ in one folder only, whose name somebody chose: an edition, or letters alone.
+
+    >>> differ_in_name("https://a.example/news/2020/x", "https://a.example/2020/x")
+    True
+    >>> differ_in_name("https://a.example/s8d7e6f5a4b/x", "https://a.example/s0a1b2c3d4/x")
+    False
+    """
+    folders = find_differing_folders(url, other)
+    return bool(folders) and all(_EDITION.fullmatch(name) or _CHOSEN.fullmatch(name) for name in folders)
+
+
+def find_differing_folders(url: str, other: str) -> tuple[str, ...]:
+    """Find the one folder in which two URLs of a host differ, as each of them spells it; empty if they differ in more.
+
+    >>> find_differing_folders("https://a.example/zh/x", "https://a.example/x")
+    ('zh',)
+    """
+    ones, others = url.split("/"), other.split("/")
+    if ones[2:3] != others[2:3] or ones[-1] != others[-1]:
+        return ()
+    short, long = sorted((ones[3:-1], others[3:-1]), key=len)
+    if len(long) - len(short) > 1:
+        return ()
+    at = next((place for place, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) < len(long):
+        return (long[at],) if short[at:] == long[at + 1 :] else ()
+    return (short[at], long[at]) if at < len(short) and short[at + 1 :] == long[at + 1 :] else ()
+
+
+def _sketch_numbers(text: str, words: int) -> bytes:
+    found = [match[0] for match in islice(_NUMBER.finditer(text), MAX_NUMBERS)]
+    if len(found) < max(MIN_NUMBERS, NUMBER_SHARE * (words + len(found))):
+        return b""
+    return _sketch(dict.fromkeys(found))
+
+
+def _sketch(numbers: Iterable[str]) -> bytes:
+    hashes = np.fromiter((xxhash.xxh3_64_intdigest(number.encode()) for number in numbers), np.uint64)
+    sketch = build_sketch(scramble(hashes))
+    return sketch.mins[::NUMBER_STEP] if sketch else b""
+
+
+def _compute_agreement(one: bytes, other: bytes) -> float:
+    """Compute in which share of their places two sketches of numbers agree; 0 where only one is rich in numbers."""
+    if len(one) != len(other):
+        return 0.0
+    return float(np.mean(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8)))

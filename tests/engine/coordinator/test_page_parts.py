@@ -1,0 +1,91 @@
+"""What rendered pages ask for: under the same rules as pages, from where their site allows, and back to who asked."""
+
+from itertools import pairwise
+
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, Served, Server, moved, page, robots, rules_for
+
+from vedette.engine.messages import PagePart, PartRequest
+from vedette.model import Site
+
+A, CDN = "https://a.test", "https://cdn.test"
+# Worker 7 renders, others fetch for it.
+RENDERER = 7
+
+
+def crawl(site: Site | None = None) -> Drive:
+    """A crawl of a site whose pages were fetched, with what its scripts may find."""
+    served: dict[str, Served | Server] = {
+        f"{A}/": page(),
+        f"{A}/robots.txt": robots("Disallow: /private/"),
+        f"{A}/data.json": page(),
+        f"{A}/there": moved("/data.json"),
+        f"{A}/away": moved("https://else.test/"),
+        f"{CDN}/app.js": page(),
+        f"{CDN}/robots.txt": robots("Disallow: /no/"),
+    }
+    return Drive(MemoryWeb(dict(served)), rules_for(site or Site(f"{A}/")), workers=2).begin().run()
+
+
+def ask(drive: Drive, *urls: str) -> dict[str, int]:
+    """The status with which each request of a page was answered; 0 where it was refused."""
+    for number, url in enumerate(urls):
+        drive.keeper.parts.request(PartRequest(url, PagePart(RENDERER, number, f"{A}/")))
+    drive.run()
+    assert {worker for worker, _ in drive.keeper.parts.replies} == {RENDERER}
+    return {urls[reply.number]: reply.status for _, reply in drive.keeper.parts.replies}
+
+
+def test_a_page_loads_from_its_own_origin_by_its_robots_txt() -> None:
+    """Data comes, with redirects followed; what robots.txt disallows does not, nor what lies elsewhere."""
+    good, bad = (
+        (f"{A}/data.json", "/there"),
+        (f"{A}/private/x", f"{A}:8443/x", f"{A}/away", f"{CDN}/app.js", "ftp://a/"),
+    )
+    said = ask(crawl(), *good, *bad)
+    assert [said[url] for url in good] == [200, 200]
+    assert [said[url] for url in bad] == [0] * len(bad)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://169.254.169.254/latest", "http://[::1]/", "http://10.0.0.1/"]
+)
+def test_private_addresses_are_refused(url: str) -> None:
+    """Even where the operator allows the host by name, the address guard holds."""
+    host = url.split("/")[2]
+    drive = crawl(site=Site(f"{A}/", render_from=(host,)))
+    drive.web.names[host] = (host.strip("[]"),)
+    assert ask(drive, url) == {url: 0}
+    assert not drive.asked_of(host)
+
+
+def test_a_host_that_the_site_names_is_asked_after_its_robots_txt() -> None:
+    """An allowed host is looked up, and its robots.txt decides before anything else is asked of it."""
+    drive = crawl(site=Site(f"{A}/", render_from=("cdn.test", "inside.test")))
+    drive.web.names["inside.test"] = ("10.1.2.3",)
+    assert ask(drive, f"{CDN}/app.js", f"{CDN}/no/x.js", "https://inside.test/") == {
+        f"{CDN}/app.js": 200,
+        f"{CDN}/no/x.js": 0,
+        "https://inside.test/": 0,
+    }
+    assert [asked.url for asked in drive.asked_of("cdn.test")] == [f"{CDN}/robots.txt", f"{CDN}/app.js"]
+
+
+def test_parts_keep_the_pauses_of_their_host() -> None:
+    """Pages and parts of one host leave one after another, a pause apart."""
+    drive = crawl()
+    ask(drive, *[f"{A}/data.json?{number}" for number in range(4)])
+    times = [asked.sent_s for asked in drive.asked_of("a.test")]
+    assert all(later - earlier >= drive.keeper.rules.delay_s for earlier, later in pairwise(times))
+
+
+def test_the_parts_of_a_lost_fetcher_are_refused() -> None:
+    """Whoever renders hears of it, and the host is free for the next."""
+    drive = crawl()
+    drive.keeper.parts.request(PartRequest(f"{A}/data.json", PagePart(RENDERER, 1, f"{A}/")))
+    room = {0: 9, 1: 9}
+    drive.keeper.assign_work(drive.now_s, drive.now_s + 60, room)
+    (worker,) = [number for number, free in room.items() if free < 9]
+    drive.keeper.on_fetcher_lost(worker, drive.now_s)
+    assert [(to, reply.status) for to, reply in drive.keeper.parts.replies] == [(RENDERER, 0)]
+    assert not drive.keeper.hosts["a.test"].busy

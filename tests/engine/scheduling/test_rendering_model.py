@@ -1,0 +1,62 @@
+"""When pages are rendered: where it brings text at its price, and hardly ever where it does not."""
+
+from tests.engine.memory_web import memory_book
+
+from vedette.engine.messages import Content, FetchSuccess, FetchTask, Rendering
+from vedette.engine.scheduling.rendering_model import RenderingModel
+from vedette.model import Site
+from vedette.parse.change.comparison import StoredVersion
+
+SITE = Site("https://a.test/")
+EMPTY = Content(StoredVersion(b"", b"", b"", b"", 0, b""), objections=(("script", ""),))
+
+
+def fetched(path: str, rendering: Rendering | None = None) -> FetchSuccess:
+    """A fetched page that looked empty, rendered or not."""
+    task = FetchTask(1, "a.test", f"https://a.test{path}", "page")
+    return FetchSuccess(task, 200, 0.0, 1.0, (), "page", content=EMPTY, rendering=rendering)
+
+
+def test_renderings_that_bring_nothing_become_rare_but_never_stop() -> None:
+    """Of many pages that a script does not fill only about the root of twice their number is rendered."""
+    model, rendered = RenderingModel(), 0
+    for number in range(1_000):
+        mode, why = model.select_mode(f"https://a.test/app/{number}", SITE)
+        assert bool(why) == (mode == "never")
+        rendered += mode == "auto"
+        model.on_results([fetched(f"/app/{number}", Rendering(1.0, 1) if mode == "auto" else None)])
+    assert 30 <= rendered <= 60
+
+
+def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
+    """A pattern of which a part needs the browser is rendered, whatever another pattern of its host brings."""
+    model = RenderingModel()
+    for number in range(40):
+        model.on_results([fetched(f"/app/{number}", Rendering(1.0, 1, words=50 * (number % 4 == 0)))])
+        model.on_results([fetched(f"/tracker/x/{number}", Rendering(1.0, 1))])
+    assert model.select_mode("https://a.test/app/99", SITE)[0] == "auto"
+    assert model.select_mode("https://a.test/tracker/x/99", SITE)[0] == "never"
+
+
+def test_a_rendering_must_be_worth_its_price() -> None:
+    """The same page is rendered at a low price and not at a high one, and more seconds make it dearer."""
+    model = RenderingModel()
+    model.on_results([fetched(f"/app/{number}", Rendering(2.0, 1, words=50)) for number in range(8)])
+    assert model.choose("https://a.test/app/9", "auto", worth=1.0, price=0.01).render
+    dear = model.choose("https://a.test/app/9", "auto", worth=1.0, price=10.0)
+    assert not dear.render
+    assert "below the price of 10" in dear.reason
+    model.on_results([fetched(f"/app/{number}", Rendering(20.0, 9, words=50)) for number in range(8)])
+    assert model.choose("https://a.test/app/9", "auto").cost > dear.cost
+
+
+def test_what_the_operator_set_needs_no_lesson() -> None:
+    """Always and never hold whatever was learned, and what was learned survives a restart."""
+    book = memory_book()
+    model = RenderingModel(book)
+    model.on_results([fetched("/app/1", Rendering(1.0, 1))] * 5)
+    model.save()
+    again = RenderingModel(book)
+    assert again.select_mode("https://a.test/app/2", SITE)[0] == "never"
+    assert again.select_mode("https://a.test/app/2", Site("https://a.test/", render="always")) == ("always", "")
+    assert again.choose("https://a.test/app/2", "never").reason == "its site has render=never"
