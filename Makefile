@@ -27,7 +27,7 @@ up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@exam
 	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT)) $(OPTIONS)
 
 test: check ## check, then every test (under 20 minutes)
-	@tools/browser
+	@tools/programs
 	$(PY) -m pytest -n 2 --dist loadfile --durations 15
 
 check: setup ## format, lint, strict types, import contract, purity

@@ -11,6 +11,7 @@ from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader,
 from vedette.engine.search.ports import PageSignals
 from vedette.index.fields import IndexEntry, StoredPage, access_label, build_document, number_tokens, tokenize_entry
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
+from vedette.index.versions import version_key_of
 from vedette.model import origin_of
 from vedette.policy import Ints
 
@@ -80,6 +81,7 @@ class TestShelf:
         hosts = sorted({origin_of(leaf.url).host for leaf in self.leaves})
         floats = np.array([(leaf.date_s, leaf.spam, leaf.importance) for leaf in some]).reshape(len(some), 3)
         here = np.full(len(some), NOW_S)
+        versions = [version_key_of(leaf.url, leaf.title) for leaf in some]
         return PageSignals(
             host=np.array([hosts.index(origin_of(leaf.url).host) for leaf in some], np.int64),
             group=np.array([leaf.group for leaf in some], np.int64),
@@ -92,6 +94,8 @@ class TestShelf:
             importance=floats[:, 2],
             host_importance=np.full(len(some), 0.5),
             popularity=np.full(len(some), 0.5),
+            family=np.array([version.family for version in versions], np.int64),
+            release=np.array([version.release for version in versions]),
         )
 
     def get_access(self, ids: Ints) -> Sequence[str]:

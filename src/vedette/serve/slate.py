@@ -60,8 +60,9 @@ class SearchResult(NamedTuple):
     """One search result as it is shown.
 
     ``site`` is its host; ``date_s`` the date that the page gives, if any; ``born_s`` when it was first fetched.
-    ``similar`` counts pages folded under it. ``note`` is shown beside it ("moved down: …", "pinned for this query"),
-    ``sentence`` explains its rank in words. ``has_copy`` says that a cached copy may be shown.
+    ``similar`` counts copies folded under it, ``versions`` its pages of other releases. ``note`` is shown beside it
+    ("moved down: …", "pinned for this query"), ``sentence`` explains its rank in words. ``has_copy`` says that a cached
+    copy may be shown.
 
     For later learning: ``features`` are the short names and values of everything that counted, including what is too
     small to be listed in ``why``; ``propensity`` is the probability that the result was shown at its place.
@@ -82,6 +83,7 @@ class SearchResult(NamedTuple):
     sentence: str = ""
     note: str = ""
     similar: int = 0
+    versions: int = 0
     has_copy: bool = False
     features: tuple[tuple[str, float], ...] = ()
     propensity: float = 1.0  # no lots are drawn yet

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter, write_rank
 from vedette.index.fields import IndexEntry, StoredPage, number_tokens, pack_page, tokenize_entry
+from vedette.index.versions import NO_VERSION, VersionKey
 from vedette.text import hash_word
 
 FACTS = PageFacts(3, 7, 120, -5, nan, 10.0, 20.0, 2, 0.25, "public", "en", "html")
@@ -126,3 +127,16 @@ def test_the_last_word_counts(pages: list[tuple[int, str]]) -> None:
             stored = table.read_stored(id_)
             assert stored is not None
             assert stored.body == text.encode("utf-8", "replace").decode()
+
+
+def test_a_table_of_an_older_vedette_has_no_versions(tmp_path: Path) -> None:
+    """A generation written before there were versions is read and written on."""
+    with closing(PageTableWriter(tmp_path)) as writer:
+        put(writer, 1, "Title", "words")
+    (tmp_path / "versions").unlink()
+    assert PageTable(tmp_path).get_version(1) == NO_VERSION
+    with closing(PageTableWriter(tmp_path)) as writer:
+        writer.update(2, FACTS._replace(version=VersionKey(8, 2.5)))
+    table = PageTable(tmp_path)
+    assert (table.get_version(1), table.get_version(2)) == (NO_VERSION, VersionKey(8, 2.5))
+    assert table.read_signals(np.array([1, 2, 10**7])).family is not None

@@ -255,3 +255,16 @@ def test_never_an_error(shelf: TestShelf, query: str, n: int, number: int) -> No
     assert len(slate.results) <= n
     assert len({result.id for result in slate.results}) == len(slate.results)
     assert slate.total >= len(slate.results)
+
+
+def test_of_several_releases_the_newest_is_shown(folder: Path) -> None:
+    """Older pages of a manual are folded, unless they are asked for, or the newest no longer has the words."""
+    leaves = [
+        Leaf(f"http://a.org/docs/{release}/setup", "Setup", f"how to set up the broker {more}")
+        for release, more in (("1.9", "zookeeper"), ("1.10", "zookeeper"), ("2.0", "quorum"))
+    ]
+    newest = searched(folder, leaves, "set up broker").results
+    assert [(result.url, result.versions) for result in newest] == [("http://a.org/docs/2.0/setup", 2)]
+    assert searched(folder, leaves, "broker zookeeper").results[0].url == "http://a.org/docs/1.10/setup"
+    assert len(searched(folder, leaves, SearchRequest("set up broker", folded=False)).results) == 3
+    assert len(searched(folder, leaves, "set up broker 1.9").results) > 1

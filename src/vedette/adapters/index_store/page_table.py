@@ -6,6 +6,7 @@ terms    the words of pages as numbers, for ranking
 links    the fingerprints of the URLs that pages link to
 names    what the rows' small numbers stand for: languages, kinds, private sites
 rank     the importance of each page and its host, computed in the background
+versions which pages are one page of several releases (``index.versions``), one row per page id
 
 One process writes, any number read meanwhile. New data is appended, and the row points to it from then on; a row is
 written last, so it never points to what is not there. What no row points to any more is left out when the next
@@ -25,6 +26,7 @@ from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.search.ports import PageSignals
 from vedette.index.fields import StoredPage, unpack_page
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
+from vedette.index.versions import NO_VERSION, VersionKey
 from vedette.policy import Floats, Ints
 
 ROW = np.dtype(
@@ -50,6 +52,7 @@ ROW = np.dtype(
         ("spam", "<f4"),
     ]
 )
+VERSION_ROW = np.dtype([("family", "<u4"), ("release", "<f4")])
 INDEXED = 1
 CANONICAL = 2
 NEUTRAL = 0.5
@@ -77,6 +80,7 @@ class PageFacts(NamedTuple):
     language: str
     kind: str
     is_canonical: bool = False
+    version: VersionKey = NO_VERSION
 
 
 class PageTable:
@@ -89,14 +93,13 @@ class PageTable:
         self._rank_ns = 0
         self._maps: dict[str, npt.NDArray[np.uint8]] = {}
         self.rows: Rows = np.zeros(0, ROW)
+        self._versions: Rows = np.zeros(0, VERSION_ROW)
         self.refresh()
 
     def refresh(self) -> None:
         """Map what was added to the page table since."""
-        path = self.folder / "pages"
-        count = path.stat().st_size // ROW.itemsize if path.exists() else 0
-        if count != len(self.rows):
-            self.rows = _as_plain_array(np.memmap(path, ROW, "r", shape=(count,))) if count else np.zeros(0, ROW)
+        self.rows = self._map_rows("pages", self.rows)
+        self._versions = self._map_rows("versions", self._versions)
         self._read_rank()
 
     @property
@@ -106,12 +109,11 @@ class PageTable:
 
     def get_rows(self, ids: Ints) -> Rows:
         """Return the page table rows of pages; one beyond the end is empty."""
-        known = ids < len(self.rows)
-        if known.all():
-            return self.rows[ids]
-        found = np.zeros(len(ids), ROW)
-        found[known] = self.rows[ids[known]]
-        return found
+        return _take_rows(self.rows, ids)
+
+    def get_version(self, id_: int) -> VersionKey:
+        """Return which page of which release a page is, as far as the page table knows."""
+        return VersionKey(*self._versions[id_].item()) if id_ < len(self._versions) else NO_VERSION
 
     def is_indexed(self, id_: int) -> bool:
         """Check in the page table whether a page is in the index."""
@@ -137,7 +139,7 @@ class PageTable:
 
     def read_signals(self, ids: Ints) -> PageSignals:
         """Read the ranking signals of pages from the page table."""
-        rows = self.get_rows(ids)
+        rows, versions = self.get_rows(ids), _take_rows(self._versions, ids)
         return PageSignals(
             rows["host"].astype(np.int64),
             rows["group"].astype(np.int64),
@@ -150,6 +152,8 @@ class PageTable:
             *self._look_up_ranks(ids),
             np.full(len(ids), NEUTRAL),
             (rows["flags"] & CANONICAL).astype(bool),
+            versions["family"].astype(np.int64),
+            versions["release"].astype(np.float64),
         )
 
     def read_access(self, ids: Ints) -> list[str]:
@@ -180,6 +184,14 @@ class PageTable:
         """Return which share of the page table's text no row refers to any more."""
         size = (self.folder / "text").stat().st_size if (self.folder / "text").exists() else 0
         return 1.0 - float(self.rows["text_bytes"].sum()) / size if size else 0.0
+
+    def _map_rows(self, name: str, mapped: Rows) -> Rows:
+        """Return a file of rows by page id, memory-mapped again if its size has changed; empty if there is none."""
+        path = self.folder / name
+        count = path.stat().st_size // mapped.dtype.itemsize if path.exists() else 0
+        if count == len(mapped):
+            return mapped
+        return _as_plain_array(np.memmap(path, mapped.dtype, "r", shape=(count,))) if count else mapped[:0]
 
     def _map_file(self, name: str, reach: int) -> npt.NDArray[np.uint8]:
         """Return a page table file, memory-mapped; map it again if it has grown beyond what was mapped."""
@@ -215,6 +227,16 @@ def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return mapped.view(np.ndarray)
 
 
+def _take_rows(rows: Rows, ids: Ints) -> Rows:
+    """Return the rows of pages; one beyond the end is empty."""
+    known = ids < len(rows)
+    if known.all():
+        return rows[ids]
+    found = np.zeros(len(ids), rows.dtype)
+    found[known] = rows[ids[known]]
+    return found
+
+
 class PageTableWriter(PageTable):
     """The one writer of the page table files of an index generation."""
 
@@ -226,6 +248,8 @@ class PageTableWriter(PageTable):
         self._sizes = {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
         if len(self.rows):
             self.rows = np.memmap(folder / "pages", ROW, "r+")
+        if len(self._versions):
+            self._versions = np.memmap(folder / "versions", VERSION_ROW, "r+")
 
     def put(
         self,
@@ -258,6 +282,9 @@ class PageTableWriter(PageTable):
         row["depth"] = min(facts.depth, 65535)
         for name in ("access", "language", "kind"):
             row[name] = self._intern_name(getattr(facts, name))
+        if id_ >= len(self._versions):
+            self._versions = self._grow("versions", self._versions, id_)
+        self._versions[id_] = facts.version
 
     def remove(self, id_: int) -> None:
         """Mark a page as not indexed in the page table; its links stay, for what they say about others."""
@@ -267,8 +294,9 @@ class PageTableWriter(PageTable):
 
     def flush(self) -> None:
         """Flush the page table files."""
-        if isinstance(self.rows, np.memmap):
-            self.rows.flush()
+        for rows in (self.rows, self._versions):
+            if isinstance(rows, np.memmap):
+                rows.flush()
 
     def close(self) -> None:
         """Close the page table files."""
@@ -278,12 +306,16 @@ class PageTableWriter(PageTable):
 
     def _get_row(self, id_: int) -> Any:  # noqa: ANN401 - a row of a structured array has no type of its own
         if id_ >= len(self.rows):
-            count = (id_ // GROWTH_ROWS + 1) * GROWTH_ROWS
-            self.flush()
-            with (self.folder / "pages").open("ab") as file:
-                file.truncate(count * ROW.itemsize)
-            self.rows = np.memmap(self.folder / "pages", ROW, "r+", shape=(count,))
+            self.rows = self._grow("pages", self.rows, id_)
         return self.rows[id_]
+
+    def _grow(self, name: str, rows: Rows, id_: int) -> Rows:
+        """Grow a file of rows by page id so that it has one for this page."""
+        count = (id_ // GROWTH_ROWS + 1) * GROWTH_ROWS
+        self.flush()
+        with (self.folder / name).open("ab") as file:
+            file.truncate(count * rows.dtype.itemsize)
+        return np.memmap(self.folder / name, rows.dtype, "r+", shape=(count,))
 
     def _append(self, name: str, data: bytes) -> int:
         at = self._sizes[name]

@@ -106,6 +106,7 @@ def _result_lines(result: SearchResult, now_s: float, *, bold: bool) -> Iterator
     facts = [f"fetched {format_relative_time(result.fetched_s, now_s)}"]
     facts += [format_iso_time(result.date_s)[:10]] if result.date_s is not None else []
     facts += [f"{result.similar} similar"] if result.similar else []
+    facts += [f"newest of {result.versions + 1} versions"] if result.versions else []
     facts += [_clean_text(result.note, MAX_TITLE_LENGTH)] if result.note else []
     yield " · ".join(facts)
     if result.snippet.text:

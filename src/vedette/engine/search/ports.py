@@ -17,7 +17,8 @@ class PageSignals(NamedTuple):
     ``host`` and ``group`` are numbers: pages of one host, and copies of one page, share them. ``date_s`` is what a page
     says of its date, and NaN where it says nothing; ``born_s`` is when it was first fetched. ``depth`` counts the
     folders of its URL, ``words`` those of its text. The rest lies between 0 and 1; of ``popularity``, .5 is neutral.
-    ``is_canonical`` says which page stands for its copies; None where that is not known.
+    ``is_canonical`` says which page stands for its copies; None where that is not known. Pages of one ``family`` above
+    0 are one page of several releases, and ``release`` grows with the release (``index.versions``).
     """
 
     host: Ints
@@ -32,6 +33,8 @@ class PageSignals(NamedTuple):
     host_importance: Floats
     popularity: Floats
     is_canonical: npt.NDArray[np.bool_] | None = None
+    family: Ints | None = None
+    release: Floats | None = None
 
 
 class IndexSnapshot(Protocol):

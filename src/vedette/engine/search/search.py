@@ -11,6 +11,7 @@
 What a user may not see is left out by the index, and again before anything is shown.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from vedette.index.query.retrieval import And, Node, Or, Range, TermSet
 from vedette.index.snippets import snippet_of
 from vedette.model import origin_of
 from vedette.policy import Ints
-from vedette.serve.rank.diversity import MOVED_NOTE, fold_copies, spread_sites
+from vedette.serve.rank.diversity import MOVED_NOTE, find_newest, fold_copies, spread_sites
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, SearchRules
 from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
@@ -55,6 +56,8 @@ SNIPPET_LENGTH = 200
 # Of a very long text only so much is looked through for a piece to show.
 MAX_READ = 30_000
 _LIMIT = "max-snippet:"
+# A query that names a release asks for that one, not for the newest.
+_NAMES_RELEASE = re.compile(r"\d")
 _MAX_HITS = 50
 
 
@@ -69,10 +72,11 @@ class _Candidates(NamedTuple):
 
 
 class _Ordering(NamedTuple):
-    """Rows of search candidates in the order shown, how many copies each folds, and notes."""
+    """Rows of search candidates in the order shown, how many copies and versions each folds, and notes."""
 
     rows: Ints
     similar: dict[int, int]
+    versions: dict[int, int]
     notes: dict[int, str]
     learned: LearnedOrder
 
@@ -211,6 +215,7 @@ class Searcher:
                     sentence=weighed.explain(row, words),
                     note=shown.notes.get(row, ""),
                     similar=shown.similar.get(row, 0),
+                    versions=shown.versions.get(row, 0),
                 )
                 results.append(shown.learned.annotate(result, row) if shown.learned.believed else result)
         deeper = self._build_deeper(wish, found, len(shown.rows), wanted) if len(found.rest) else []
@@ -297,9 +302,14 @@ def _order_results(
     pinned = [int(row) for pin in pins for row in np.flatnonzero(weighed.ids == pin)]
     order = np.array([*pinned, *(row for row in order.tolist() if row not in pinned)], np.int64)
     similar: dict[int, int] = {}
+    versions: dict[int, int] = {}
     if wish.folded:
         kept = fold_copies(order, weighed.signals.group, weighed.signals.is_canonical)
-        order, similar = kept.rows, dict(zip(kept.rows.tolist(), kept.similar.tolist(), strict=True))
+        order, similar = kept.rows, kept.count_by_row()
+    if wish.folded and weighed.signals.family is not None and not _NAMES_RELEASE.search(wish.query):
+        stand_in = find_newest(order, weighed.signals.family, weighed.signals.release, weighed.scores)
+        kept = fold_copies(order, weighed.signals.family, stand_in)
+        order, versions = kept.rows, kept.count_by_row()
     first, rest = order[: len(pinned)], order[len(pinned) :]
     learned = order_by_learning(rest, weighed, wish.query, reputation, wish.audience)
     notes = learned.list_notes() | dict.fromkeys(pinned, PINNED)
@@ -308,7 +318,7 @@ def _order_results(
         apart = spread_sites(rest, weighed.signals.host)
         rest = apart.rows
         notes |= dict.fromkeys(sorted(apart.moved), MOVED_NOTE)
-    return _Ordering(np.concatenate((first, rest)), similar, notes, learned)
+    return _Ordering(np.concatenate((first, rest)), similar, versions, notes, learned)
 
 
 def _build_result(

@@ -39,6 +39,7 @@ from vedette.index.fields import (
     unpack_page,
 )
 from vedette.index.quality.watched_terms import NO_WORDS
+from vedette.index.versions import VersionKey, version_key_of
 from vedette.model import Failure, Site, fingerprint
 from vedette.runtime.alerts.collector import NewPageCollector
 from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter
@@ -96,7 +97,7 @@ class IndexBuilder:
             if page is None or why:
                 self._remove_page(id_, page)
             elif self.table.is_indexed(id_) and id_ not in texts:
-                self.table.update(id_, self._build_facts(page, self._get_date_s(id_)))
+                self.table.update(id_, self._build_facts(page, self._get_date_s(id_), self.table.get_version(id_)))
             else:
                 self._index_page(page, texts.get(id_) or b"")
             self.pending += 1
@@ -184,12 +185,15 @@ class IndexBuilder:
                 self.gain_meter.on_new_names(fetch, [target])
 
     def _index_page(self, page: PageRecord, blob: bytes) -> None:
-        stored = unpack_page(blob or self.table.read_blob(page.id) or self._load_text(page))
+        kept = b"" if blob else self.table.read_blob(page.id)
+        stored = unpack_page(blob or kept or self._load_text(page))
         print_ = fingerprint(page.url)
         if stored is None:
             self._remove_page(page.id, page)
             return
         again = self.table.is_indexed(page.id)
+        # By the title that the page has itself; what is kept may have another by now.
+        version = self.table.get_version(page.id) if kept else version_key_of(page.url, stored.title)
         stored = self._set_title(stored, page, again=again)
         if self._is_exact_copy(page, stored):
             self._remove_page(page.id, page)
@@ -204,7 +208,7 @@ class IndexBuilder:
         words, fetch = number_tokens(forms), FetchRef(page.id, page.fetched_s) if blob else None
         if fetch is not None:
             self.gain_meter.on_fetch(fetch, self.gain_meter.get_words(page.id), words, "again" if again else "first")
-        self.table.put(page.id, self._build_facts(page, date_s, stored), pack_page(stored), words, prints)
+        self.table.put(page.id, self._build_facts(page, date_s, version, stored), pack_page(stored), words, prints)
         self._writer.put(build_document(entry, forms))
         self.store.add_page(print_, page.id)
         self.store.remove_alias(print_)
@@ -250,7 +254,9 @@ class IndexBuilder:
             "" if private == access_label("") else private,
         )
 
-    def _build_facts(self, page: PageRecord, date_s: float, stored: StoredPage | None = None) -> PageFacts:
+    def _build_facts(
+        self, page: PageRecord, date_s: float, version: VersionKey, stored: StoredPage | None = None
+    ) -> PageFacts:
         row = self.table.rows[page.id] if stored is None else None
         language = self.table.get_name(int(row["language"])) if row is not None else ""
         kind = self.table.get_name(int(row["kind"])) if row is not None else ""
@@ -268,6 +274,7 @@ class IndexBuilder:
             stored.language if stored else language,
             stored.kind if stored else kind,
             is_canonical=page.canonical_page == page.id,
+            version=version,
         )
 
     def _get_date_s(self, id_: int) -> float:

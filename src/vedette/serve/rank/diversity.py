@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.policy import Ints
+from vedette.policy import Floats, Ints
 
 FIRST = 10
 SHARE = 3
@@ -47,6 +47,10 @@ class FoldedResults(NamedTuple):
     rows: Ints
     similar: Ints
 
+    def count_by_row(self) -> dict[int, int]:
+        """Return how many results are folded under each row that is shown."""
+        return dict(zip(self.rows.tolist(), self.similar.tolist(), strict=True))
+
 
 def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] | None = None) -> FoldedResults:
     """Fold copies: keep one result row of each group, at the place of its first; group 0 has pages without copies.
@@ -68,3 +72,26 @@ def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] |
         chosen = {int(groups[row]): int(row) for row in reversed(order[is_canonical[order]].tolist())}
         rows = np.array([chosen.get(int(groups[row]), row) if groups[row] else row for row in rows.tolist()], np.int64)
     return FoldedResults(rows, counts[by_place] - 1)
+
+
+# An older release is shown where the newest matches far worse: what it describes may be gone.
+MIN_NEWEST_SHARE = 0.6
+
+
+def find_newest(order: Ints, families: Ints, releases: Floats, scores: Floats) -> npt.NDArray[np.bool_]:
+    """Find which result of each family (one page of several releases) is the newest that matches about as well.
+
+    >>> releases, scores = np.array([2.0, 3.0, 4.0]), np.array([9.0, 8.0, 1.0])
+    >>> find_newest(np.array([0, 1, 2]), np.array([7, 7, 7]), releases, scores)
+    array([False,  True, False])
+    """
+    best: dict[int, float] = {}
+    newest: dict[int, int] = {}
+    for row in order.tolist():
+        family = int(families[row])
+        if scores[row] >= MIN_NEWEST_SHARE * best.setdefault(family, float(scores[row])):
+            chosen = newest.setdefault(family, row)
+            newest[family] = row if releases[row] > releases[chosen] else chosen
+    marks = np.zeros(len(families), np.bool_)
+    marks[list(newest.values())] = True
+    return marks

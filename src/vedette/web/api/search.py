@@ -63,6 +63,7 @@ class Result(Answer):
     sentence: Annotated[str, Meta(description="The same in words.")]
     note: Annotated[str, Meta(description="What is said beside it, such as why it was moved.")]
     similar: Annotated[Count, Meta(description="How many pages are folded under it.")]
+    versions: Annotated[Count, Meta(description="How many pages of other releases are folded under it.")]
     cached_url: Annotated[str | None, Meta(description="Where the page can be seen as it was fetched.")]
 
 
@@ -119,6 +120,7 @@ _RESULT_EXAMPLE = Result(
     sentence="High because the title has both words.",
     note="",
     similar=3,
+    versions=2,
     cached_url="/cached/4711",
 )
 _SEARCH_EXAMPLE = SearchAnswer("consumer lag", 128, 6.2, [_RESULT_EXAMPLE], (), None, (), SLATE_EXAMPLE)
@@ -266,5 +268,6 @@ def _describe_result(result: SearchResult) -> Result:
         sentence=result.sentence,
         note=result.note,
         similar=result.similar,
+        versions=result.versions,
         cached_url=f"/cached/{result.id}" if result.has_copy else None,
     )

@@ -1,0 +1,47 @@
+"""Pages of several releases: which belong together, and which is the newest."""
+
+import pytest
+
+from vedette.index.versions import version_key_of
+
+HOST = "https://docs.example.org"
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("/docs/2.8/setup.html", "/docs/3.0/setup.html", "/docs/10.1/setup.html", "/docs/latest/setup.html"),
+        ("/docs/master/setup", "/docs/v2/setup", "/docs/v3/setup/", "/docs/setup/index.html"),
+        ("/090/setup", "/10/setup.html", "/24/setup", "/setup.html"),
+        ("/docs/release-1.9/setup", "/docs/release-1.18/setup"),
+        ("/3.11.9/setup", "/3.11.x/setup"),
+    ],
+)
+def test_releases_of_one_page_belong_together_in_their_order(paths: tuple[str, ...]) -> None:
+    """One family, oldest first: numbers count as numbers, a page without a release is the present one."""
+    keys = [version_key_of(HOST + path, "Setup") for path in paths]
+    assert len({key.family for key in keys}) == 1
+    releases = [key.release for key in keys]
+    assert releases == sorted(releases)
+    assert releases[0] < releases[-1]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/rooms/12/plan", "/rooms/13/plan"),
+        ("/2017/03/30/news", "/2018/03/30/news"),
+        ("/releases/2.8.html", "/releases/3.0.html"),
+        ("/docs/2.8/setup", "/docs/2.8/upgrade"),
+        ("/docs/2.8/setup?page=1", "/docs/3.0/setup?page=2"),
+        ("/a/2.8/setup", "/b/2.8/setup"),
+    ],
+)
+def test_numbers_that_are_no_releases_keep_pages_apart(one: str, other: str) -> None:
+    """Rooms, days, release notes, and other pages of a manual are pages of their own."""
+    assert version_key_of(HOST + one, "Plan").family != version_key_of(HOST + other, "Plan").family
+
+
+def test_pages_with_other_titles_are_other_pages() -> None:
+    """The title decides where paths look like releases."""
+    assert version_key_of(f"{HOST}/12/a", "Room 12").family != version_key_of(f"{HOST}/13/a", "Room 13").family
