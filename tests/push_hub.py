@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 __all__ = ["Hub", "Reader"]
 
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 
 
 class Reader(NamedTuple):

@@ -35,7 +35,7 @@ source_interval = "10s"
 rate = "0"
 {serve}
 """
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 _SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "wa")
 
 

@@ -158,7 +158,7 @@ def _state(pid: int) -> str:
         return ""
 
 
-def patiently(holds: Callable[[], object], seconds: float = 30.0) -> None:
+def patiently(holds: Callable[[], object], seconds: float = 300.0) -> None:
     """Wait until something holds; a machine that is too busy fails loudly, not silently."""
     until_s = time.monotonic() + seconds
     while not holds():

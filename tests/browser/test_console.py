@@ -23,7 +23,7 @@ PLACES = (
     *("", "sites", "pages", "queue", "explain", "discover", "discovery", "watches", "push"),
     *("refresh", "budget", "searches", "ranking", "results", "storage", "actions"),
 )
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")

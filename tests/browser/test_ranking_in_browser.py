@@ -34,7 +34,7 @@ AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 QUERY = "zeppelin"
 LIKED_AT = 6  # the place, from 0, of the page that readers will like
 TEACHERS, UNHAPPY = 105, 50
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 class Readers:

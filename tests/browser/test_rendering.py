@@ -37,7 +37,7 @@ pytestmark = [
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
     pytest.mark.timeout(400),  # a browser on a busy machine
 ]
-LIMITS = RenderLimits(script_s=3.0, cpu_s=2.0, memory_bytes=900 * 2**20)
+LIMITS = RenderLimits(script_s=60.0, cpu_s=6.0, memory_bytes=900 * 2**20)
 
 
 class Crawled(NamedTuple):

@@ -33,7 +33,7 @@ PAGES = {
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 WIDTHS = (390, 1280)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")

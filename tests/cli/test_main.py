@@ -19,7 +19,7 @@ from vedette.cli.main import COMMANDS, Command
 def vedette(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run the real program."""
     command = [sys.executable, "-m", "vedette", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
 
 
 def complaint(arguments: Sequence[str], cwd: Path) -> str:
@@ -151,7 +151,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "vedette", "lab", "judge", str(tmp_path / "x")]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=300, check=False)
     os.close(writer)
     assert b"Traceback" not in done.stderr
 
@@ -172,7 +172,7 @@ def test_only_the_command_that_is_typed_is_imported(arguments: list[str], import
         "from vedette.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     modules = set(done.stderr.splitlines()[-1].split())
     assert modules & {command.module for command in COMMANDS} == imported
     if not imported:

@@ -25,7 +25,7 @@ PAGES = {
     **{f"{HOME}{name}": page(f"Zeppelin {name}", f"about the zeppelin {name}") for name in NAMES},
 }
 VISITORS = 24
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 UNHURRIED_S = 0.5  # nobody clicks sooner than a person can
 
 

@@ -24,7 +24,7 @@ from vedette.adapters.index_store.generations import Generations
 HOME = "http://town.test/"
 # What is promised of a page that was fetched.
 FINDABLE_WITHIN_S = 5.0
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 class Town:

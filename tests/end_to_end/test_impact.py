@@ -43,7 +43,7 @@ SETTINGS = '[crawl]\ndelay = "20ms"\naddress_delay = "0s"\norder = "{order}"\nbu
 # At such a speed six pages a minute are ten a second. Whatever the price six leave at once, and then one in ten.
 BUDGET, PER_S, SPEED = "6/min", 0.1, 100.0
 MEASURED, DEAR = 30, 40
-PATIENCE_S = 100
+PATIENCE_S = 300.0
 
 
 def run(*words: str, most_s: float = PATIENCE_S) -> str:

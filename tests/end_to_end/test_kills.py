@@ -20,6 +20,7 @@ HOSTS = 100 if PROVE else 12
 KILLS = 50 if PROVE else 6
 SPEED = 300.0
 MOST_REPEATED_PER_KILL = 40
+GUESSED = ("/sitemap.xml", "/sitemap_index.xml")  # no page names them; the crawler tries them once a host
 
 Victim = Literal["worker", "keeper", "indexer", "tree"]
 VICTIMS: tuple[Victim, ...] = ("worker", "keeper", "indexer", "tree")
@@ -74,7 +75,8 @@ def test_every_page_is_fetched_and_archived_once_whatever_is_killed(tmp_path: Pa
         pages, archived = run.pages(), run.archived()
         assert sorted(pages) == wanted
         assert [url for url in wanted if pages[url][0] != 200] == []
-        assert {url: [place[1:]] for url, place in pages.items()} == archived
+        asked = {url: places for url, places in archived.items() if not url.endswith(GUESSED)}
+        assert {url: [place[1:]] for url, place in pages.items()} == asked
         assert run.repeated() <= MOST_REPEATED_PER_KILL * kills
         passes(["warcio", "check", *map(str, run.files())])
         for file in run.files():

@@ -47,7 +47,7 @@ def test_a_crawl_of_the_made_web_is_polite_and_finds_its_pages(web: ServerHandle
     """No violation in the servers' log, and nearly every page that lived through the crawl was found by links."""
     opened_s = web.clock.now()
     done = subprocess.run(
-        command(web, tmp_path, "--json", "--pages", "400"), capture_output=True, timeout=100, check=True
+        command(web, tmp_path, "--json", "--pages", "400"), capture_output=True, timeout=300, check=True
     )
     told = json.loads(done.stdout)
     judged = verdict(web, tmp_path)
@@ -72,7 +72,7 @@ def test_stopped_and_started_again_it_stays_polite_and_asks_nothing_twice(web: S
     before = json.loads(out)
     assert before["ending"] == "stopped"
     again = subprocess.run(
-        command(web, tmp_path, "--json", "--pages", "20"), capture_output=True, timeout=100, check=True
+        command(web, tmp_path, "--json", "--pages", "20"), capture_output=True, timeout=300, check=True
     )
     after = json.loads(again.stdout)
     assert after["pages"] == 20
@@ -90,7 +90,7 @@ def test_the_demo_ends_by_itself_and_says_that_it_was_polite() -> None:
         [sys.executable, "-m", "vedette", "demo", "--for", "4s", "--world", "made:tiny", "--speed", "600"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert "Ctrl-C" not in done.stdout

@@ -15,7 +15,7 @@ from tests.tree_runs import patiently
 WIKI, OPEN = "http://wiki.test", "http://open.test"
 KEY = "sesame-0451"
 ENVIRONMENT = {"WIKI_KEY": f"X-Key: {KEY}"}
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 FINNISH = (
     "Tämä sivu kertoo palkoista ja lomista, joita henkilöstöosasto suunnittelee ensi vuodelle. Jokainen työntekijä saa "
     "tietää omasta palkastaan keskustelussa esimiehensä kanssa, eikä kukaan muu saa nähdä näitä lukuja koskaan."

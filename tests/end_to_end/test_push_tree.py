@@ -12,7 +12,7 @@ HOME = "http://news.test"
 FEED, LATE, PINGED, STILL = f"{HOME}/feed.xml", f"{HOME}/late", f"{HOME}/pinged", f"{HOME}/still"
 KEY = "0123456789abcdef"
 ATOM = (("Content-Type", "application/atom+xml"),)
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def atom(hub: str, *links: str) -> str:

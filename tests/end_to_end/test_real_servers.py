@@ -51,7 +51,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         sites = [f"http://{name}.test/" for name in ports]
         command = [sys.executable, "-m", "vedette", "crawl", *sites, *ways, "--allow-private", "--quiet"]
         command += ["--config", str(folder / "vedette.toml"), "--data", str(folder / "data")]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
         yield Crawled(ports, *_read_state(folder / "data"))
 
 

@@ -21,7 +21,7 @@ def test_a_secret_reaches_its_site_and_no_archive_log_or_export(tmp_path: Path) 
             command = [sys.executable, "-m", "vedette", *arguments, "--data", str(tmp_path / "data")]
             environment = {**os.environ, "WIKI_KEY": f"X-Key: {WORD}"}
             done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path
+                command, env=environment, capture_output=True, text=True, timeout=300, check=True, cwd=tmp_path
             )
             return done.stdout + done.stderr
 

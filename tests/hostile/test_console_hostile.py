@@ -26,7 +26,7 @@ from vedette.web.console.admin.guard import SESSION_COOKIE
 from vedette.web.console.routes import ConsoleServices
 
 HOME = "http://bog.test/"
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 AGENT = "Mozilla/5.0 (X11; Linux x86_64) Quaggabrowser/77.4"
 LIVE = "/console/live"
 JSON = {"content-type": "application/json"}

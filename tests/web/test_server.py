@@ -14,7 +14,7 @@ from vedette.web.server import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimit
 MANY = MAX_CONNECTIONS + 50
 WHOLE = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab"
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:

@@ -128,7 +128,7 @@ def test_the_archive_is_valid(folder: Path) -> None:
 @pytest.mark.parametrize("events", range(9))
 def test_a_kill_at_any_moment_loses_nothing(folder: Path, events: int) -> None:
     """However far it came before kill -9, the next opening has everything, once."""
-    done = subprocess.run([sys.executable, "-c", STOP_AT, str(folder), str(events)], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", STOP_AT, str(folder), str(events)], timeout=300, check=False)
     assert done.returncode in {0, -9}
     check(folder)
     check(folder)
@@ -166,7 +166,7 @@ def test_what_the_log_of_the_old_state_holds_is_not_forgotten(folder: Path) -> N
         "db.execute(\"INSERT INTO url (id, partition, url, depth) VALUES (6, 0, 'https://www.example.org/log', 1)\"); "
         "db.commit(); os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", program, str(folder / "state.db")], timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", program, str(folder / "state.db")], timeout=300, check=False)
     assert (folder / "state.db-wal").stat().st_size > 0
     with opened(folder) as state:
         assert state.urls.find_ids(["https://www.example.org/log"]).tolist() == [6]

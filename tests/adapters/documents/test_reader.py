@@ -345,7 +345,7 @@ def test_no_reader_outlives_its_parent() -> None:
         "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     place = Path(f"/proc/{int(done.stdout)}/cmdline")
     while place.exists() and "pdf_process" in place.read_text():
         select.select([], [], [], 0.02)

@@ -700,7 +700,7 @@ writer.close()
 def test_another_process_may_write(tmp_path: Path) -> None:
     """A reader sees the commits of another process after a refresh, when files it knew are merged and gone."""
     reader = filled(tmp_path, {1: {"body": "a"}})
-    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", CHILD, str(tmp_path)], check=True, timeout=300)
     assert ids(reader, Term("body", "a")) == [1]
     assert reader.refresh()
     assert ids(reader, Term("body", "a")) == [1, *range(10, 20)]

@@ -25,7 +25,7 @@ SPEED = 600.0
 def vedette(*arguments: str, cwd: Path, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run the real program."""
     command = [sys.executable, "-m", "vedette", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd, input=given)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd, input=given)
 
 
 def told(*arguments: str, cwd: Path) -> Any:
@@ -96,7 +96,7 @@ def up(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         try:
-            process.communicate(timeout=15)
+            process.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -164,7 +164,7 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
         until((tmp_path / "kept" / "keeper.sock").exists)
         assert "in use by another vedette" in complaint("up", "--data", "kept", cwd=tmp_path, code=1)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=15)
+        out, _ = process.communicate(timeout=300)
     lines = out.splitlines()
     assert lines[0].split() == ["Data", "kept"]
     assert re.fullmatch(r"Search +http://127\.0\.0\.1:[0-9]+/", lines[1])

@@ -36,7 +36,7 @@ sys.stdin.read()
 def vedette(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run the real program."""
     command = [sys.executable, "-m", "vedette", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, input=stdin)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, input=stdin)
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def served() -> Iterator[str]:
 def vedette(*arguments: str, cwd: Path) -> str:
     """What the real program says to people."""
     command = [sys.executable, "-m", "vedette", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 

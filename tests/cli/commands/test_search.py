@@ -138,7 +138,7 @@ def crawled(site: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("crawled")
     (folder / "vedette.toml").write_text('[crawl]\naddress_delay = "1ms"\n')
     command = [sys.executable, "-m", "vedette", "crawl", site, *PROMPT, "--quiet"]
-    subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=folder)
+    subprocess.run(command, capture_output=True, timeout=300, check=True, cwd=folder)
     return folder
 
 
@@ -312,7 +312,7 @@ def test_private_pages_are_found_by_who_owns_the_folder(site: str, tmp_path: Pat
     said("sites", "add", site, "--secrets", "env:HARBOUR", "--allow-private", cwd=tmp_path)
     command = [sys.executable, "-m", "vedette", "crawl", site, *PROMPT, "--quiet"]
     environment = {**os.environ, "HARBOUR": "X-Token: a"}
-    subprocess.run(command, capture_output=True, timeout=60, check=True, cwd=tmp_path, env=environment)
+    subprocess.run(command, capture_output=True, timeout=300, check=True, cwd=tmp_path, env=environment)
     assert found("beacon", tmp_path) == [f"{site}buoy"]
     anybody = FolderSearch(tmp_path / "vedette-data", start_clock(time.time(), 1.0))
     assert anybody.search(SearchRequest("beacon")).results == ()

@@ -25,7 +25,7 @@ TINY = "tiny_runs:EXPERIMENT"
 COMMAND = ("lab", "run", TINY, "--world", "made:tiny", "--seeds", "3")
 CELLS = 3 * 3 * 2  # policies, seeds, budgets
 FINISHED = 3  # before a run is broken off
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def started(here: Path, out: str) -> "subprocess.Popen[str]":
     """The real program, in a group of its own, with cells that take their time."""
-    told = {"TINY_S": "0.4", "TINY_PIDS": str(here / f"{out}.pids")}
+    told = {"TINY_S": "2", "TINY_PIDS": str(here / f"{out}.pids")}
     return subprocess.Popen(
         [sys.executable, "-m", "vedette", *COMMAND, "--out", out, "--quiet"],
         cwd=here,

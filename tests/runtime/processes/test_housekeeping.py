@@ -109,7 +109,7 @@ class Crawl:
 
     def ends(self) -> dict[str, object]:
         """The numbers at its end."""
-        assert self.process.wait(timeout=90) == 0, self.said()
+        assert self.process.wait(timeout=300) == 0, self.said()
         told: dict[str, object] = json.loads((self.folder / "told.json").read_text())
         return told
 
@@ -157,7 +157,7 @@ def patiently(holds: Callable[[], object]) -> None:
 def status(data: Path) -> dict[str, object]:
     """What the running tree says of itself."""
     command = [sys.executable, "-m", "vedette", "status", "--data", str(data), "--json"]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=300, check=False)
     told: dict[str, object] = json.loads(done.stdout or b"{}")
     return told
 
@@ -192,13 +192,13 @@ def test_a_backup_of_a_running_crawl_goes_on_from_there(tmp_path: Path, crawl: C
     done = subprocess.run(
         [sys.executable, "-m", "vedette", "backup", str(tmp_path / "backup"), "--data", str(running.data), "--json"],
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert 0 < json.loads(done.stdout)["pages"] <= PAGES + 1
     assert running.ends()["ending"] == "done"
     command = [sys.executable, "-m", "vedette", "restore", str(tmp_path / "backup"), "--data", str(tmp_path / "new")]
-    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    subprocess.run(command, capture_output=True, timeout=300, check=True)
     restored = crawl(tmp_path / "new", "0B")
     assert restored.ends()["ending"] == "done"
     restored.check()

@@ -154,14 +154,14 @@ def test_the_death_of_the_supervisor_leaves_nobody_and_a_usable_folder(
     process.kill()
     process.wait()
     patiently(lambda: not remains(pids))
-    again = subprocess.run(run.command("--pages", "5"), capture_output=True, text=True, timeout=60, check=False)
+    again = subprocess.run(run.command("--pages", "5"), capture_output=True, text=True, timeout=300, check=False)
     assert again.returncode == 0, again.stderr
     assert [each.detail for each in run.verdict().violations] == []
 
 
 def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Popen[bytes]) -> None:
     """It says why and touches nothing; the first one goes on."""
-    second = subprocess.run(run.command(), capture_output=True, text=True, timeout=30, check=False)
+    second = subprocess.run(run.command(), capture_output=True, text=True, timeout=300, check=False)
     assert second.returncode == 1
     assert "in use by another vedette" in second.stderr
     assert process.poll() is None

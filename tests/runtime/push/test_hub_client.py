@@ -27,7 +27,7 @@ from vedette.runtime.push.subscriptions import HubRequest
 from vedette.web.push.routes import push_routes
 
 FEED, NEW = f"{HOME}feed.xml", f"{HOME}new"
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 
 
 class _Desk:
