@@ -9,7 +9,8 @@ is an independent walk over the links of the same tree (``peers/link_walk.py``).
     fetched     those of them that were sent to the crawler and that it counts as fetched
     missing     the others, by the reason that the crawler gives for their URLs
     wasted      requests for a file that was sent before (by any of its URLs), and requests for what is not there and
-                what no page names; not robots.txt, nor links of the site that are broken or redirect
+                what neither a page nor the site's own sitemap names; not robots.txt, nor links of the site that are
+                broken or redirect
 
 The synthetic web *half*, which is full of endless traps, is crawled at the end by the same program. The bench fails if
 a site has less than 99.5 % of its pages or wastes more than 10 % of its requests; of *half*, all pages and 5 %.
@@ -22,6 +23,7 @@ a site has less than 99.5 % of its pages or wastes more than 10 % of its request
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,7 +33,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from bench.peers.half_web import crawl_half
 from bench.peers.link_walk import Walk, walk_site
@@ -112,9 +114,11 @@ def plain(url: str) -> str:
     return unquote(url).partition("://")[2]
 
 
-def sort_requests(log: Sequence[Request], walk: Walk) -> Counter[str]:
+def sort_requests(log: Sequence[Request], walk: Walk, tree: SiteTree) -> Counter[str]:
     """The sort of each request: a page, another file, a redirect or an error of the site's own, or wasted."""
-    asked, seen, kinds = {plain(url) for url in walk.found_on}, set(), Counter[str]()
+    listed = re.findall(rb"<loc>\s*([^<]+?)\s*</loc>", tree.files.get("sitemap.xml", b""))
+    named = [*walk.found_on, *(urljoin(tree.site.start, url.decode()) for url in listed)]
+    asked, seen, kinds = {plain(url) for url in named}, set(), Counter[str]()
     for request in log:
         if request.file == "robots.txt":
             kind = "robots.txt"
@@ -156,7 +160,7 @@ def judge(
     for reason, urls in missing.items():
         for url in urls[:listed]:
             print(f"  {reason}: {url} (from {walk.found_on[url]})")
-    kinds = sort_requests(mine, walk)
+    kinds = sort_requests(mine, walk, tree)
     if listed:
         print("  requests:", dict(kinds.most_common()))
     counts = {reason: len(urls) for reason, urls in sorted(missing.items(), key=lambda item: -len(item[1]))}
