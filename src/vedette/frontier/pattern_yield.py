@@ -89,7 +89,7 @@ class TrapBudget:
     max_patterns: int = 256
     repeated_share: float = 0.8
     parameter_tries: int = 2
-    repeated_tries: int = 8
+    repeated_tries: int = 24
     growth: float = 1.0
     sign_tries: int = 2
     similar_tries: int = 20
