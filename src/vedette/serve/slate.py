@@ -83,10 +83,10 @@ class SearchResult(NamedTuple):
     sentence: str = ""
     note: str = ""
     similar: int = 0
-    versions: int = 0
     has_copy: bool = False
     features: tuple[tuple[str, float], ...] = ()
     propensity: float = 1.0  # no lots are drawn yet
+    versions: int = 0
 
 
 class Slate(NamedTuple):
