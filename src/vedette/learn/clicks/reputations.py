@@ -138,8 +138,8 @@ def _find_topics(page: Ints, group: Ints) -> Ints:
 def _average_by_group(group: Ints, rows: ResultViews, general: float, length: int, now_days: float) -> Floats:
     """Compute the decayed share of liked views in each group, shrunk to the general share."""
     weight = cap_weights(rows).weight * decay_weights(rows.at_days, now_days)
-    likes = np.bincount(group, weight * rows.liked, length)
-    looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length)
+    likes = np.bincount(group, weight * rows.liked, length).astype(np.float64)
+    looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length).astype(np.float64)
     return _shrink_groups(likes, looks, general)
 
 
@@ -148,11 +148,11 @@ def _shrink_groups(likes: Floats, looks: Floats, general: float) -> Floats:
 
 
 def learn_from_counts(likes: Floats, looks: Floats, views_per_day: float, people: float) -> LearnedQuality | None:
-    """Learn page reputations from likes and views of pages that one query shows, all of one host.
+    """Learn page reputations from likes and views of pages that one query shows, all of one host; None from too few.
 
-    The lab counts these by itself; it equals ``learn_reputations`` where all views are recent and at the first place.
+    The lab counts these by itself; it equals ``learn_reputations`` where each view is a click in the first place now.
     """
-    if likes.sum() < MIN_CLICKS or people < MIN_PEOPLE:
+    if looks.sum() < MIN_CLICKS or people < MIN_PEOPLE:
         return None
     pages = np.flatnonzero(looks > 0)  # of a page that nobody has seen nothing is learned
     likes, looks, one = likes[pages], looks[pages], np.zeros(len(pages), np.int64)
@@ -175,6 +175,6 @@ def learn_from_counts(likes: Floats, looks: Floats, views_per_day: float, people
         host_mean=group_mean,
         general=general,
         people=people,
-        clicks=int(likes.sum()),
+        clicks=int(looks.sum()),
         taken_off={},
     )

@@ -41,7 +41,7 @@ def learn_live(people: int, folder: Path) -> Reputation | None:
     person, page, liked = visits_of(people)
     at_days, slates = np.full(len(page), DAY), np.arange(len(page))
     zeros = np.zeros(len(page), np.int64)
-    seen = Impressions(page, zeros, person, person, slates, zeros, liked > 0, liked, at_days, groups=(QUERY,))
+    seen = Impressions(page, zeros, person, person, slates, zeros, zeros == 0, liked, at_days, groups=(QUERY,))
     taught = learn_reputations(seen._replace(propensity=np.ones(len(page))), dict.fromkeys(range(PAGES), 0), DAY)
     if taught is not None:
         save_reputation(folder, build_reputation(taught, seen.groups))
@@ -62,7 +62,7 @@ def order_live(known: Reputation | None, relevance: Floats, audience: Audience) 
 def candidates_of(people: int, relevance: Floats) -> Candidates:
     """What the lab counts of the same visits."""
     person, page, liked = visits_of(people)
-    aware, likes = np.bincount(page, minlength=PAGES), np.bincount(page, liked, PAGES)
+    aware, likes = np.bincount(page, minlength=PAGES), np.bincount(page, liked, PAGES).astype(np.float64)
     crowd = UserPopulation(float(len(np.unique(person))), float(len(page)), 365.0)
     return Candidates(relevance, likes, aware.astype(np.float64), aware.astype(np.float64), np.ones(PAGES), crowd)
 
@@ -92,7 +92,7 @@ def test_too_few_clicks_teach_neither(tmp_path: Path) -> None:
     """Below the number of clicks that live learning asks for, both order by relevance alone."""
     relevance = np.exp(np.linspace(2.0, 0.0, PAGES))
     batch = candidates_of(5, relevance)
-    assert 0 < batch.likes.sum() < MIN_CLICKS
+    assert 0 < batch.aware.sum() < MIN_CLICKS
     policy = LiveRanking()
     found = policy.plan(policy.observe(policy.start(None), batch, DAY), batch, DAY).draw(rng_for(1, "rank"))
     live = order_live(learn_live(5, tmp_path), relevance, Audience(unproven=2))

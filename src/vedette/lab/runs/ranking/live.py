@@ -4,8 +4,9 @@
                      ->  ``engine.search.scoring``      the reputation that searches look up, with exploration tables
                      ->  ``serve.rank.reranking``       the order, and which unproven pages get a trial slot
 
-What the lab leaves out is how views are told from mere showings (examination) and how evidence fades: here everybody
-who visits a page has seen it, and nothing is forgotten. A test drives both through one history and compares decisions.
+What the lab leaves out is how views are told from mere showings (examination) and how evidence fades: a visit is a
+click here, whoever visits a page has seen it, and nothing is forgotten. A test drives both through one history and
+compares decisions.
 """
 
 from dataclasses import dataclass
