@@ -23,7 +23,7 @@ from vedette.engine.decision_record import DecisionRecorder
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import ChangeSignal, CrawlStore, DuePage, FetchGain, KnownPage, PageRow, RefreshState
 from vedette.engine.scheduling.deferred import DeferredPages
-from vedette.engine.scheduling.forecast import Forecast, Freshness
+from vedette.engine.scheduling.forecast import ChangeLoss, Forecast, Freshness, estimate_quality
 from vedette.engine.scheduling.gone_pages import GonePages
 from vedette.engine.scheduling.idle_refresh import IdleRefresh
 from vedette.engine.scheduling.policy_memory import (
@@ -52,7 +52,7 @@ from vedette.policy import Floats, rng_for
 from vedette.pricing import MAX_OVERSPENT
 from vedette.refresh.known_pages import Bools
 
-FORECAST_KEY, FRESHNESS_KEY = "refresh forecast", "refresh current"
+FORECAST_KEY, FRESHNESS_KEY, LOSS_KEY = "refresh forecast", "refresh current", "refresh loss"
 ROUND_S = 3_600.0
 MAX_REVIEWED = 200
 # So often each source may be looked at, on average, where a budget is large.
@@ -99,6 +99,7 @@ class RefreshScheduler:
         self.forecast = self._forecast_kept = Forecast.from_json(book.get_value(FORECAST_KEY))
         kept = book.get_value(FRESHNESS_KEY)
         self.freshness = self._freshness_kept = Freshness.from_json(kept, self._runner.policy.name)
+        self.loss = self._loss_kept = ChangeLoss.from_json(book.get_value(LOSS_KEY))
         self._pages = book.count_refresh_states()
         self._cursor, self._to_ask = 0, 0.0
         self._deferred = DeferredPages()
@@ -114,6 +115,11 @@ class RefreshScheduler:
     def price(self) -> float | None:
         """The price that a refresh must be worth; None where the policy has none, or none yet."""
         return self._price.price if self._runner.is_priced else None
+
+    @property
+    def quality(self) -> float | None:
+        """Estimated repository quality Q of the index (``forecast.estimate_quality``); None if unknown."""
+        return estimate_quality(self.freshness, self.loss)
 
     @property
     def _demand(self) -> float:
@@ -267,6 +273,9 @@ class RefreshScheduler:
         if self.freshness is not self._freshness_kept:
             self._freshness_kept = self.freshness
             self._store.set_value(FRESHNESS_KEY, self.freshness.to_json())
+        if self.loss != self._loss_kept:
+            self._loss_kept = self.loss
+            self._store.set_value(LOSS_KEY, self.loss.to_json())
 
     @property
     def _should_clear_price(self) -> bool:
@@ -333,7 +342,7 @@ class RefreshScheduler:
         if known:
             made = self._memory.batch_pages(known)
             chance = self._runner.chance(made.memory, made.batch, np.full(len(known), now_s))
-            self.freshness = self.freshness.observe(chance)
+            self.freshness = self.freshness.observe(chance, made.batch.views)
         if not self._cursor:
             self.freshness = self.freshness.end_round()
 
@@ -358,12 +367,12 @@ class RefreshScheduler:
         self._pages += sum(not look.state.memory for look in looks)
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in zip(looks, due_s.tolist(), strict=True)])
 
-    def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], frozenset[int]]:
-        """Return the pages to refresh now, and the ids of those that the policy judged."""
+    def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], dict[int, float]]:
+        """Return the pages to refresh now, and what a refresh of those that the policy judged is worth, by id."""
         self._wake_early(now_s)
         due = self._store.get_due(now_s, most)
         if not due:
-            return [], frozenset()
+            return [], {}
         known = {look.page.id: look for look in self._store.get_known_pages([one.id for one in due])}
         judged = [known[one.id] for one in due if one.id in known and self._memory.is_eligible(known[one.id])]
         later: dict[int, float] = {}
@@ -372,8 +381,20 @@ class RefreshScheduler:
             judged, later = self._idle.wake(judged, self._compute_worth_times(judged, now_s), now_s, rng)
         later |= self._defer_unpaid(judged, now_s)
         self._store.save_due_times(list(later.items()))
-        looks = frozenset(one.id for one in due if self.has_budget and self.poller.is_source(one.id))
-        return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
+        polled = [one.id for one in due if self.has_budget and self.poller.is_source(one.id)]
+        worth = dict.fromkeys(polled, self.price or DEFAULT_PRICE) | self._estimate_worths(judged, now_s)
+        return [one for one in due if one.id not in later], worth
+
+    def _estimate_worths(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
+        """Estimate what refreshes of these pages are worth now, by id; the price where the policy does not say."""
+        made = self._memory.batch_pages(looks) if looks else None
+        worth = self._runner.value(made.memory, made.batch, now_s) if made else None
+        ids = [look.page.id for look in looks]
+        return (
+            dict.fromkeys(ids, self.price or DEFAULT_PRICE)
+            if worth is None
+            else dict(zip(ids, worth.tolist(), strict=True))
+        )
 
     def _wake_early(self, now_s: float) -> None:
         """Wake deferred pages whose refresh can be paid already; drop those fetched meanwhile."""
@@ -403,12 +424,20 @@ class RefreshScheduler:
 
     # what fetches turned out to have brought
 
-    def on_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
-        """Teach the refresh policy measured gains of pages' latest fetches; each page is named once."""
+    def on_gains(self, gains: Sequence[FetchGain], now_s: float, per_view: float | None = None) -> None:
+        """Teach the refresh policy measured gains of pages' latest fetches; each page is named once.
+
+        ``per_view`` is what a view of any result brings, in the unit of gains; None where it is as it was.
+        """
+        self.loss = self.loss if per_view is None else replace(self.loss, per_view=per_view)
         self._measured_s = now_s if gains else self._measured_s
         by_page = {one.page: one for one in gains}
         found = [look for look in self._store.get_known_pages(list(by_page)) if self._memory.is_eligible(look)]
         looks = [with_gain(look, by_page[look.page.id]) for look in found if is_latest(look, by_page[look.page.id])]
+        states = [look.state for look in looks if by_page[look.page.id].gain is not None]
+        self.loss = self.loss.observe(
+            *(np.array([getattr(one, name) for one in states], np.float64) for name in ("gain", "views"))
+        )
         awaited = [look for look in looks if self._memory.is_unmeasured(look.state)]
         weighed = [look for look in awaited if look.state.gain is not None]
         self._learn_deferred(weighed, np.array([look.state.gain != 0.0 for look in weighed], np.bool_))

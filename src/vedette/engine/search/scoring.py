@@ -19,11 +19,14 @@ from vedette.index.features import FEATURES, Feature, Slot, compute_features, co
 from vedette.index.fields import MAX_WORDS
 from vedette.index.query.planner import QueryWord
 from vedette.index.query.retrieval import TEXT_FIELDS
+from vedette.learn.clicks.reputations import LearnedQuality
 from vedette.model import fingerprint
 from vedette.policy import Floats, Ints, rng_for
 from vedette.serve.rank.explain import explain_rank
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
+from vedette.serve.rank.explore.prospect import Prospect
 from vedette.serve.rank.query_intent import score_fresh_intent, score_freshness, score_home
-from vedette.serve.rank.reputation import PageBeliefs, Reputation
+from vedette.serve.rank.reputation import PageBeliefs, Reputation, pair_keys
 from vedette.serve.rank.reranking import UNPROVEN, TrialLimits, reorder
 from vedette.serve.rank.scoring import WEIGHTS, blend_weights, score_features
 from vedette.serve.slate import Audience, Reason, SearchResult
@@ -33,6 +36,7 @@ NEUTRAL = 0.5
 MIN_CONTRIBUTION = 0.005
 # A title that has the words of the query, and hardly any other, names its site.
 MIN_TITLE_SHARE = 0.7
+LIST_LENGTH = 100  # pages on the list that a young page is thought to stand on
 
 STATIC_FEATURES: tuple[Feature, ...] = (
     Feature("home", "home page of the site that the query names"),
@@ -209,6 +213,60 @@ def hash_query(query: str) -> int:
     True
     """
     return fingerprint(" ".join(split_words(query)))
+
+
+def build_reputation(
+    taught: LearnedQuality, groups: Sequence[str], tables: tuple[Floats, Floats] | None = None
+) -> Reputation:
+    """Build the reputation that searches look up from learned click quality, with the exploration tables.
+
+    ``tables`` are those of an earlier time; without them they are computed, which takes longer than all the rest.
+    """
+    numbers = np.array([hash_query(words) for words in groups], np.int64)
+    by_number = np.argsort(numbers, kind="stable")
+    pairs = pair_keys(numbers[taught.pair_group], taught.page[taught.pair_page])
+    by_pair = np.argsort(pairs, kind="stable")
+    teaching, ahead = _build_exploration(taught) if tables is None else tables
+    return Reputation(
+        taught.page,
+        taught.likes,
+        taught.looks,
+        taught.mean,
+        pairs[by_pair],
+        taught.pair_mean[by_pair],
+        taught.pair_likes[by_pair],
+        taught.pair_looks[by_pair],
+        numbers[by_number],
+        taught.group_mean[by_number],
+        taught.group_views[by_number],
+        taught.host,
+        taught.host_mean,
+        teaching,
+        ahead,
+        taught.general,
+        taught.people,
+    )
+
+
+def _build_exploration(taught: LearnedQuality) -> tuple[Floats, Floats]:
+    """Build the default exploration policy's tables for one view a day and one day of life.
+
+    They are for a list as long as people look at.
+    """
+    ones = np.ones(len(taught.page))
+    crowd = UserPopulation(taught.people, 1.0, 1.0)
+    policy = Prospect()
+    all_pages = Candidates(ones, taught.likes, taught.looks, taught.looks, ones, crowd)
+    law = policy.observe(policy.start(None), all_pages, 0.0)
+    # The list among which a page would stand is a search's, and has every kind of page that there is.
+    some = np.argsort(taught.mean, kind="stable")[
+        np.linspace(0, len(ones) - 1, min(LIST_LENGTH, len(ones))).astype(np.int64)
+    ]
+    likes, looks = taught.likes[some], taught.looks[some]
+    part = Candidates(ones[some], likes, looks, looks, ones[some], crowd)
+    table = policy.observe(law, part, 0.0).table
+    assert table is not None
+    return table.teaching, table.ahead
 
 
 def order_by_learning(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.attention import visibility
-from vedette.index.quality.curves import ScoreCurve, find_ranks, query_gains
+from vedette.index.quality.curves import ScoreCurve, find_ranks, query_gains, sum_views
 from vedette.index.quality.term_curves import TermCurves, score_importance
 from vedette.index.quality.watched_terms import NO_WORDS, PageWords, TermScores, score_pages
 from vedette.index.query.retrieval import ForwardTokens
@@ -87,6 +87,13 @@ def measure_current_gains(curves: TermCurves, pages: ForwardTokens) -> Floats:
     gains = query_gains(ScoreCurve(each.ranks - 1.0, each.scores), np.full(len(r2), np.inf), r2, answers.after)
     weight = curves.tracked.frequency * curves.idf
     return _sum_by_page(answers, weight[answers.term] * gains, count)
+
+
+def measure_view_gain(curves: TermCurves) -> float:
+    """Measure what a view of any result brings, in the unit of gains; 0 where nothing is searched for."""
+    views, scores = sum_views(curves.text)
+    frequency = curves.tracked.frequency
+    return float((frequency * curves.idf * scores).sum() / max(float((frequency * views).sum()), 1e-300))
 
 
 def estimate_term_gains(curves: TermCurves, score: float) -> Floats:

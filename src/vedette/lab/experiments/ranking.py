@@ -3,9 +3,10 @@
 Pandey08, chapter 5, in its communities and in its joke study with real votes. The budget is how many expected lives of
 a page are measured; the joke study has its own length. Policies see likes, views and awareness, never quality.
 
-``default`` is meant to run live. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a first
-place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some seeds of
-the same world that no cell has.
+``default`` is what runs live, by the very modules that answer searches (``lab.runs.ranking.live``); ``prospect`` is the
+policy behind it without the limits that hold there. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a
+degree and a first place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average,
+over some seeds of the same world that no cell has.
 """
 
 import re
@@ -24,6 +25,7 @@ from vedette.lab.baselines.ranking.uniform import Uniform
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.runs.ranking.community import CommunityResult, Phases, simulate_community
 from vedette.lab.runs.ranking.jester import StudyResult, run_study
+from vedette.lab.runs.ranking.live import LiveRanking
 from vedette.lab.worlds.catalog import locate_world
 from vedette.lab.worlds.community import parse_community
 from vedette.lab.worlds.jester import JesterVotes, load_ratings
@@ -37,7 +39,8 @@ GRID = ((0.1, 1), (0.2, 1), (0.1, 2), (0.3, 2), (0.5, 6), (1.0, 6), (1.0, 11), (
 _DEGREES = (0.02, 0.05, 0.1, 0.15, 0.2)
 _PARAMETRIC_NAME = re.compile(r"(selective|uniform)-r(\d\.\d{1,3})-k(\d{1,4})")
 _POLICIES: Mapping[str, Any] = {
-    "default": Prospect(),
+    "default": LiveRanking(),
+    "prospect": Prospect(),
     "popularity": Popularity(),
     "uniform": Uniform(),
     "selective": Selective(),

@@ -336,4 +336,7 @@ def collect_refresh_stats(refresher: RefreshScheduler) -> Response:
         "found": list(forecast.found),
         "current_share": refresher.freshness.share,
         "judged": refresher.freshness.judged,
+        "viewed_share": refresher.freshness.viewed,
+        "change_loss": refresher.loss.share,
+        "quality": refresher.quality,
     }

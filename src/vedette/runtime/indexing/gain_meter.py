@@ -12,7 +12,14 @@ import numpy as np
 
 from vedette.adapters.index_store.gain_store import Gain, GainKind, GainStore
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
-from vedette.index.quality.gains import Bools, MeasuredGains, PageChange, is_unchanged, measure_gains
+from vedette.index.quality.gains import (
+    Bools,
+    MeasuredGains,
+    PageChange,
+    is_unchanged,
+    measure_gains,
+    measure_view_gain,
+)
 from vedette.index.quality.term_curves import TermCurves
 from vedette.index.quality.watched_terms import NO_WORDS, PageWords
 from vedette.policy import Floats, Ints
@@ -59,6 +66,7 @@ class GainMeter:
         self._gain_by_word: Floats = np.zeros(0)
         self._gain_words: WordHashes = np.zeros(0, np.uint32)
         self._changes_since_save = 0
+        self._scaled: TermCurves | None = None
         self.changes = 0
 
     @property
@@ -104,6 +112,9 @@ class GainMeter:
         curves, again = (self._file.load(), self._file.load_needy()) if seen else (None, None)
         if curves is None or again is None or self._store is None:
             return
+        if again is not self._scaled:
+            self._scaled = again
+            self._store.save_scale(measure_view_gain(again))
         known = [each for each in seen if len(each.before[0])]
         if again is curves:
             measured = self._measure_batch(curves, seen)

@@ -21,7 +21,7 @@ from vedette.policy import Floats, Ints
 from vedette.serve.rank.explore.prospect import MAX_AWARE, MAX_LIKES, Prospect
 from vedette.serve.rank.explore.slot_allocation import TrialSlots
 from vedette.serve.rank.reputation import PageBeliefs, Reputation
-from vedette.serve.rank.trial_slots import draw_trial_list
+from vedette.serve.rank.trial_slots import TrialPlan, plan_trial_list
 
 # What ranked, as written down with each search; another number when the arithmetic changes, or who gets it.
 POLICY = "prospect/3"
@@ -66,20 +66,32 @@ def reorder(
     rows: Ints, scores: Floats, believed: PageBeliefs, reputation: Reputation, chances: TrialLimits
 ) -> ReorderedResults:
     """Rerank rows by learned quality; scores and beliefs are by row of the search, so rows may be a subset."""
+    plan, points = plan_order(rows, scores, believed, reputation, chances.first, chances.most)
+    found = plan.draw(chances.rng)
+    return ReorderedResults(rows[found.rows], found.propensities, points[found.rows], found.is_tried)
+
+
+def plan_order(
+    rows: Ints, scores: Floats, believed: PageBeliefs, reputation: Reputation, first: int, most: int
+) -> tuple[TrialPlan, Floats]:
+    """Plan the order of rows by learned quality with at most ``most`` trials, none before place ``first``.
+
+    The plan is over positions in ``rows``; with it come the score points that quality gives each. The lab draws from
+    the same plan (``lab.runs.ranking.live``).
+    """
     score, mean = scores[rows], believed.mean[rows]
     points = np.minimum(np.maximum(POINTS * np.log(mean / believed.general), -MAX_POINTS), MAX_POINTS)
     worth = (score - score.max(initial=0.0) + points) / POINTS
     own = believed.general * np.exp(worth)
     level, wanted = np.zeros(len(rows)), np.ones(len(rows))
-    if chances.most:
+    if most:
         taught, wanted = _estimate_teaching(rows, believed, reputation)
         unproven = np.flatnonzero(taught > mean)
         tried = own[unproven] * (1.0 + taught[unproven] / (believed.general * np.exp(points[unproven] / POINTS)))
         # Those who would teach about as much stand for one another.
         level[unproven] = np.exp(np.floor(STEPS * np.log(np.maximum(tried, 1e-300))) / STEPS)
-    seats = TrialSlots(chances.first, chances.most, believed.views_per_day * DELAY_DAYS)
-    found = draw_trial_list(own, level, wanted, seats, chances.rng)
-    return ReorderedResults(rows[found.rows], found.propensities, points[found.rows], found.is_tried)
+    seats = TrialSlots(first, most, believed.views_per_day * DELAY_DAYS)
+    return plan_trial_list(own, level, wanted, seats), points
 
 
 def _estimate_teaching(rows: Ints, believed: PageBeliefs, reputation: Reputation) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vedette.engine.scheduling.policy_runner import PolicyRunner
 from vedette.engine.scheduling.price_controller import find_starting_price
 from vedette.lab.worlds.history import History
 from vedette.policy import Due, Floats, Ints, rng_for
@@ -125,6 +126,13 @@ class PolicyAgent:
         made = self._prepare_batch(pages, told)
         worth: Floats = value(made.state, made.batch, now_s)
         return worth
+
+    def chance(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
+        """Return how probably each copy is outdated by the refresh policy; None where it does not say."""
+        if not isinstance(self._state, Memory):
+            return None
+        made = self._prepare_batch(pages, told)
+        return PolicyRunner(self._policy).chance(made.state, made.batch, np.full(len(pages), now_s))
 
     def find_starting_price(self, pages: Ints, told: FetchFindings, now_s: float, wait_s: float) -> float:
         """Find the starting price at which half of these pages wait this long; 1 where the price has no effect."""

@@ -18,12 +18,14 @@ The policy sees the world through the batches that it observes, and nothing else
 often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import floor
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from vedette.engine.scheduling.forecast import ChangeLoss, Freshness, estimate_quality
 from vedette.engine.scheduling.schedule import is_source
 from vedette.lab.core.experiment import step_times
 from vedette.lab.metrics.freshness import FreshnessByPeriod
@@ -60,6 +62,9 @@ class Measures(Protocol):
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
         """Replace copies; return the measures of these fetches as columns of ``KnownPages``."""
 
+    def compute_per_view(self) -> float:
+        """Return what a view of any copy brings, in the unit of gains."""
+
 
 class RefreshSetup(NamedTuple):
     """Setup of a refresh run: the policy for pages, and the one for sources, where those have their own.
@@ -94,13 +99,17 @@ class RefreshGame(NamedTuple):
 
 
 class RefreshOutcome(NamedTuple):
-    """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up."""
+    """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up.
+
+    ``said`` is the search quality at the end of each day, as the crawler itself estimates it; empty where it cannot.
+    """
 
     freshness: float
     age_d: float
     fetches: int
     changed: int
     parts: tuple["RefreshOutcome", ...] = ()
+    said: tuple[float, ...] = ()
 
 
 def run_refresh(
@@ -115,6 +124,8 @@ def run_refresh(
         saved -= len(pages)
         decided(now_s, pages)
         run.fetch(pages, now_s)
+        if now_s > game.measured_s and (now_s - game.begin_s) % DAY_S == 0:
+            run.estimate_quality(now_s)
     return run.compute_outcome()
 
 
@@ -139,6 +150,8 @@ class _RefreshRun:
         self._since_s = np.zeros(history.pages)
         self._due_s = np.full(history.pages, np.inf)
         self._gone = np.zeros(history.pages, np.bool_)
+        self._views = np.full(history.pages, np.nan)
+        self._loss, self._said = ChangeLoss(), list[float]()
         self._born = int(np.searchsorted(history.born_s, game.begin_s, side="right"))
         self._fetches, self._changed = (np.zeros(game.parts, np.int64) for _ in range(2))
         known = history.live_pages_at(game.begin_s)
@@ -190,6 +203,7 @@ class _RefreshRun:
         before_s = self._since_s[pages]
         self._copy[pages], self._since_s[pages] = version, now_s
         measured = self._measures.replace_copies(pages, copy, version) if self._measures else {}
+        self._learn_loss(pages, changed & ~gone, measured)
         self._decide(pages, FetchFindings(self._since_s[pages], changed, gone, before_s=before_s, more=measured), now_s)
         self._gone[pages[gone]] = True
         self._due_s[pages[gone]] = np.inf
@@ -204,7 +218,23 @@ class _RefreshRun:
             RefreshOutcome(*fresh, *told) for fresh, told in zip(self._freshness.result(), counts, strict=True)
         )
         freshness, age_d = (float(np.mean([part[column] for part in parts])) for column in range(2))
-        return RefreshOutcome(freshness, age_d, int(self._fetches.sum()), int(self._changed.sum()), parts)
+        fetches, changed = int(self._fetches.sum()), int(self._changed.sum())
+        return RefreshOutcome(freshness, age_d, fetches, changed, parts, tuple(self._said))
+
+    def estimate_quality(self, now_s: float) -> None:
+        """Estimate the search quality now as the live crawler does, from what its fetches and its index say."""
+        pages = np.flatnonzero((self._copy >= 0) & ~self._gone)
+        chance = self._agents[0].chance(pages, self._build_findings(pages), now_s) if self._measures else None
+        if self._measures is None or chance is None or self._oracle is not None:
+            return
+        loss = replace(self._loss, per_view=self._measures.compute_per_view())
+        said = estimate_quality(Freshness("").observe(chance, self._views[pages]), loss)
+        self._said += [] if said is None else [said]
+
+    def _learn_loss(self, pages: Ints, changed: Bools, measured: Mapping[str, Floats]) -> None:
+        if "gain" in measured and "views" in measured:
+            self._views[pages] = measured["views"]
+            self._loss = self._loss.observe(measured["gain"][changed], measured["views"][changed])
 
     def _add_newborn(self, now_s: float) -> None:
         """Add the pages born since the last batch of the refresh run; pages are numbered by birth."""
@@ -218,6 +248,7 @@ class _RefreshRun:
     def _add_pages(self, pages: Ints, version: Ints, since_s: Floats, now_s: float) -> None:
         self._copy[pages], self._since_s[pages] = version, since_s
         measured = self._measures.add_copies(pages, version) if self._measures else {}
+        self._views[pages] = measured.get("views", np.nan)
         none = np.zeros(len(pages), np.bool_)
         born_s = np.where(self._history.born_s[pages] > self._game.begin_s, self._history.born_s[pages], np.nan)
         self._decide(pages, FetchFindings(since_s, none, none, first=True, more={"born_s": born_s, **measured}), now_s)
