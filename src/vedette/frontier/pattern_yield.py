@@ -64,7 +64,8 @@ class TrapBudget:
     - ``rich_words``: a text of this length is rich anywhere; ``first_words``: what is thought typical of an unknown
       host, with the weight of one page.
     - ``repeated_share``: this share of fetches must have brought known text before all of a pattern does: after
-      ``parameter_tries`` fetches where URLs differ in parameters, else after ``repeated_tries``.
+      ``parameter_tries`` fetches where URLs differ in parameters, else after ``repeated_tries``; a host that nobody
+      named is a mirror after ``mirror_tries``.
     - ``growth``: how many more URLs of the same kind each fetch leads to in an endless pattern, shown after
       ``sign_tries`` fetches with signs of arithmetic, ``similar_tries`` with texts that are nearly the same, else
       ``growth_tries`` and ``growth_share`` of the host's fetches.
@@ -90,6 +91,7 @@ class TrapBudget:
     repeated_share: float = 0.8
     parameter_tries: int = 2
     repeated_tries: int = 24
+    mirror_tries: int = 8
     growth: float = 1.0
     sign_tries: int = 2
     similar_tries: int = 20
@@ -340,7 +342,7 @@ class HostYield:
     def is_mirror(self, budget: TrapBudget) -> bool:
         """Check whether nearly all that a host brought was known before; never of a host that the operator named."""
         repeated = self.wasted >= budget.repeated_share * self.fetched
-        return not self.is_seeded and self.fetched >= budget.repeated_tries and repeated
+        return not self.is_seeded and self.fetched >= budget.mirror_tries and repeated
 
     def compute_typical(self, budget: TrapBudget) -> float:
         """Compute how many words a typical page of this host has."""
