@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from vedette.errors import UsageError
-from vedette.lab.baselines.ads.greedy import Greedy
 from vedette.lab.bounds.ads_lp import solve_days, solve_lp_revenue
 from vedette.lab.core.experiment import Cell
 from vedette.lab.core.registry import load_policies
@@ -27,6 +26,7 @@ from vedette.lab.worlds.ads_market import (
 from vedette.policy import Floats, rng_for
 from vedette.serve.ads.by_score import ScorePolicy
 from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
+from vedette.serve.ads.policies.greedy import Greedy
 from vedette.serve.ads.slot_factors import FIRST_FACTORS
 
 SMALL = AdMarketSetting(days=2, queries=300, budget_share=0.3, new_share=0.1)

@@ -6,19 +6,18 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from pathlib import Path
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.ads.ledger_reader import LedgerReader, RefusedClicks
-from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.dns import resolve_host
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
-from vedette.runtime.ads.learning import estimate_day_share, to_local_s
+from vedette.runtime.ads.selection import AdSettings
 from vedette.runtime.commands.operator import send_command
-from vedette.serve.ads.ledger import Balance
+from vedette.serve.ads.learning import estimate_day_share, to_local_s
+from vedette.serve.ads.ledger import AdImpression, Balance
 from vedette.timeutil import HOUR_S
 from vedette.web.ads.ports import REPORT_DAYS, AdLine, AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.commands.ads_commands import AdCommand
@@ -36,8 +35,8 @@ class _Campaigns(NamedTuple):
 class FolderAdService:
     """A ``web.ads.ports.AdService`` over one data folder; it reads beside the writers."""
 
-    def __init__(self, folder: Path, zone: ZoneInfo, wall: Callable[[], float] = time.time) -> None:
-        self._folder, self._zone, self._wall = folder, zone, wall
+    def __init__(self, folder: Path, settings: AdSettings, wall: Callable[[], float] = time.time) -> None:
+        self._folder, self._settings, self._zone, self._wall = folder, settings, settings.zone, wall
         self._reader = LedgerReader(folder)
 
     def list_advertisers(self) -> list[AdvertiserRow]:

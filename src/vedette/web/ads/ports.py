@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 
 from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
 from vedette.adapters.ads.ledger_reader import AdTally, RefusedClicks
-from vedette.adapters.ads.ledger_store import AdImpression
-from vedette.serve.ads.ledger import Balance
+from vedette.serve.ads.ledger import AdImpression, Balance
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import CommandResult
 

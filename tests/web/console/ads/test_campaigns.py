@@ -13,9 +13,10 @@ from tests.runtime.ads.ads_folder import ad, market, ordered, sponsor
 from tests.web.small_operator import ADDRESS, Console, SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import SmallSearch, made_key
 
+from vedette.adapters.ads.campaign_store import AdTarget
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
-from vedette.runtime.ads.selection import build_terms
+from vedette.runtime.ads.selection import build_settings
 from vedette.runtime.ads.service import FolderAdService
 from vedette.runtime.commands.search_commands import row_from_key
 from vedette.web.app import create_app
@@ -35,7 +36,7 @@ class Desk(FolderAdService):
     """The real one, but for its orders, which are carried out here as no keeper runs."""
 
     def __init__(self, folder: Path, operator: SmallOperator) -> None:
-        super().__init__(folder, build_terms(SERVE).zone)
+        super().__init__(folder, build_settings(SERVE))
         self.folder, self.operator = folder, operator
         self.by: list[str] = []
 
@@ -265,7 +266,7 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     assert ann.post(ORDERS, json={"order": "edit_ad", "ad": 3, "title": "Bluer shoes"}).json()["ad"] == 3
     assert standing() == ("submitted", "Bluer shoes")
     kept = next(line.ad for line in desk.list_ads() if line.ad.id == 3)
-    assert (kept.targets, kept.negatives, kept.bid) == ((("exact", "blue shoes"),), ("free",), "0.30")
+    assert (kept.targets, kept.negatives, kept.bid) == ((AdTarget("exact", "blue shoes"),), ("free",), "0.30")
     assert ann.post(ORDERS, json={"order": "revoke_ad", "ad": 3}).status_code == 200
     assert standing() == ("revoked", "Bluer shoes")
     assert ann.post(ORDERS, json={"order": "pause_campaign", "campaign": "high"}).status_code == 200

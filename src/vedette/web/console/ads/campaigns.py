@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from vedette.adapters.ads.campaign_store import AdStatus
-from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.errors import VedetteError
+from vedette.serve.ads.ledger import AdImpression
 from vedette.web.ads.ports import AdLine, AdService, CampaignLine
 from vedette.web.ads.report import REPORT_TABLE
 from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd
