@@ -192,8 +192,8 @@ def test_any_text_is_judged(url: str) -> None:
         ({"bid": "0.001"}, "a bid is an amount"),
         ({"bid": "1e9"}, "a bid is an amount"),
         ({"targets": []}, "name a phrase"),
-        ({"targets": [("broad", "!!")]}, "at least one word"),
-        ({"targets": [("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
+        ({"targets": [AdTarget("broad", "!!")]}, "at least one word"),
+        ({"targets": [AdTarget("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
         ({"campaign": "a b"}, "have names"),
     ],
 )

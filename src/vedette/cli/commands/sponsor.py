@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_campaign_commands(inner)
     _add_ad_commands(inner)
     add_folder_subcommand(inner, "list", "all campaigns and ads", _list)
+    why = add_folder_subcommand(inner, "why", "why an ad is shown for a search now, or not", _explain)
+    why.add_argument("number", metavar="NUMBER", type=int, help="the number of the ad")
+    why.add_argument("query", metavar="QUERY", help="what somebody searches for")
     purpose = "what ads showed, brought and cost in the last 30 days"
     report = add_folder_subcommand(inner, "report", purpose, _report)
     report.add_argument("--advertiser", metavar="NAME", default="", help="of this one only")
@@ -153,6 +156,20 @@ def _list(options: argparse.Namespace) -> int:
                 )
     if not campaigns:
         print(f"No campaigns yet: {format_command('sponsor advertiser NAME', options)} is the first step.")
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    told = _open_ads_service(options).explain_ad(options.number, options.query)
+    if told is None:
+        raise UsageError(f'there is no ad {options.number}; "vedette sponsor list" shows them')
+    if options.json:
+        print(json.dumps(told._asdict()))
+        return 0
+    print(f"{'Shown' if told.shown else 'Not shown'}. {sanitize(told.reason)}")
+    if told.advice:
+        print(sanitize(told.advice))
+    print(told.history)
     return 0
 
 

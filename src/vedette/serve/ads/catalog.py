@@ -54,8 +54,9 @@ class AdCatalog:
         self._rows: dict[tuple[int, str], int] = {}
         self._phrases: dict[str, int] = {}
         self._payers: dict[str, int] = {}
-        self._phrase_of: list[int] = []
-        self._payer_of: list[int] = []
+        self._pairs: list[tuple[int, int]] = []  # the phrase and the payer of each row
+        self._phrase_of, self._payer_of = np.zeros((2, 0), np.int64)
+        self._runs, self._bid = np.zeros(0, bool), np.ones(0)
         self._running: Sequence[RunningAd] = ()
         self._bids: dict[int, int] = {}
         self._matcher = Matcher(())
@@ -70,6 +71,10 @@ class AdCatalog:
         targets = [Target(each.ad, way, text, each.negatives) for each in running for way, text, _ in each.targets]
         self._matcher = Matcher(targets)
         self._bids = {self._register(each, phrase): bid for each in running for _, phrase, bid in each.targets}
+        self._phrase_of, self._payer_of = np.array(self._pairs, np.int64).reshape(-1, 2).T
+        self._runs, self._bid = np.zeros(len(self._rows), bool), np.ones(len(self._rows))
+        at = np.array(list(self._bids), np.int64)
+        self._runs[at], self._bid[at] = True, np.array(list(self._bids.values()), np.float64)
 
     def set_counts(
         self,
@@ -91,19 +96,15 @@ class AdCatalog:
         for payer, (whole, rest) in money.items():
             if (number := self._payers.get(payer)) is not None:
                 budget[number], left[number] = whole, rest
-        runs, bid = np.zeros(size, bool), np.ones(size)
-        if self._bids:
-            at = np.array(list(self._bids), np.int64)
-            runs[at], bid[at] = True, np.array(list(self._bids.values()), np.float64)
-        payer_of, phrase_of = np.array(self._payer_of, np.int64), np.array(self._phrase_of, np.int64)
-        remaining, zeros = np.where(runs, left[payer_of], 0.0), np.zeros(size)
+        payer_of, phrase_of = self._payer_of, self._phrase_of
+        remaining, zeros = np.where(self._runs, left[payer_of], 0.0), np.zeros(size)
         self._all = AdCandidates(
             ad=np.arange(size),
             phrase=phrase_of,
             advertiser=payer_of,
             cluster=payer_of,
             # Nobody bids more than is left: so the last of a budget can be spent, and no price is above it.
-            bid=np.maximum(np.minimum(bid, remaining), 1.0),
+            bid=np.maximum(np.minimum(self._bid, remaining), 1.0),
             asked=queries[phrase_of],
             shown=shown,
             views=views,
@@ -111,7 +112,7 @@ class AdCatalog:
             prior_clicked=zeros,
             prior_shown=zeros,
             remaining=remaining,
-            budget=np.where(runs, budget[payer_of], 0.0),
+            budget=np.where(self._runs, budget[payer_of], 0.0),
             asked_then=zeros,
             shown_then=zeros,
             clicked_then=zeros,
@@ -135,7 +136,7 @@ class AdCatalog:
         found = []
         for target in self._matcher.find_targets(query):
             row = self._rows[target.ad, target.text]
-            found.append(AdMatch(target.ad, payers[self._payer_of[row]], target.text, self._bids[row], row))
+            found.append(AdMatch(target.ad, payers[self._pairs[row][1]], target.text, self._bids[row], row))
         return found
 
     def get_candidates(self, rows: Sequence[int]) -> AdCandidates:
@@ -151,7 +152,6 @@ class AdCatalog:
         number = self._phrases.setdefault(phrase, len(self._phrases))
         payer = self._payers.setdefault(running.payer, len(self._payers))
         row = self._rows.setdefault((running.ad, phrase), len(self._rows))
-        if row == len(self._payer_of):
-            self._payer_of.append(payer)
-            self._phrase_of.append(number)
+        if row == len(self._pairs):
+            self._pairs.append((number, payer))
         return row

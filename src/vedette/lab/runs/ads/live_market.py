@@ -28,8 +28,8 @@ from vedette.serve.ads.matching import MatchType
 from vedette.serve.ads.selection import AdSelection, AdTerms, moment_of
 from vedette.timeutil import DAY_S
 
-# A policy learns so often; live it does so every 30 s, which makes no difference with a query every few seconds.
-LEARN_EVERY_S = 300.0
+# A policy learns so often here, to save time; live it does so every 30 s.
+LEARN_EVERY_S = 900.0
 # Half of the clicks come within so many seconds of the showing; the logarithm of the delay is normal.
 MEDIAN_DELAY_S, DELAY_SIGMA = 15.0, 1.0
 # What an advertiser without a budget has: the largest that a campaign can have.
@@ -50,15 +50,14 @@ class LiveOutcome(NamedTuple):
     """Outcome of a market that was served as live: money in cents by day and advertiser, showings to honest visitors.
 
     ``budget`` is infinite where there is none. ``attacked`` is what clicks of attackers were charged, ``shown`` counts
-    showings to honest visitors by advertiser, ``asked`` their searches for a phrase of each, and ``free`` the clicks
-    that found nothing left of a budget.
+    showings to honest visitors by advertiser, ``clicked`` their clicks, and ``free`` those that found nothing left of
+    a budget.
     """
 
     spent: Floats
     budget: Floats
     attacked: Floats
     shown: Floats
-    asked: Floats
     clicked: int
     free: int
 
@@ -145,7 +144,7 @@ class _LiveServer:
         self._pending: list[_Pending] = []
         size = (len(days), len(days[0].budget))
         budget = np.array([day.budget for day in days])
-        self.outcome = LiveOutcome(np.zeros(size), budget, np.zeros(size), *np.zeros((2, size[1])), 0, 0)
+        self.outcome = LiveOutcome(np.zeros(size), budget, np.zeros(size), np.zeros(size[1]), 0, 0)
 
     def open_day(self, number: int, day: AdMarketDay) -> None:
         """Open a day: new ads, and their budgets."""
@@ -165,7 +164,6 @@ class _LiveServer:
             for number, cents in enumerate(day.budget.tolist())
         }
         self._selection.set_market(running, budgets)
-        self._bidders = {int(phrase): offers.advertiser[offers.phrase == phrase] for phrase in np.unique(offers.phrase)}
 
     def answer(self, search: _Search, attack: Attack | None) -> None:
         """Answer a search, after the clicks that came before it."""
@@ -175,8 +173,6 @@ class _LiveServer:
         shown = self._selection.show(
             _phrase(search.phrase), search.visitor, now, self._ledger, lambda: str(next(self._tokens))
         )
-        if search.query >= 0:
-            self.outcome.asked[self._bidders.get(search.phrase, [])] += 1
         for showing in shown:
             self._react(showing, search, attack)
 
