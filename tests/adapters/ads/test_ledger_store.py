@@ -349,3 +349,51 @@ def test_days_are_apart(book: LedgerStore, tmp_path: Path) -> None:
     assert len(book.record_impressions([before, after], ASKED)) == 2
     book.record_click("a", person())
     assert balance(tmp_path) == Balance(Decimal("0.40"), Decimal(0))
+
+
+CLICKERS = """
+import os, signal, sys
+from decimal import Decimal
+from pathlib import Path
+from threading import Lock, Thread
+from vedette.adapters.ads.ledger_store import LedgerStore
+from vedette.serve.ads.ledger import ClickContext, PayerBudget
+
+folder, first, left, at_s = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+budget, lock = PayerBudget(Decimal("1.00")), Lock()
+
+def click(number):
+    global left
+    store = LedgerStore(folder)
+    for token in range(64):
+        mark = f"{number} {token}"
+        store.record_click(str((token + number * 4) % 64), ClickContext(at_s, mark, False, True, budget))
+        with lock:
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+threads = [Thread(target=click, args=(first + number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_sixteen_clickers_are_killed_and_no_budget_is_exceeded(tmp_path: Path) -> None:
+    """Four processes of four clickers each, killed one after the other: the books balance, and end at the budget."""
+    with closing(LedgerStore(tmp_path)) as book:
+        wished = [offered(str(number), "0.07") for number in range(64)]
+        for one in wished:
+            book.record_impressions([one._replace(rate=0.01)], ASKED)
+    commands = [
+        [sys.executable, "-c", CLICKERS, str(tmp_path), str(4 * number), str(3 + 5 * number), str(NOW_S + 5)]
+        for number in range(4)
+    ]
+    running = [subprocess.Popen(command) for command in commands]
+    assert [process.wait(timeout=120) for process in running] == [-9] * 4
+    assert balance(tmp_path).charged <= Decimal("1.00")
+    with closing(LedgerStore(tmp_path)) as book:
+        for number in range(64):
+            book.record_click(str(number), person(9, f"late {number}"))
+    # 14 clicks at 0.07 and one at 0.02, whoever sent them.
+    assert balance(tmp_path) == Balance(Decimal("1.00"), Decimal(0))

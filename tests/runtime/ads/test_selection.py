@@ -14,6 +14,7 @@ from tests.runtime.ads.ads_folder import BROWSER, SECRET, SERVE, ad, app, market
 
 from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import LEDGER_FILE
+from vedette.config import Serve
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.serve.ads.ledger import AdImpression
 from vedette.web.auth.tokens import TokenClaims, sign_token
@@ -294,3 +295,41 @@ def test_ads_do_not_go_dark(tmp_path: Path) -> None:
             shown += len(here.choose_ads("red shoes", visitor(number)))
             clock.now_s += 30
         assert shown >= 0.9 * 300
+
+
+def test_all_that_match_take_part(tmp_path: Path) -> None:
+    """However many: the best of three hundred is shown, though it was submitted last."""
+    names = [f"c{number}" for number in range(300)]
+    bids = dict.fromkeys(names[:-1], "0.10") | {names[-1]: "0.90"}
+    market(tmp_path, *((ad(name, bids[name]), "9.00") for name in names))
+    shown = sponsor(tmp_path, Clock()).choose_ads("red shoes", PERSON)
+    assert shown[0].title == f"Shoes of {names[-1]}"
+
+
+def test_what_is_held_lowers_no_bid(tmp_path: Path) -> None:
+    """A campaign that many people were just shown stays above one with a lower bid, and pays what it did."""
+    clock = Clock()
+    market(tmp_path, (ad("high", "0.50"), "0.50"), (ad("low", "0.30"), "9.00"))
+    here = sponsor(tmp_path, clock, Serve(sponsored=True, sponsored_exploration=0))
+    for number in range(8):
+        assert here.choose_ads("red shoes", somebody(number))[0].title == "Shoes of high"
+        clock.now_s += 2
+    own = [one for one in latest(tmp_path) if one.payer == "high"]
+    assert {one.closed for one in own} == {""}
+    assert own[0].price == own[1].price == Decimal("0.31")
+
+
+def test_nobody_switches_a_rival_off_by_searching(tmp_path: Path) -> None:
+    """One address searches five hundred times within a minute and never clicks: others are shown the ad as before."""
+    clock = Clock()
+    market(tmp_path, (ad("victim", "0.50"), "0.50"), (ad("rival", "0.40"), "9.00"))
+    here = sponsor(tmp_path, clock)
+    before = here.choose_ads("red shoes", somebody(1))
+    for _ in range(500):
+        clock.now_s += 0.12
+        here.choose_ads("red shoes", PERSON)
+    clock.now_s += 2
+    after = here.choose_ads("red shoes", somebody(2))
+    assert {one.title for one in after} == {one.title for one in before} == {"Shoes of victim", "Shoes of rival"}
+    held = LedgerReader(tmp_path).read_balances(latest(tmp_path)[0].day)["victim"].held
+    assert held < Decimal("0.25")  # twelve showings at most, of which one in twenty is expected to be clicked
