@@ -332,4 +332,4 @@ def test_nobody_switches_a_rival_off_by_searching(tmp_path: Path) -> None:
     after = here.choose_ads("red shoes", somebody(2))
     assert {one.title for one in after} == {one.title for one in before} == {"Shoes of victim", "Shoes of rival"}
     held = LedgerReader(tmp_path).read_balances(latest(tmp_path)[0].day)["victim"].held
-    assert held < Decimal("0.25")  # twelve showings at most, of which one in twenty is expected to be clicked
+    assert held < Decimal("0.12")  # five showings at most, of which one in twenty is expected to be clicked

@@ -23,12 +23,14 @@ from vedette.serve.ads.ledger import (
     AdImpression,
     AdQuery,
     Balance,
+    BudgetLine,
     ClickContext,
     ClickOutcome,
     Entry,
     EntryKind,
     ImpressionOffer,
     LostImpression,
+    PayerBudget,
     apply_entry,
     budget_lines,
     compute_hold,
@@ -206,7 +208,7 @@ class LedgerStore(SqliteStore):
             showing = _find_impression(db, token)
             if showing is None:
                 return ClickOutcome(None, ClickRejection.FORGED)
-            lines = budget_lines(clicking.budget, showing.payer, self._read_balances(showing.day))
+            lines = self._read_lines(clicking.budget, showing)
             before = self._read_address(showing, clicking.visitor)
             why_not, amount = settle_click(showing, clicking, before, lines, rules)
             if not showing.closed:
@@ -220,11 +222,6 @@ class LedgerStore(SqliteStore):
         """Count an ad click without a valid token in the ledger."""
         with self._transaction():
             self._count_refused(day, "", reason)
-
-    def release_expired(self, at_s: float, rules: ClickRules = DEFAULT_RULES) -> None:
-        """Release the amounts held in the ad ledger for impressions that were not clicked in time."""
-        with self._transaction():
-            self._release_expired(at_s, rules.max_delay_s)
 
     def find_impression(self, token: str) -> AdImpression | None:
         """Find an ad impression in the ledger by its token."""
@@ -250,7 +247,7 @@ class LedgerStore(SqliteStore):
         if known := _find_impression(self._db, showing.token):
             return known  # nothing is held twice
         counted = self._count_visitor(asked, f"campaign {showing.payer}", rules)
-        lines = budget_lines(offered.budget, showing.payer, self._read_balances(showing.day))
+        lines = self._read_lines(offered.budget, showing)
         held = compute_hold(offered, lines, counted=counted)
         if held is None:
             return None
@@ -338,6 +335,12 @@ class LedgerStore(SqliteStore):
         sql = "SELECT charged, held, advertiser FROM balance WHERE payer = ? AND day = ?"
         row = self._db.execute(sql, (payer, day.isoformat())).fetchone()
         return Balance(Decimal(row[0]), Decimal(row[1]), row[2]) if row else Balance()
+
+    def _read_lines(self, of: PayerBudget, showing: AdImpression) -> list[BudgetLine]:
+        """Read the budgets that limit an impression; all payers of the day only where the advertiser has one."""
+        if of.advertiser_budget is None:
+            return budget_lines(of, showing.payer, {showing.payer: self._read_balance(showing.payer, showing.day)})
+        return budget_lines(of, showing.payer, self._read_balances(showing.day))
 
     def _read_balances(self, day: date) -> dict[str, Balance]:
         sql = "SELECT payer, charged, held, advertiser FROM balance WHERE day = ?"

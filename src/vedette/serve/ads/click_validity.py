@@ -31,7 +31,7 @@ class ClickRules(NamedTuple):
     max_delay_s: float = 600.0
     max_per_address: int = 5
     max_address_share: Decimal = Decimal("0.2")
-    max_showings: int = 10
+    max_showings: int = 3
 
 
 DEFAULT_RULES = ClickRules()
