@@ -20,7 +20,7 @@ from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.adapters.ads.ledger_store import LEDGER_FILE, LEDGER_NAME, LedgerStore, load_entries
 from vedette.errors import StoreCorrupt, StoreNewer
 from vedette.serve.ads.catalog import AdCounts
-from vedette.serve.ads.click_validity import ClickRejection
+from vedette.serve.ads.click_validity import ClickRejection, ClickRules
 from vedette.serve.ads.ledger import (
     AdImpression,
     AdQuery,

@@ -210,10 +210,10 @@ def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
     market(tmp_path, (ad("dull", "0.50"), "900.00"), (ad("good", "0.50"), "900.00"))
     here = sponsor(tmp_path, clock)
     for turn in range(25):
-        for shown in here.choose_ads("red shoes", PERSON):
+        for shown in here.choose_ads("red shoes", somebody(turn)):
             clock.now_s += 1
             if "good" in shown.title:
-                here.charge_click(shown.impression, PERSON._replace(address=f"198.51.{turn}.7"))
+                here.charge_click(shown.impression, somebody(turn))
         clock.now_s += 700
     (first, _) = here.choose_ads("red shoes", PERSON)
     assert "good" in first.title
