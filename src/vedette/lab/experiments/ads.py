@@ -22,7 +22,7 @@ from vedette.errors import UsageError
 from vedette.lab.bounds.ads_lp import solve_days
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
-from vedette.lab.runs.ads.live_market import Attack, run_live_market
+from vedette.lab.runs.ads.live_market import Attack, find_victim, run_live_market
 from vedette.lab.runs.ads.lockstep import run_lockstep
 from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import AD_MARKETS, SLOTS, AdMarketDay, draw_market_days, parse_ad_market
@@ -126,8 +126,7 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
     terms = policy, slots, _slot_factors(name), cell.seed
     usual = run_live_market(days, *terms, holds=bool(setting.attack))
     limited = np.isfinite(usual.budget)
-    # The attack is on whoever is shown most of those that have a budget.
-    victim = int(np.where(limited[0], usual.shown, -1.0).argmax())
+    victim = find_victim(days[0])
     attack = Attack(setting.attack, setting.addresses, victim) if setting.attack else None
     found = run_live_market(days, *terms, attack)
     told = {

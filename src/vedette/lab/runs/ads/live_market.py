@@ -83,6 +83,16 @@ class _Pending(NamedTuple):
     hostile: bool
 
 
+def find_victim(day: AdMarketDay) -> int:
+    """Return the advertiser that an attack is on: of those with a budget, the one with most to win by true rates.
+
+    Whoever is shown most in a run had luck there, and would be shown less in any other.
+    """
+    asked = np.bincount(day.query, minlength=int(day.offers.phrase.max()) + 1)
+    worth = np.bincount(day.offers.advertiser, asked[day.offers.phrase] * day.offers.bid * day.rate, len(day.budget))
+    return int(np.where(np.isfinite(day.budget), worth, -1.0).argmax())
+
+
 def run_live_market(
     days: Sequence[AdMarketDay],
     policy: ScorePolicy,
