@@ -12,6 +12,7 @@ from vedette.config.kinds import (
     Folder,
     Networks,
     OneOf,
+    PolicyName,
     Rate,
     RateKind,
     Size,
@@ -22,6 +23,7 @@ from vedette.config.kinds import (
     Zone,
 )
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
+from vedette.serve.ads.live_policies import AD_POLICIES, DEFAULT_AD_POLICY, NAMED_AD_POLICIES
 
 # It is sent in a header of every request, so nothing that could end the header or its comment gets in.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
@@ -356,6 +358,15 @@ class Serve:
         default="0.05",
         metadata=describe_setting(
             "sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"
+        ),
+    )
+    sponsored_policy: str = field(
+        default=DEFAULT_AD_POLICY,
+        metadata=describe_setting(
+            "sponsored_policy",
+            PolicyName(NAMED_AD_POLICIES, tuple(AD_POLICIES)),
+            "by which rule they are chosen: `paced` spreads budgets over the day, `believed` shows what earns most "
+            "now, `bmix-e` is the best published rule; [others](sponsored.md#rules-for-research) are for research",
         ),
     )
     sponsored_exploration: int = field(

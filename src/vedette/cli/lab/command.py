@@ -77,6 +77,12 @@ def _add_run(inner: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument("--budget", metavar="B,…", default="", help="numbers above 0 (default: the experiment's own)")
     parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")
     parser.add_argument("--seeds", metavar="N", default="10", help="seeds 1 to N (default: 10)")
+    parser.add_argument(
+        "--charge",
+        choices=("bid", "live"),
+        default="bid",
+        help="sponsor: charge the bid at once, as published, or as a server does (default: bid)",
+    )
     parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
     parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
     parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")

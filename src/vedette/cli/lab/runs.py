@@ -161,6 +161,7 @@ def _parse_wanted(options: argparse.Namespace) -> RunRequest:
         [_parse_budget(text) for text in _split_list(options.budget)],
         _parse_whole("--seeds", options.seeds),
         parse_span(options.begin, options.end),
+        options.charge,
     )
 
 

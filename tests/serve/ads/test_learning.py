@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from vedette.runtime.ads.learning import build_traffic, estimate_day_share
+from vedette.serve.ads.learning import build_traffic, estimate_day_share
 from vedette.serve.ads.pacing import NO_TRAFFIC, expected_queries
 
 FIRST = date(2027, 1, 10)

@@ -1,4 +1,4 @@
-"""Estimates that ad baselines score by: click rates, exploration bonuses, and the discount of a spent budget.
+"""Scores of published ad policies by counts: click rates, exploration bonuses, and the discount of a spent budget.
 
 Pandey08 (section 6.6.3) prints the discount as 1 - exp(-d'/d), with d' of a budget d left. That is the discount
 1 - exp(x - 1) of Mehta, Saberi, Vazirani and Vazirani, x being the share that is spent, by other letters: so there is
@@ -6,9 +6,12 @@ one function. An advertiser without a budget has all of it left, and counts 1 - 
 without that, an advertiser would be preferred for having set no limit.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from vedette.policy import Floats
+from vedette.serve.ads.by_score import AdPriors, ScorePolicy
 from vedette.serve.ads.candidates import AdCandidates
 
 # Without a prior the rate is clicks by showings, and an ad that was never shown counts as infinitely good, ties by
@@ -70,3 +73,21 @@ def msvv_discount(remaining: Floats, budget: Floats) -> Floats:
     [0.632, 0.393, 0.0, 0.632]
     """
     return -np.expm1(-left_share(remaining, budget))
+
+
+class CountScore(ScorePolicy):
+    """Base class of ad policies that score by counts: (click rate + bonus) bid, with the budget discount if set."""
+
+    __slots__ = ()
+    discounted: ClassVar[bool] = False
+
+    @staticmethod
+    def bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG004 - the shape that bonuses have
+        """Return the exploration bonus that an ad policy adds to each click rate; none by default."""
+        return np.zeros_like(rate)
+
+    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
+        """Return the priority of each ad by counts: (click rate + bonus) bid, perhaps discounted."""
+        rate = click_rates(options)
+        factor = msvv_discount(options.remaining, options.budget) if self.discounted else 1.0
+        return (rate + self.bonus(options, rate)) * (factor * options.bid)

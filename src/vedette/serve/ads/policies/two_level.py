@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from vedette.lab.baselines.ads.bmix_e import BmixE
 from vedette.policy import Floats, Ints
 from vedette.serve.ads.by_score import AdPriors
 from vedette.serve.ads.candidates import AdCandidates
+from vedette.serve.ads.policies.bmix import BmixE
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import NO_PRIORS, AdPriors, ScorePolicy
+from vedette.policy import Floats
+from vedette.serve.ads.by_score import NO_PRIORS, AdPriors, ScorePolicy, look_up
 from vedette.serve.ads.candidates import AdCandidates
 from vedette.serve.ads.click_rates import FIRST_RATE
 
@@ -66,7 +66,7 @@ class LinearRates(ScorePolicy):
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """Score ads by the linear bandit: the upper bound of the predicted click rate, times the bid."""
         clicks, views = (
-            _look_up(column, options.ad, usual) for column, usual in ((told.clicks, FIRST_RATE), (told.views, 1.0))
+            look_up(column, options.ad, usual) for column, usual in ((told.clicks, FIRST_RATE), (told.views, 1.0))
         )
         # A prior that somebody has counts as showings of the ad itself.
         clicks, views = clicks + options.prior_clicked, views + options.prior_shown
@@ -81,9 +81,3 @@ def _build_features(ads: AdCandidates) -> Floats:
         kinds, of = np.unique(number, return_inverse=True)
         blocks.append(np.eye(len(kinds))[of])
     return np.concatenate(blocks, axis=1)
-
-
-def _look_up(column: Floats, ad: Ints, usual: float) -> Floats:
-    if len(column) > ad.max(initial=-1):
-        return column[ad]
-    return np.append(column, usual)[np.minimum(ad, len(column))]
