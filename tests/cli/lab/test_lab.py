@@ -78,7 +78,18 @@ def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.Capt
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     rows = [(source, 13 * hour + source, hour, hour + 1) for hour in range(48) for source in range(13)]
     save_frontpages(front(rows, snapshots=48, hosts=[0] * 13), here / "front.npz")
-    run = ["lab", "run", "discovery", "--per-host", "--world", f"frontpages:{here}/front.npz", "--budget", "2", "--seeds", "1"]
+    run = [
+        "lab",
+        "run",
+        "discovery",
+        "--per-host",
+        "--world",
+        f"frontpages:{here}/front.npz",
+        "--budget",
+        "2",
+        "--seeds",
+        "1",
+    ]
     assert main([*run, "--policies", "round-robin,random", "--out", "runs", "--quiet"]) == 0
     assert main(["lab", "headlines", "runs", "--policy", "round-robin", "--rival", "random", "--json"]) == 0
     (told,) = capsys.readouterr().out.splitlines()

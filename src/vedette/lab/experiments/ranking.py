@@ -4,9 +4,9 @@ Pandey08, chapter 5, in its communities and in its joke study with real votes. T
 a page are measured; the joke study has its own length. Policies see likes, views and awareness, never quality.
 
 ``default`` is meant to run live. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a first
-place. Rows with ``age`` are figures 5.1 and 5.3: how popular a newborn of the best quality is, and how often visited,
-through one expected life. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some seeds of
-the same world that no cell has.
+place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some seeds of
+the same world that no cell has. Rows with ``age`` are figures 5.1 and 5.3: how popular a newborn of the best quality
+is, and how often it is visited, through one expected life.
 """
 
 import re

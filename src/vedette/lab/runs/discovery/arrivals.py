@@ -25,7 +25,7 @@ from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 
 def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
-    """Yield the Jaccard coefficients of all pairs of cover sets, each with its number of pairs; empty sets are left out.
+    """Yield the Jaccard coefficients of all pairs of cover sets that are not empty, each with its number of pairs.
 
     >>> sorted(jaccard_overlaps([0b011, 0b011, 0b110, 0b1000]))
     [(0.0, 1), (0.0, 2), (0.3333333333333333, 2), (1.0, 1)]
