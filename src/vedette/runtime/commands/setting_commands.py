@@ -19,7 +19,7 @@ from vedette.version import __version__
 from vedette.web.commands.commands import Command, SetMachine
 
 CONTACT = "crawl.contact"
-SETTABLE = ("crawl.budget", CONTACT, "refresh.policy", "serve.learn")
+SETTABLE = ("crawl.budget", CONTACT, "refresh.policy", "serve.learn", "serve.promotion")
 OVERRIDES_KEY = "settings chosen"
 
 
