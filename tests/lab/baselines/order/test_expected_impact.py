@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 from tests.lab.impact_definitions import ScoreBounds, compute_worst_case
 
 from vedette.attention import step_visibility, visibility
-from vedette.lab.baselines.order.expected_impact import (
-    MAX_EXACT_PAGES,
-    compute_worst_ranks,
-    estimate_impact,
-    sample_impact,
-)
+from vedette.lab.baselines.order.expected_impact import MAX_EXACT_PAGES, estimate_impact, sample_impact
+from vedette.lab.baselines.order.worst_case import compute_worst_ranks
 from vedette.policy import Floats, rng_for
 
 SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])

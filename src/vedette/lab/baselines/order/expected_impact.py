@@ -1,10 +1,8 @@
-"""Expected and worst-case impact of unseen pages, by the distributions of their scores (Impact08, section 4).
+"""Expected impact of unseen pages, by the distributions of their scores (Impact08, section 4.2).
 
 Of a matching page is known how its score for a query is distributed: some equally likely values, quantiles of what the
 scorer's trees say. The expectation of a set of pages is the sum of those of its pages, so the best c pages are those of
-largest expectation. In the worst case of fetching one page it scores as low as it may and all others as high as they
-may. The worst case of two pages is not the sum of theirs, and to choose the best set is NP-hard (theorem 1): the policy
-takes each page alone.
+largest expectation.
 """
 
 from collections.abc import Iterator
@@ -53,7 +51,7 @@ class ExpectedImpact(ImpactOrder):
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
         """Return the expected impact of unseen URLs, summed over queries."""
         worth = np.zeros(len(batch))
-        for query in _list_queries(state, complete_batch(batch)):
+        for query in list_queries(state, complete_batch(batch)):
             worth[query.rows] += query.frequency * estimate_impact(query.crawled, query.points, query.seen, rng)
         return worth
 
@@ -62,39 +60,7 @@ class ExpectedImpact(ImpactOrder):
         return f"expected impact {self.worth(state, batch, now, rng_for(0, self.name))[row]:.3g} over all queries"
 
 
-@dataclass(frozen=True, slots=True)
-class WorstCase(ImpactOrder):
-    """Fetch in the order of what a page brings at least: sum_q f(q) V(worst rank of the page for q).
-
-    Useful to see what caution costs: only pages that cannot fail count. Not useful to order most pages, as nearly all
-    are worth 0.
-
-    Reference: Impact08, section 4.1.
-
-    >>> from vedette.policy import rng_for
-    >>> batch = UnseenUrls(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
-    >>> policy = WorstCase()
-    >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
-    [0.0, 0.0]
-    """
-
-    name: str = "worst-case"
-
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """Return the least impact of unseen URLs, each fetched alone, summed over queries."""
-        worth = np.zeros(len(batch))
-        for query in _list_queries(state, complete_batch(batch)):
-            low, high = query.points.min(axis=1), query.points.max(axis=1)
-            ranks = compute_worst_ranks(query.crawled, low, high)
-            worth[query.rows] += query.frequency * query.seen(ranks) * (low > 0)
-        return worth
-
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """Describe what an unseen URL brings at least."""
-        return f"impact of {self.worth(state, batch, now, rng_for(0, self.name))[row]:.3g} at least"
-
-
-class _Query(NamedTuple):
+class MatchedQuery(NamedTuple):
     """A query: scores of its crawled results, and the rows of matching unseen pages with their likely scores."""
 
     crawled: Floats
@@ -104,7 +70,7 @@ class _Query(NamedTuple):
     seen: Visibility
 
 
-def _list_queries(model: ImpactModel, batch: DescribedUrls) -> Iterator[_Query]:
+def list_queries(model: ImpactModel, batch: DescribedUrls) -> Iterator[MatchedQuery]:
     """List the queries that any unseen page matches in full; none before anything was learned."""
     if model.scorer is None or model.settings is None or model.matcher is None or model.sketches is None:
         return
@@ -123,7 +89,7 @@ def _list_queries(model: ImpactModel, batch: DescribedUrls) -> Iterator[_Query]:
             query = int(pairs.query[some[0]])
             scores = model.sketches.score[query]
             frequency = float(model.settings.queries.frequency[query])
-            yield _Query(scores[scores > 0], pairs.row[some], points[some], frequency, seen)
+            yield MatchedQuery(scores[scores > 0], pairs.row[some], points[some], frequency, seen)
 
 
 def _predict_points(model: ImpactModel, columns: Floats) -> Floats:
@@ -181,14 +147,3 @@ def sample_impact(
     np.put_along_axis(ranks, order, np.broadcast_to(np.arange(1, pages + 1), order.shape), axis=1)
     ranks += len(crawled) - np.searchsorted(np.sort(crawled), drawn)
     return np.asarray((seen(ranks) * (drawn > 0)).mean(axis=0))
-
-
-def compute_worst_ranks(crawled: Floats, low: Floats, high: Floats) -> Ints:
-    """Compute the worst rank of each unseen page fetched alone: it scores ``low``, all others ``high``; ties are lost.
-
-    >>> compute_worst_ranks(np.array([5.0]), np.array([3.0, 6.0]), np.array([6.0, 7.0])).tolist()
-    [3, 2]
-    """
-    ahead = len(crawled) - np.searchsorted(np.sort(crawled), low)
-    # Its own highest score is among those that reach its lowest: the rank counts from 1.
-    return np.asarray(ahead + len(high) - np.searchsorted(np.sort(high), low), np.int64)
