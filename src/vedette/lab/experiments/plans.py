@@ -34,7 +34,7 @@ from vedette.lab.baselines.models.age_chain import (
 )
 from vedette.lab.baselines.plans.exact import MAX_STEPS, best_plans
 from vedette.lab.baselines.plans.lagrange import solve_certified
-from vedette.lab.baselines.plans.two_days import best_two_days, cost_of
+from vedette.lab.baselines.plans.two_days import best_two_days
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric, Span, resolve_span
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import PAGE, History
@@ -203,7 +203,7 @@ def solve_plans(costs: Floats, budgets: Floats, time: Floats) -> tuple[Ints, flo
     if np.all(time == 1.0) and costs.size * prod(budget + 1 for budget in whole) <= MAX_STEPS / 100:
         return best_plans(costs, whole), 0.0
     found = solve_certified(costs, budgets, time)
-    return found.plans, (cost_of(costs, found.plans) - found.bound) / max(found.bound, 1e-9)
+    return found.plans, found.gap
 
 
 def _choose(policy: str, pages: PagesInDays, turn: Turn, rng: np.random.Generator) -> Choice:

@@ -26,7 +26,7 @@ from vedette.index.fields import PUBLIC, StoredPage
 from vedette.index.query.retrieval import And, Or, Range, Term, TermSet
 from vedette.model import Failure, Site, fingerprint, origin_of
 from vedette.policy import Ints
-from vedette.runtime.commands.setting_commands import is_learning_on, load_overrides
+from vedette.runtime.commands.setting_commands import find_promotion, is_learning_on
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
 from vedette.runtime.search.reputation_store import load_ranking_status
 from vedette.serve.rank.reranking import DEFAULT_PROMOTION
@@ -243,7 +243,7 @@ class FolderSearch:
                 rows = store.list_search_rules()
                 rules = build_rules(rows)._replace(favoured=self._load_boosts(rows, db))
                 is_learning = is_learning_on(store, configured=self._learn)
-                self._promotion = load_overrides(store).get("serve.promotion", self._configured_promotion)
+                self._promotion = find_promotion(store, self._configured_promotion)
         except StoreError:  # it is just being made; what is at hand stays
             return
         if (rules, is_learning) != (self._rules, self._is_learning) and self._snapshot is not None:
