@@ -28,9 +28,9 @@ from vedette.policy import Floats, Ints, rng_for
 DAY_S = 86_400.0
 
 
-def a_turn(waited: Ints, budget: float) -> Turn:
+def a_turn(waited: Ints, budget: float, bound: float = np.inf) -> Turn:
     """Nothing is known of the pages but how long they waited."""
-    return Turn(waited, waited, budget, Chains(np.zeros(len(waited), np.int64), (memoryless_chain(0.5, 0),)))
+    return Turn(waited, waited, budget, Chains(np.zeros(len(waited), np.int64), (memoryless_chain(0.5, 0),)), bound)
 
 
 def time_to_find(order: Ints, chance: Floats, time: Floats) -> float:
@@ -44,7 +44,7 @@ def test_chance_over_time_finds_a_change_soonest(rows: list[tuple[float, float]]
     """Eq. 36: no other order has a shorter expected time to the first page that changed."""
     chance, time = (np.array(column) for column in zip(*rows, strict=True))
     turn = a_turn(np.ones(len(rows), np.int64), budget=1e9)
-    ours = choose_by_rate(chance / time, time, turn, 99, rng_for(1, "test")).rows
+    ours = choose_by_rate(chance / time, time, turn, rng_for(1, "test")).rows
     orders = [np.array(order) for order in permutations(range(len(rows)))]
     assert time_to_find(ours, chance, time) <= min(time_to_find(order, chance, time) for order in orders) + 1e-9
 
@@ -63,7 +63,7 @@ def test_nobody_is_forgotten(rows: list[tuple[float, float]], budget: float, bou
     for _ in range(60):
         waited += 1
         longest = max(longest, int(waited.max()))
-        waited[choose_by_rate(chance / time, time, a_turn(waited, budget), bound, rng_for(1, "test")).rows] = 0
+        waited[choose_by_rate(chance / time, time, a_turn(waited, budget, bound), rng_for(1, "test")).rows] = 0
     assert longest <= bound + len(rows)
 
 

@@ -14,7 +14,8 @@ more for each link to it. A budget is the share of all pages' T that a day has. 
 - ``p-over-t``, ``bp-over-t``, ``c2-over-t``: by P/T and B P/T (eq. 36, 38), and by expected days out of date over T.
 - ``plan-1``, ``plan-2``, ``plan-3``, ``plan-5``: the first day of the best plan of so many days, made anew each day.
 
-All but ``oldest`` and plans have liveness: a page that waited for ``BOUND_DAYS`` goes before all others.
+All but plans have liveness: a page that waited for ``BOUND_ROUNDS`` goes before all others. A round is the time in
+which the budget would let every page have its turn, so about a quarter of the budget is spent on that at most.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +47,7 @@ from vedette.timeutil import DAY_S
 MAX_PAGES = 1_000
 MIN_DAYS, PLAYED_DAYS = 20, 90
 LAST_AGE = 30
-BOUND_DAYS = 30
+BOUND_ROUNDS = 4
 FLOOR = 1e-4  # no page changes less often than this in a day, so no chance stays away from 1 for ever
 CLASS_ENDS = (0, 1, 2, 4, 8, 16, 32)
 OWN_METRICS: Mapping[str, Metric] = {
@@ -83,12 +84,16 @@ class Chains(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What is known at a turn: each page's age when it was seen, the days since, the day's budget, and the chains."""
+    """What is known at a turn: each page's age when it was seen, the days since, the day's budget, and the chains.
+
+    ``bound`` is how many days a page may wait before it goes before all others.
+    """
 
     age: Ints
     waited: Ints
     budget: float
     chains: Chains
+    bound: float = np.inf
 
 
 def read_days(history: History, begin_s: float, end_s: float, seed: int) -> PagesInDays:
@@ -166,15 +171,15 @@ class Choice(NamedTuple):
     gap: float = np.nan
 
 
-def choose_by_rate(rate: Floats, time: Floats, turn: Turn, bound: int, rng: np.random.Generator) -> Choice:
-    """Choose pages until the budget is spent: those that waited for ``bound`` days, then by falling ``rate``.
+def choose_by_rate(rate: Floats, time: Floats, turn: Turn, rng: np.random.Generator) -> Choice:
+    """Choose pages until the budget is spent: those that waited for ``turn.bound`` days, then by falling ``rate``.
 
     Ties are broken at random. The first fetch is always made: a page that takes more than a day's budget would never be
     fetched otherwise. By P/T alone a page that takes long, or seems never to change, is forgotten: the paper argues
     that chances come to 1 (2.3.2), but they only tend to it. With the bound, of those that waited that long the longest
     wait goes first, and a fetched page waits from 0 again: of d pages none waits for more than ``bound`` + d turns.
     """
-    overdue = np.where(turn.waited >= bound, turn.waited, 0)
+    overdue = np.where(turn.waited >= turn.bound, turn.waited, 0)
     order = np.lexsort([rng.random(len(time)), -rate, -overdue])
     within = int(np.searchsorted(np.cumsum(time[order]), turn.budget, side="right"))
     return Choice(order[: max(within, 1)])
@@ -211,13 +216,13 @@ def _choose(policy: str, pages: PagesInDays, turn: Turn, rng: np.random.Generato
     if kind == "plan":
         return choose_by_plan(int(days), turn, pages.time)
     if policy == "oldest":
-        return choose_by_rate(turn.waited.astype(np.float64), pages.time, turn, BOUND_DAYS, rng)
+        return choose_by_rate(turn.waited.astype(np.float64), pages.time, turn, rng)
     if policy == "c2-over-t":
         late = turn.chains.evaluate(lambda chain, rows: chain.expected_staleness(turn.age[rows], turn.waited[rows]))
-        return choose_by_rate(late / pages.time, pages.time, turn, BOUND_DAYS, rng)
+        return choose_by_rate(late / pages.time, pages.time, turn, rng)
     chance = turn.chains.evaluate(lambda chain, rows: chain.change_chance(turn.age[rows], turn.waited[rows]))
     rates = {"p-over-t": chance / pages.time, "bp-over-t": pages.worth * chance / pages.time}
-    return choose_by_rate(rates.get(policy, chance), pages.time, turn, BOUND_DAYS, rng)
+    return choose_by_rate(rates.get(policy, chance), pages.time, turn, rng)
 
 
 class Played(NamedTuple):
@@ -238,7 +243,8 @@ def play(pages: PagesInDays, policy: str, budget: float, seed: int) -> tuple[lis
         stale |= pages.changed[:, day]
         longest = max(longest, int(waited.max()))
         rng = rng_for(seed, f"lab/plans/{day}")
-        rows, gap = _choose(policy, pages, Turn(age, waited, budget * float(pages.time.sum()), chains), rng)
+        turn = Turn(age, waited, budget * float(pages.time.sum()), chains, BOUND_ROUNDS / budget)
+        rows, gap = _choose(policy, pages, turn, rng)
         found = np.flatnonzero(stale[rows])
         spent = float(pages.time[rows[: found[0] + 1]].sum()) if len(found) else float(pages.time[rows].sum())
         stale[rows], age[rows], waited[rows] = False, ages[rows, day], 0
