@@ -24,6 +24,7 @@ from vedette.config.kinds import (
 )
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
 from vedette.serve.ads.live_policies import AD_POLICIES, DEFAULT_AD_POLICY, NAMED_AD_POLICIES
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
 
 # It is sent in a header of every request, so nothing that could end the header or its comment gets in.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
@@ -298,6 +299,14 @@ class Serve:
         default=2,
         metadata=describe_setting(
             "unproven", Count(0, 10), "how many of ten results may be there to be tried, as few people have seen them"
+        ),
+    )
+    promotion: str = field(
+        default=DEFAULT_PROMOTION,
+        metadata=describe_setting(
+            "promotion",
+            OneOf(tuple(PROMOTIONS)),
+            "by which rule those are chosen; see [ranking](ranking.md#who-is-tried)",
         ),
     )
     first_place: bool = field(

@@ -278,7 +278,8 @@ def order_by_learning(
     number = hash_query(query)
     believed = reputation.look_up(weighed.ids, weighed.signals.host, number)
     most = 0 if weighed.is_navigational else audience.unproven
-    chances = TrialLimits(audience.first, most, rng_for(audience.seed, f"rank/{number}"))
+    rng = rng_for(audience.seed, f"rank/{number}")
+    chances = TrialLimits(audience.first, most, rng, audience.promotion)
     dealt = reorder(rows, weighed.scores, believed, reputation, chances)
     propensity, points = np.full((2, len(weighed.ids)), np.nan)
     propensity[dealt.rows], points[dealt.rows] = dealt.propensities, dealt.points

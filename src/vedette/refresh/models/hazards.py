@@ -6,7 +6,7 @@ all of it has closed forms. A section's rates are drawn to those of everything a
 a page's *tilt* (how much more often than its section it changes) to 1.
 
 No rate is below a floor, so that the chance of a change comes arbitrarily near to 1 in bounded time
-(``lab.baselines.models.costs`` says what depends on that).
+(``lab.experiments.plans`` says what depends on that).
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2; continuous as section 3 asks.
 """

@@ -25,8 +25,8 @@ class UserCentric:
     Useful where the gain of a fetch is measured (``KnownPages.gain``). Not useful where it is not, or where gains come
     in bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.
 
-    Reference: S. Pandey, *Effective Web Crawling* (thesis, 2008), 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric
-    Web Crawling*, WWW 2005. That a mean is shrunk is ours.
+    Reference: Pandey08, sections 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric Web Crawling*, WWW 2005. That a
+    mean is shrunk is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)

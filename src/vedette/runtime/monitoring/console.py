@@ -115,7 +115,10 @@ class FolderMonitor:
         """
         config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
         budget = format_rate(config.crawl.budget)
-        return RuntimeSettings(config.refresh.policy, budget, tuple(chosen), config.serve.learn, config.crawl.contact)
+        serve = config.serve
+        return RuntimeSettings(
+            config.refresh.policy, budget, tuple(chosen), serve.learn, config.crawl.contact, serve.promotion
+        )
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
         """List what refreshes brought to search for the console's monitoring, summed over a few minutes each."""

@@ -27,7 +27,7 @@ def run_server(settings: RuntimeSettings) -> int:
     """Run the server process until SIGTERM."""
     assert settings.listener is not None
     serve, folder = settings.config.serve, settings.folder
-    search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=settings.config.serve.learn)
+    search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=serve.learn, promotion=serve.promotion)
     watch = FolderMonitor(folder, settings.clock, settings.config)
     look = Branding(
         name=serve.name,

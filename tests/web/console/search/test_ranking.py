@@ -128,6 +128,18 @@ def test_learning_is_switched_here() -> None:
     assert console.operator.orders[-1] == SetMachine({"serve.learn": None})
 
 
+def test_who_is_tried_is_chosen_here() -> None:
+    """The rule that holds is marked; another one is an order, and so is going back to what is configured."""
+    console = signed_in()
+    settings = RuntimeSettings("expected-gain", "0", ("serve.promotion",), promotion="relaxed-selective")
+    console.watch.machine_now = settings
+    assert 'value="relaxed-selective" checked' in console.client.get("/console/ranking").text
+    console.post("/console/ranking/set", promotion="selective")
+    assert console.operator.orders[-1] == SetMachine({"serve.promotion": "selective"})
+    console.post("/console/ranking/set", promotion="configured")
+    assert console.operator.orders[-1] == SetMachine({"serve.promotion": None})
+
+
 def test_what_is_no_switch_does_nothing() -> None:
     """The page comes again and says so."""
     console = signed_in()

@@ -39,6 +39,8 @@ CHARTS: Final = ("current_share", "checked_in_time", "wasted_share", "price")
 # The fields of the form, and the settings that they are.
 FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
 MAX_LENGTH: Final = 100
+# What most need; the others are for comparison, and stand behind "Research".
+COMMON_POLICIES: Final = ("expected-gain", "nutch", "uniform")
 POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "expected-gain": "when what a fetch is expected to bring to search is worth its price; the one to use",
     "freshness": "when a page has probably changed, at rates pooled by site; all pages count alike",
@@ -180,7 +182,8 @@ class RefreshPage:
             seen=_DUE_TABLE.paginate(request, refresh.soon),
             machine=machine,
             typed={**fill_form_values(machine), **(typed or {})},
-            policies=[(name, name, words) for name, words in POLICY_DESCRIPTIONS.items()],
+            policies=[(name, name, POLICY_DESCRIPTIONS[name]) for name in COMMON_POLICIES],
+            research=[each for each in POLICY_DESCRIPTIONS.items() if each[0] not in COMMON_POLICIES],
             fields=FIELD_SETTINGS,
             problems=problems or {},
             why_then=describe_due,

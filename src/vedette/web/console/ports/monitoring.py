@@ -262,9 +262,10 @@ class RefreshStatus(NamedTuple):
 
 
 class RuntimeSettings(NamedTuple):
-    """Settings that the console may change at runtime, with current values: refresh policy, budget, learning, contact.
+    """Settings that the console may change at runtime, with their current values.
 
-    ``budget`` is as written. ``chosen`` has the names of the changed ones; the others are as configured.
+    ``policy`` is that of refreshing. ``budget`` is as written. ``chosen`` has the names of the changed ones; the others
+    are as configured.
     """
 
     policy: str = ""
@@ -272,6 +273,7 @@ class RuntimeSettings(NamedTuple):
     chosen: tuple[str, ...] = ()
     learn: bool = True
     contact: str = ""
+    promotion: str = ""
 
 
 class SearchStats(NamedTuple):

@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 
-from vedette.lab.baselines.plans import compute_outlook, plan_costs, plan_matrix
+from vedette.lab.baselines.models.age_chain import AgeChain, compute_outlook
 from vedette.policy import Floats, rng_for
-from vedette.refresh.models.age_chain import AgeChain
+from vedette.refresh.outlook import plan_costs, plan_matrix
 
 
 def chain_set(number: int, days: int, pages: int, discount: float = 1.0) -> Floats:

@@ -1,21 +1,15 @@
-"""How much better than a rival is a discovery policy? Both forms of the headline figures of Thompson23.
+"""How much better than a rival is a discovery policy? Both forms of the headline figures of Thompson23 (figure 4).
 
 Print says that Thompson's crawler finds 20 % more pages than Pham's, and that its regret is 6 % at the end against
 15 %, which would be 11 % more. The first is a mean of ratios over hosts, after the warm-up; the second follows from
-sums. Both are computed here from runs of ``vedette lab run discovery-per-host --out DIR``. The last line is JSON.
-
-    python bench/headlines.py DIR [DIR ...] --policy thompson --rival pham
+sums. Both are computed here from runs of ``discovery-per-host``.
 """
 
-import argparse
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.core.report import read_run
 from vedette.lab.core.run_folder import Row
 from vedette.lab.core.statistics import Interval, bootstrap_interval
 
@@ -38,9 +32,9 @@ class Headline(NamedTuple):
 
 
 def compute_headlines(rows: Iterable[Row], policy: str, rival: str) -> list[Headline]:
-    """A headline for each world and budget at which both were run; seeds of a host are averaged first."""
+    """Compute a headline for each world and budget at which both were run; seeds of a host are averaged first."""
     found: dict[tuple[str, float], dict[str, list[Row]]] = {}
-    for row in rows:
+    for row in (row for row in rows if "host" in row.numbers and "coverage" in row.numbers):
         found.setdefault((row.cell.world, row.cell.budget), {}).setdefault(row.cell.policy, []).append(row)
     return [
         _compute_headline(world, budget, by_policy[policy], by_policy[rival])
@@ -79,26 +73,3 @@ def _mean_by_host(rows: Iterable[Row]) -> dict[float, dict[str, float]]:
         host: {name: float(np.mean([row.numbers[name] for row in of_host])) for name in names}
         for host, of_host in hosts.items()
     }
-
-
-def main() -> None:
-    """Print a line for each world and budget."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("runs", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--policy", default="thompson")
-    parser.add_argument("--rival", default="pham")
-    asked = parser.parse_args()
-    found = compute_headlines([row for run in asked.runs for row in read_run(run).rows], asked.policy, asked.rival)
-    for each in found:
-        ratios = f"{_format_interval(each.coverage_ratio)} {_format_interval(each.overhead_ratio)}"
-        sums = f"{each.pages_pooled:8.3f} {each.pages_by_regret:8.3f}"
-        print(f"{each.world:40} {each.budget:6g} {ratios} {_format_interval(each.htd_difference_h)} {sums}")
-    print(json.dumps([each._asdict() for each in found]))
-
-
-def _format_interval(each: Interval) -> str:
-    return f"{each.mean:8.3f} [{each.low:.3f}, {each.high:.3f}]"
-
-
-if __name__ == "__main__":
-    main()

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.policy import Floats, Ints
+from vedette.refresh.outlook import Outlook
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,18 +47,6 @@ class AgeChain:
         np.add.at(moves, (ages, np.minimum(ages + 1, self.last_age)), 1 - self.resets)
         return moves
 
-    def replacement_matrix(self) -> Floats:
-        """Return the transition matrix with "changed" as an absorbing last state.
-
-        This is the machine that waits to be replaced; a fetch would put it back to the age that it finds.
-        """
-        moves = np.zeros((len(self.resets) + 1, len(self.resets) + 1))
-        moves[:-1, :-1] = self.matrix()
-        moves[:-1, 0] -= self.resets
-        moves[:-1, -1] = self.resets
-        moves[-1, -1] = 1.0
-        return moves
-
     def survival(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
         """Return the probability that a page of an age is unchanged over ``steps`` steps.
 
@@ -74,15 +63,6 @@ class AgeChain:
         """Return the probability that a fetch after ``steps`` steps finds a change (eq. 13)."""
         return 1 - self.survival(age, steps)
 
-    def first_change_chance(self, at_age: npt.ArrayLike, age: npt.ArrayLike) -> Floats:
-        """Return P(j, i) of eq. 18: the chance that the first change since age i comes at age j.
-
-        Eq. 16 and 28 count j from 1. Eq. 19 computes each from the one before, and divides by zero where that is zero.
-        """
-        assert bool(np.all(np.greater_equal(at_age, age))), "a change comes at the age that was seen, or later"
-        first: Floats = self.resets[np.minimum(at_age, self.last_age)] * self.survival(age, np.subtract(at_age, age))
-        return first
-
     def expected_staleness(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
         """Return Z(i, k) of eq. 15: the expected number of steps for which the page was out of date.
 
@@ -98,37 +78,9 @@ class AgeChain:
         late: Floats = steps_ - in_table - stayed[age_, within] * self._tail_sum(steps_ - within)
         return late
 
-    def age_distribution(self, age: int, steps: int) -> Floats:
-        """Return the distribution of a page's age ``steps`` steps after it was seen at an age (eq. 11)."""
-        after: Floats = np.linalg.matrix_power(self.matrix(), steps)[min(age, self.last_age)]
-        return after
-
-    def stationary_ages(self) -> Floats:
-        """Return the stationary distribution of a page's age, for a moment without any information.
-
-        The paper takes the limit of powers (eq. 12), which periodic pages do not have; this vector exists for them,
-        too.
-
-        >>> periodic_chain(3).stationary_ages().round(4).tolist()
-        [0.3333, 0.3333, 0.3333]
-        """
-        reached = np.append(1.0, np.cumprod(1 - self.resets[:-1]))
-        if reached[-1] > 0 and self.resets[-1] == 0:
-            # Once there, always there.
-            return np.append(np.zeros(self.last_age), 1.0)
-        reached[-1] /= self.resets[-1] if reached[-1] > 0 else 1.0
-        share: Floats = reached / reached.sum()
-        return share
-
-    def expected_changes(self, age: int, steps: int) -> float:
-        """Return the expected number of page changes within ``steps`` steps; a fetch finds at most one."""
-        ages = np.zeros(len(self.resets))
-        ages[min(age, self.last_age)] = 1.0
-        moves, total = self.matrix(), 0.0
-        for _ in range(steps):
-            total += float(ages @ self.resets)
-            ages = ages @ moves
-        return total
+    def with_floor(self, least: float) -> "AgeChain":
+        """Return the chain with a least chance of change at every age, so that no page is forgotten (2.3.2)."""
+        return AgeChain(np.maximum(self.resets, least))
 
     def _survival_table(self) -> Floats:
         """Return the survival table of the age chain: row i, column k is unchanged over k steps from age i."""
@@ -145,32 +97,6 @@ class AgeChain:
         return tail
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeekChain:
-    """An age chain with a weekly rhythm: a day with pace 0 has no changes, one with pace 2 counts for two.
-
-    The chain alone cannot express it: a page that changes each working day and rests on weekends has a state with two
-    parts, its age and the day of the week.
-
-    >>> busy = WeekChain(memoryless_chain(1.0, last_age=0), pace=np.array([1.0, 1, 1, 1, 1, 0, 0]))
-    >>> busy.survival(0, 2, weekday=5), busy.survival(0, 3, weekday=5)
-    (1.0, 0.0)
-    """
-
-    chain: AgeChain
-    pace: Floats
-
-    def __post_init__(self) -> None:
-        assert self.pace.shape == (7,), "a week has seven days"
-        assert bool((self.pace >= 0).all()), "no day takes changes back"
-
-    def survival(self, age: int, steps: int, weekday: int) -> float:
-        """Return the probability that a page is unchanged over ``steps`` days that begin on a weekday."""
-        on = np.arange(steps)
-        staying = 1 - self.chain.resets[np.minimum(age + on, self.chain.last_age)]
-        return float(np.prod(staying ** self.pace[(weekday + on) % 7]))
-
-
 def memoryless_chain(reset: float, last_age: int) -> AgeChain:
     """Build the age chain of a memoryless page, whose age has no effect (eq. 10)."""
     return AgeChain(np.full(last_age + 1, reset))
@@ -182,13 +108,6 @@ def periodic_chain(period: int) -> AgeChain:
     Its last age before a change is ``period - 1``.
     """
     return AgeChain(np.append(np.zeros(period - 1), 1.0))
-
-
-def chain_from_survival(survival: Floats) -> AgeChain:
-    """Build the age chain of a page that reaches age t unchanged with probability survival[t]; two at least."""
-    before, after = survival[:-1], survival[1:]
-    resets = 1 - np.divide(after, before, out=np.zeros(len(before)), where=before > 0)
-    return AgeChain(np.clip(resets, 0.0, 1.0))
 
 
 def chain_from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None) -> AgeChain:
@@ -246,6 +165,25 @@ def fit_nonincreasing(values: Floats) -> Floats:
         means.append(mean)
         sizes.append(size)
     return np.repeat(means, sizes)
+
+
+def compute_outlook(chain: AgeChain, age: Ints, steps: Ints, days: int) -> Outlook:
+    """Compute the outlook of pages of one age chain, seen at an age ``steps`` before the end of day 0.
+
+    Equations 26, 27 and 30. In eq. 30 the k-th power is right, as it applies to the distribution of ages; its column 1
+    is the reset column. After it the paper compares C_XO with C_OO and means C_OX.
+    """
+    unseen = np.array([chain.change_chance(age, steps + day) for day in range(days)])
+    seen = np.zeros((days, days, len(age)))
+    ages = np.arange(chain.last_age + 1)
+    gaps = np.array([chain.change_chance(ages, gap) for gap in range(days)])
+    for at in np.unique(steps).tolist():
+        rows = np.flatnonzero(steps == at)
+        reached = np.linalg.matrix_power(chain.matrix(), at)[np.minimum(age[rows], chain.last_age)]
+        for day in range(days):
+            seen[day, day + 1 :, rows] = reached @ gaps[1 : days - day].T
+            reached = reached @ chain.matrix()
+    return Outlook(unseen, seen)
 
 
 def _carry_forward(ends: Floats, of: Floats) -> Floats:
