@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.quality import SEED, Page, pairs
 
-from vedette.engine.search.needy_terms import WordNeeds, compute_neediness, select_needy_words
+from vedette.engine.search.needy_queries import QueryNeeds, compute_neediness, select_needy_queries
 from vedette.index.fields import IndexEntry, number_tokens, tokenize_entry
 from vedette.index.quality.gains import PageChange, concatenate_words, measure_gains
-from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves
+from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves
 from vedette.index.quality.watched_terms import (
     NO_WORDS,
     PageWords,
@@ -48,7 +48,7 @@ def words_in(page: Page) -> PageWords:
     return number_tokens(tokenize_entry(IndexEntry(1, stored.url, stored.title, stored.headings, stored.body)))
 
 
-def curves_of(pages: Sequence[PageWords]) -> TermCurves:
+def curves_of(pages: Sequence[PageWords]) -> QueryCurves:
     """Of real queries, over these pages."""
     path = Path(os.environ["VEDETTE_DATA"]) / "queries" / "trec-million-query.txt"
     lines = path.read_text("latin-1").splitlines()
@@ -58,7 +58,7 @@ def curves_of(pages: Sequence[PageWords]) -> TermCurves:
         len(lines),
         count_naming_terms(concatenate_words(pages)),
     )
-    gathered = TermCurveBuilder(watched)
+    gathered = QueryCurveBuilder(watched)
     for begin in range(0, len(pages), AT_ONCE):
         some = pages[begin : begin + AT_ONCE]
         gathered.add(
@@ -68,7 +68,7 @@ def curves_of(pages: Sequence[PageWords]) -> TermCurves:
     return gathered.build(len(pages))
 
 
-def measured(curves: TermCurves, changes: Sequence[PageChange]) -> tuple[float, float]:
+def measured(curves: QueryCurves, changes: Sequence[PageChange]) -> tuple[float, float]:
     """What changes bring by these words, and the CPU milliseconds for each."""
     began_s = process_time()
     gain = sum(
@@ -87,7 +87,7 @@ def main() -> None:
     curves = curves_of([before for before, _ in words])
     lots = rng_for(SEED, "bench/needy").permutation(len(words))
     taught, asked = ([PageChange(*words[at]) for at in half.tolist()] for half in np.array_split(lots, 2))
-    needs = WordNeeds.empty().add_gains(curves.tracked.numbers, measure_gains(curves, taught).by_word, len(taught))
+    needs = QueryNeeds.empty().add_gains(curves.tracked.numbers, measure_gains(curves, taught).by_word, len(taught))
     whole, ceiling_ms = measured(curves, asked)
     need = compute_neediness(curves, needs)
     assert need is not None, "there are enough pages"
@@ -95,7 +95,7 @@ def main() -> None:
         name: np.argsort(-each, kind="stable")
         for name, each in (("needy", need), ("frequency", curves.tracked.frequency))
     }
-    chosen = select_needy_words(curves, needs)
+    chosen = select_needy_queries(curves, needs)
     print(f"{len(words)} pages, {len(curves.tracked)} words; all words: {ceiling_ms:.3f} ms a change")
     told: dict[str, object] = {"words": len(curves.tracked), "ceiling_ms": round(ceiling_ms, 3)}
     for name, order in ranked.items():

@@ -9,7 +9,7 @@ suggest: all of their words are found. Then, with commits and renewals of curves
     changed   all pages have changed
 
 The mix goes from one renewal of curves to another (``--renewals``), so that they count as often as they happen; where
-it ends before (``--most-s``), they count as often as their rule allows (``indexing.term_curves``), not less. The
+it ends before (``--most-s``), they count as often as their rule allows (``indexing.query_curves``), not less. The
 share is the processor time of the gauge and of the processes that make curves, of all that indexing takes with all its
 threads and those processes. What reading the clock takes is taken off the gauge's time. The interval (95 %) is by
 bootstrap over rounds of the mix.
@@ -57,7 +57,7 @@ from vedette.policy import rng_for
 from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.indexer import COMMIT_EVERY_S, MAX_NEWS, MAX_PENDING
-from vedette.runtime.indexing.term_curves import CPU_SHARE, CurvesJob
+from vedette.runtime.indexing.query_curves import CPU_SHARE, CurvesJob
 from vedette.text import normalize_words
 
 SEED = 1

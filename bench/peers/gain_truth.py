@@ -11,7 +11,7 @@ import numpy as np
 from bench.peers.quality_change import delta_q_exact
 
 from vedette.index.quality.gains import PageChange, concatenate_words, measure_gains
-from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves, compute_term_idf
+from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves, compute_term_idf
 from vedette.index.quality.watched_terms import (
     NO_WORDS,
     PageWords,
@@ -96,10 +96,10 @@ def measured_gains(truth: Truth, queries: Queries, known: Ints) -> Floats:
     return measure_gains(curves_of(watched, truth.history, known[known >= 0]), changes).gain
 
 
-def curves_of(watched: TrackedTerms, history: History, versions: Ints) -> TermCurves:
+def curves_of(watched: TrackedTerms, history: History, versions: Ints) -> QueryCurves:
     """The curves of what these versions say."""
     words = [body_of(history, version) for version in versions.tolist()]
-    gathered = TermCurveBuilder(watched)
+    gathered = QueryCurveBuilder(watched)
     answers = score_pages(watched, concatenate_words([NO_WORDS] * len(words)), concatenate_words(words))
     gathered.add(answers, np.full(len(words), 0.5))
     return gathered.build(len(words))
