@@ -50,7 +50,7 @@ from vedette.adapters.index_store.gain_store import GainKind, GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.discover.urls.normalize import resolve
 from vedette.index.fields import StoredPage, pack_page
-from vedette.index.quality.watched_terms import PageWords
+from vedette.index.quality.watched_queries import PageWords
 from vedette.parse.html.page import parse_page
 from vedette.parse.text.charsets import decode_page
 from vedette.policy import rng_for

@@ -88,12 +88,11 @@ def test_without_an_index_nothing_happens(tmp_path: Path) -> None:
 def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that come while it runs were not learned from, so the index has grown by them since."""
     search(web, ASKED)
-    indexed = PageTable.indexed.fget
-    assert indexed is not None
+    indexed: property = vars(PageTable)["indexed"]
     seen: list[int] = []
 
     def growing(table: PageTable) -> object:
-        found = indexed(table)
+        found = indexed.__get__(table)
         seen.append(len(found))
         return found if len(seen) == 1 else np.append(found, found[-1:])
 

@@ -120,7 +120,10 @@ def build_watched(asked: Sequence[tuple[WatchedQuery, float]]) -> WatchedQueries
     >>> watched.start.tolist(), watched.words.tolist(), watched.slot.tolist(), watched.telling.tolist()
     ([0, 2, 3], [7, 8, 5, 5], [0, 0, 1, 2], [5.0, 3.0])
     """
-    prints = [xxhash.xxh64_intdigest(np.array([slot.numbers[0] for slot in one.slots], np.uint32)) for one, _ in asked]
+    prints = [
+        xxhash.xxh64_intdigest(np.array([slot.numbers[0] for slot in one.slots], np.uint32).tobytes())
+        for one, _ in asked
+    ]
     first = {print_: place for place, print_ in reversed(list(enumerate(prints)))}
     places = [place for place, print_ in enumerate(prints) if first[print_] == place]
     kept = [asked[place] for place in places]

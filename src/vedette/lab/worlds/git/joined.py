@@ -89,8 +89,8 @@ def _load_site(location: GitLocation, cache: Path) -> JoinedWeb:
         _save(place, _read_site(location, tip))
     with np.load(place) as kept:
         urls, titles, texts = json.loads(kept["names"].tobytes())
-        links = (kept[name] for name in ("source", "target", "text"))
-        return JoinedWeb(urls, titles, ForwardTokens(kept["words"], kept["lengths"]), *links, texts)
+        pages = ForwardTokens(kept["words"], kept["lengths"])
+        return JoinedWeb(urls, titles, pages, kept["source"], kept["target"], kept["text"], texts)
 
 
 def _save(place: Path, web: JoinedWeb) -> None:
@@ -163,5 +163,5 @@ def _iter_blobs(
         found = repository.get(entry.id)  # some of the largest may be missing from a copy
         if isinstance(found, pygit2.Tree):
             yield from _iter_blobs(repository, found, f"{folder}{entry.name}/")
-        elif isinstance(found, pygit2.Blob) and entry.name.endswith(_SUFFIXES):
+        elif isinstance(found, pygit2.Blob) and str(entry.name).endswith(_SUFFIXES):
             yield f"{folder}{entry.name}", found
