@@ -1,7 +1,10 @@
 """What unseen URLs are expected to bring, worked out from a real folder: when, from what, and what is done without."""
 
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +17,16 @@ from vedette.adapters.crawl_store.url_list import list_unfetched
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.impact_store import ImpactEstimates, read_info
 from vedette.adapters.index_store.page_table import PageTable
+from vedette.engine.coordinator.state import HostState
+from vedette.engine.ports import Ids
+from vedette.engine.scheduling.url_order import ImpactLookup
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
+from vedette.frontier.policies.impact import Impact
+from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.core.registry import find_policy
+from vedette.policy import Floats, rng_for
 from vedette.runtime.explain.decisions import collect_first_fetch
+from vedette.runtime.indexing import impact
 from vedette.runtime.indexing.impact import is_due, run_impact_pass
 from vedette.runtime.indexing.indexer import catch_up
 
@@ -101,6 +113,51 @@ def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkey
     told = read_info(web.folder / "index")
     assert told is not None
     assert (len(seen) > 1, told["pages"]) == (True, PAGES + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording(Impact):
+    """The live policy, with all that it is asked and answers."""
+
+    taught: list[tuple[ImpactSettings | None, UnseenUrls, float]] = field(default_factory=list)
+    asked: list[tuple[UnseenUrls, Floats]] = field(default_factory=list)
+
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
+        """Note what is taught."""
+        self.taught.append((state.settings, batch, now))
+        return Impact.observe(self, state, batch, now)
+
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
+        """Note what is asked, and the answer."""
+        self.asked.append((batch, Impact.worth(self, state, batch, now, rng)))
+        return self.asked[-1][1]
+
+
+def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One history, two drivers: from the same first fetches the lab's agent has the same worths and the same order."""
+    live = Recording()
+    monkeypatch.setattr(impact, "POLICY", live)
+    search(web, ASKED | {"xylo zenith": 200})
+    run_impact_pass(web.folder, web.now_s)
+    ((settings, brought, now_s),) = live.taught
+    ((unseen, worth),) = live.asked
+    agent = find_policy("order", "impact")
+    state = agent.observe(agent.start(settings), brought, now_s)
+    again = agent.worth(state, unseen, now_s, rng_for(1, "order/impact"))
+    assert len(np.unique(worth)) > 5, "there is something to order"
+    assert again.tobytes() == worth.tobytes()
+    # What the coordinator reads is that number, in four bytes; it leaves the queue of a host in the same order.
+    estimates = ImpactEstimates(web.folder / "index")
+    known = estimates.get_known(unseen.found.astype(np.uint32))
+    assert known.tolist() == again.astype(np.float32).tolist()
+    ids, left = unseen.found.astype(np.uint32), list[Ids]()
+    hosts: Any = SimpleNamespace(rules=SimpleNamespace(order="impact"))
+    queue: Any = SimpleNamespace(
+        get_queue=lambda _host: (ids, np.full(len(ids), 7, np.uint8)),
+        set_queue=lambda _host, ordered, _fronts: left.append(ordered),
+    )
+    ImpactLookup(hosts, queue, estimates).reorder_host(HostState("a.test", 1))
+    assert left[0].tolist() == ids[np.argsort(-again.astype(np.float32), kind="stable")].tolist()
 
 
 def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_learn() -> None:

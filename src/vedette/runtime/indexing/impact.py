@@ -35,17 +35,17 @@ from vedette.adapters.index_store.impact_store import (
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.engine.search.answer_scores import AnswerScorer
 from vedette.errors import StoreError
-from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains, create_model
-from vedette.frontier.impact.estimator import train_model as taught
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains
 from vedette.frontier.impact.extra_trees import fit_forest
 from vedette.frontier.impact.matching import NO_QUERIES
 from vedette.frontier.impact.scorer import MIN_ROWS
 from vedette.frontier.impact.url_features import TrainingPages
+from vedette.frontier.policies.impact import Impact
 from vedette.index.quality.gains import estimate_word_gains, measure_current_gains
 from vedette.index.quality.query_curves import QueryCurves
 from vedette.index.quality.watched_queries import MAX_WORDS, WatchedQueries
 from vedette.learn.workload import Workload
-from vedette.policy import Floats, Ints
+from vedette.policy import Floats, Ints, rng_for
 from vedette.runtime.indexing.impact_inputs import (
     LinkStats,
     compute_link_stats,
@@ -67,6 +67,7 @@ CHECK_EVERY_S = 2.0
 REST_FACTOR = 5.0  # it is paid for otherwise, so it need not rest for long
 MAX_SHIFT = 0.2  # so far what people ask for may be from what curves were made of
 SEED = 1
+POLICY = Impact()  # the lab's, of this name
 GOOD_SCORE = 0.5  # the score of a page for a word by which it is called
 
 
@@ -173,7 +174,7 @@ class _ImpactPass:
         if not gains:
             return "too few pages were fetched and measured yet", {"weighed": 0}
         known, ids = self._load_links(gains)
-        weighed = self._estimate_unseen(self._fit_model(known, gains, by.curves), known, ids)
+        weighed = self._estimate_unseen(self._fit_model(known, gains, by.curves, now_s), known, ids, now_s)
         frequent = [(query.words, query.share) for query in asked.top_queries(now_s, MAX_REPORTED_QUERIES)]
         return "", {"weighed": weighed, "learned": len(gains), "queries": len(asked), "frequent": frequent}
 
@@ -215,7 +216,7 @@ class _ImpactPass:
             begins.append(urls[-1].id)
         return compute_link_stats(self._table, np.concatenate(prints)), begins[:-1]
 
-    def _fit_model(self, known: LinkStats, gains: dict[int, float], curves: QueryCurves) -> ImpactModel:
+    def _fit_model(self, known: LinkStats, gains: dict[int, float], curves: QueryCurves, now_s: float) -> ImpactModel:
         urls = load_url_facts(self._folder, list(gains))
         batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
@@ -227,17 +228,19 @@ class _ImpactPass:
         )
         words, worth = estimate_word_gains(curves, GOOD_SCORE)
         terms = TermGains(words.astype(np.int64), worth)
-        return taught(create_model(ImpactSettings(NO_QUERIES, fit_forest, SEED, terms)), brought)
+        settings = ImpactSettings(NO_QUERIES, fit_forest, SEED, terms)
+        return POLICY.observe(POLICY.start(settings), brought, now_s)
 
-    def _estimate_unseen(self, knows: ImpactModel, known: LinkStats, begins: list[int]) -> int:
+    def _estimate_unseen(self, knows: ImpactModel, known: LinkStats, begins: list[int], now_s: float) -> int:
         ids: list[Ints] = []
         columns: list[tuple[Ints, Ints, Floats]] = []
         alone: list[Floats] = []
+        rng = rng_for(SEED, "order/impact")
         for begin in begins:
             urls: list[UrlFacts] = list_unfetched(self._folder, begin, URLS_AT_ONCE)
             batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
             ids.append(batch.found)
-            columns.append((batch.folder, batch.branch, knows.estimate_gain(batch)))
+            columns.append((batch.folder, batch.branch, POLICY.worth(knows, batch, now_s, rng)))
             alone.append(knows.estimate_by_importance(batch))
         unseen = np.concatenate([worth for _, _, worth in columns]) if columns else np.zeros(0)
         columns.append((self._taught.folder, self._taught.branch, self._taught.gain))
