@@ -20,6 +20,7 @@ from vedette.runtime.indexing.query_curves import (
     CurveInfo,
     load_needs,
     load_workload,
+    read_curve_info,
     save_curves,
     update_curves,
 )
@@ -81,6 +82,9 @@ def test_what_people_ask_for_is_watched(web: Web) -> None:
     assert 0 < share["first",] < share["submarine",] / 10
     assert ("flights",) not in share
     assert load_workload(web.folder, NOW_S).count_searches(NOW_S) == 5000
+    about = read_curve_info(generation)
+    assert about is not None
+    assert about.overlap == 1.0, "of the one query of two words, search serves what is measured"
 
 
 def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
