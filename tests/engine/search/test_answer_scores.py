@@ -71,8 +71,6 @@ def test_pages_are_scored_alone_as_together(shelf: TestShelf) -> None:
     together = scorer.score(shelf.forward(ids), shelf.get_signals(ids))
     each = [np.array([id_]) for id_ in ids.tolist()]
     alone = [scorer.score(shelf.forward(one), shelf.get_signals(one)) for one in each]
-        scorer.score(shelf.forward(ids[row : row + 1]), shelf.get_signals(ids[row : row + 1])) for row in range(40)
-    ]
     assert together.query.tolist() == [query for one in alone for query in one.query.tolist()]
     assert together.score.tolist() == [score for one in alone for score in one.score.tolist()]
 
