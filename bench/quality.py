@@ -294,6 +294,7 @@ class Indexing:
         if not self._curving.step(self._builder.table, self._gauge.changes, time.monotonic()):
             return 0.0
         _, failed, used = os.wait4(-1, 0)
+        self._curving._process = None  # noqa: SLF001 - it was waited for here
         if failed:
             raise SystemExit("The process that makes curves failed.")
         self.renewals += 1
