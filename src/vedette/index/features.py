@@ -257,6 +257,9 @@ def _compute_nearness(hits: SlotHits, starts: Ints, telling: Bools) -> tuple[Flo
     belongs to another field and is ignored. ``telling`` marks the slots that count, by text.
     """
     texts = len(telling)
+    if telling.shape[1] == 1:
+        there = np.bincount(hits.rows, minlength=texts * len(TEXT_FIELDS)).reshape(texts, -1)[:, _BODY] > 0
+        return there.astype(np.float64), there.astype(np.float64)
     in_body = np.flatnonzero(hits.rows % len(TEXT_FIELDS) == _BODY)
     places, rows = hits.places[in_body], hits.rows[in_body]
     begins, owners = starts[rows], rows // len(TEXT_FIELDS)

@@ -171,6 +171,10 @@ class AnswerScorer:
         sizes = lengths.sum(axis=1)
         place = (np.cumsum(sizes) - sizes)[pair] + local
         column = self._watched.slot[entry] - self._watched.start[self._query_of_slot[self._watched.slot[entry]]]
+        if slots == 1:  # by far the most; no place is found twice
+            order = np.argsort(place, kind="stable")
+            rows = (pair * _FIELDS + field)[order]
+            return SlotHits(place[order], rows, self._watched.weight[entry[order], None])
         every, first, at = np.unique(place, return_index=True, return_inverse=True)
         weights = np.zeros((len(every), slots))
         np.maximum.at(weights, (at, column), self._watched.weight[entry])

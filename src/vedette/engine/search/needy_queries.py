@@ -24,7 +24,7 @@ from vedette.policy import Floats, Ints
 from vedette.text import WideHashes
 
 # What the chosen ones have of all neediness; how many there are at least; and the changes before any is left out.
-KEPT_SHARE, MIN_QUERIES, MIN_CHANGES = 0.99, 5_000, 500.0
+KEPT_SHARE, MIN_QUERIES, MIN_CHANGES = 0.99, 1_000, 500.0
 # c: so many changes weigh as much as what is known of queries alike; most bring nothing to most of them, and a few
 # bring much, so it takes many. What is kept of old evidence from one making to the next.
 CONFIDENCE, DECAY = 20_000.0, 0.8

@@ -19,7 +19,7 @@ from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
 from vedette.text import WideHashes, WordHashes
 
-MAX_ASKED, MAX_WORDS = 300, 20_000  # whole queries, the most frequent; and single words
+MAX_ASKED, MAX_WORDS = 100, 2_000  # whole queries, the most frequent; and single words
 MAX_SLOTS = 8  # words of a watched query; what is longer finds itself
 # With so many searches, what people ask for counts as much as what pages are called.
 FIRST_SEARCHES = 100.0

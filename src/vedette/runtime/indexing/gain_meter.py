@@ -13,7 +13,7 @@ import numpy as np
 from vedette.adapters.index_store.gain_store import Gain, GainKind, GainStore
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.index.quality.gains import ChangedPages, MeasuredGains, concatenate_words, is_unchanged, measure_gains
-from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords, merge_scores
+from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords, QueryScores, merge_scores
 from vedette.policy import Floats
 from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, load_needs, save_needs
 from vedette.text import WideHashes
@@ -122,10 +122,12 @@ class GainMeter:
     ) -> MeasuredGains:
         self._table.refresh()
         signals = self._table.read_signals(np.array([each.page.page for each in seen], np.int64))
-        old, new = (
-            by.scorer.score(concatenate_words(words), signals)
-            for words in ([each.before for each in seen], [each.after for each in seen])
-        )
+        # Both versions at once: a call costs more than the pages of a small batch.
+        words = concatenate_words([*(each.before for each in seen), *(each.after for each in seen)])
+        both = by.scorer.score(words, signals.take(np.tile(np.arange(len(seen)), 2)))
+        middle = int(np.searchsorted(both.page, len(seen)))
+        old = QueryScores(*(column[:middle] for column in both))
+        new = QueryScores(both.page[middle:] - len(seen), both.query[middle:], both.score[middle:])
         known = np.array([len(each.before[0]) > 0 for each in seen], np.bool_)
         scores = merge_scores(old, new, len(by.curves.watched))
         return measure_gains(by.curves, scores, ChangedPages(known, signals.importance), counts)

@@ -87,7 +87,7 @@ CPU_SHARE = 0.01
 FORCED_GROWTH, FORCED_AGE_S = 4.0, 7 * 86_400.0
 CHECK_EVERY_S = 2.0
 # Of the most frequent words so many are looked up in the vocabulary for their other forms.
-MAX_SPELLED = 5_000
+MAX_SPELLED = 2_000
 MIN_WEIGHT = 1e-6  # of searches for a word beside those of whole queries
 COMPARED_QUERIES, COMPARED_RESULTS = 30, 10
 
