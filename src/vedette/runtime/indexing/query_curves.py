@@ -89,7 +89,7 @@ CHECK_EVERY_S = 2.0
 # Of the most frequent words so many are looked up in the vocabulary for their other forms.
 MAX_SPELLED = 2_000
 MIN_WEIGHT = 1e-6  # of searches for a word beside those of whole queries
-COMPARED_QUERIES, COMPARED_RESULTS = 30, 10
+COMPARED_QUERIES, COMPARED_RESULTS = 50, 10
 
 
 class CurveInfo(NamedTuple):
@@ -268,7 +268,7 @@ def _spell_words(vocabulary: Vocabulary, numbers: WordHashes) -> dict[int, str]:
 def build_curves(shelf: LiveIndexSnapshot, asked: Workload, now_s: float) -> BuiltCurves:
     """Build the query curves of a workload over all pages of a generation."""
     watched, texts = watch_queries(shelf, asked, now_s)
-    ids, sampled = shelf.table.indexed, np.arange(len(texts))[:: len(texts) // COMPARED_QUERIES + 1]
+    ids, sampled = _list_shown(shelf), np.arange(len(texts))[:: len(texts) // COMPARED_QUERIES + 1]
     gathered, scorer = QueryCurveBuilder(watched), AnswerScorer(watched)
     kept: list[tuple[Ints, Ints, Floats]] = []
     for begin in range(0, len(ids), PAGES_AT_ONCE):
@@ -279,7 +279,19 @@ def build_curves(shelf: LiveIndexSnapshot, asked: Workload, now_s: float) -> Bui
         of_sample = np.flatnonzero(np.isin(scores.query, sampled))
         kept.append((scores.query[of_sample], some[scores.page[of_sample]], scores.score[of_sample]))
     first = _list_first(sampled, *(np.concatenate(each) for each in zip(*kept, strict=True))) if kept else ()
-    return BuiltCurves(gathered.build(len(ids)), tuple(texts[query] for query in sampled.tolist()), first)
+    return BuiltCurves(
+        gathered.build(len(shelf.table.indexed)), tuple(texts[query] for query in sampled.tolist()), first
+    )
+
+
+def _list_shown(shelf: LiveIndexSnapshot) -> Ints:
+    """List the pages that search can show: of copies, the one that stands for them."""
+    ids = shelf.table.indexed
+    signals = shelf.get_signals(ids)
+    if signals.is_canonical is None:
+        return ids
+    stands = signals.group[signals.is_canonical]
+    return np.asarray(ids[signals.is_canonical | ~np.isin(signals.group, stands)])
 
 
 def _list_first(queries: Ints, query: Ints, page: Ints, score: Floats) -> tuple[Ints, ...]:
