@@ -126,7 +126,7 @@ class GainMeter:
         words = concatenate_words([*(each.before for each in seen), *(each.after for each in seen)])
         both = by.scorer.score(words, signals.take(np.tile(np.arange(len(seen)), 2)))
         middle = int(np.searchsorted(both.page, len(seen)))
-        old = QueryScores(*(column[:middle] for column in both))
+        old = QueryScores(both.page[:middle], both.query[:middle], both.score[:middle])
         new = QueryScores(both.page[middle:] - len(seen), both.query[middle:], both.score[middle:])
         known = np.array([len(each.before[0]) > 0 for each in seen], np.bool_)
         scores = merge_scores(old, new, len(by.curves.watched))
