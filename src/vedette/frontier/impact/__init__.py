@@ -1,7 +1,7 @@
 """Impact: what a first fetch of an unseen URL would bring to search, estimated before it is fetched (Impact08).
 
-Live it learns from words, places and importance. Sketches, matching and the scorer are for the lab: what they add on a
-joined web is in docs/results/order.md.
+Live it learns from words, places and importance. Sketches, matching and the scorer are used in the lab alone; see
+docs/results/order.md.
 
 ``url_features`` is what can be known of such a URL, ``matching`` which needy queries its words match, ``forest`` and
 ``scorer`` how well it will probably answer them, ``sketches`` which results it would have to pass, ``query_need`` which
