@@ -137,12 +137,44 @@ def score_candidates(
     text = compute_features(forward, build_slots(wanted, shelf))
     _fill_truncated(text, forward.lengths[:, _BODY] >= MAX_WORDS, ids, known)
     signals = shelf.get_signals(ids)
-    words = [slot.words[0][0] for slot in wanted]
-    favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else np.zeros(len(ids))
-    features = np.column_stack([text, *_compute_static(text, signals, words, now_s), favours])
-    weights = blend_weights(len(wanted))
+    wish = score_fresh_intent([slot.words[0][0] for slot in wanted], signals.date_s, now_s)
+    fresh = wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s)
+    favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else None
+    result = score_texts(text, signals, len(wanted), fresh, favours)
+    return ScoredCandidates(ids, signals, *result)
+
+
+class ScoredTexts(NamedTuple):
+    """The features of texts for a query of so many words, what each contributes, the scores, and the weights used."""
+
+    features: Floats
+    contributions: Floats
+    scores: Floats
+    weights: Mapping[str, float]
+
+
+def score_texts(
+    text: Floats, signals: PageSignals, words: int, fresh: Floats | None = None, favours: Floats | None = None
+) -> ScoredTexts:
+    """Score texts by their features for a query of so many words, and by page signals: the score of search.
+
+    ``fresh`` and ``favours`` are what a query that wants fresh pages and the operator add; nothing by default.
+    """
+    in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
+    nothing = np.zeros(len(text))
+    static = (
+        score_home(in_address, in_title, title_share, signals.depth, words),
+        nothing if fresh is None else fresh,
+        signals.importance,
+        signals.host_importance,
+        signals.popularity - NEUTRAL,
+        1 / (1 + signals.depth),
+        signals.spam,
+        nothing if favours is None else favours,
+    )
+    features, weights = np.column_stack([text, *static]), blend_weights(words)
     result = score_features(features, _KEYS, weights)
-    return ScoredCandidates(ids, signals, features, result.contributions, result.scores, weights)
+    return ScoredTexts(features, result.contributions, result.scores, weights)
 
 
 def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:
@@ -150,21 +182,6 @@ def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, know
     text[is_cut & np.isin(ids, known.with_all), _TEXT["anywhere"]] = 1.0
     for key in ("body_has", "body_near"):
         text[is_cut & np.isin(ids, known.in_order), _TEXT[key]] = 1.0
-
-
-def _compute_static(text: Floats, signals: PageSignals, words: Sequence[str], now_s: float) -> tuple[Floats, ...]:
-    """Compute the query-independent features of candidates, in the order of ``STATIC_FEATURES``, less the last."""
-    wish = score_fresh_intent(words, signals.date_s, now_s)
-    in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
-    return (
-        score_home(in_address, in_title, title_share, signals.depth, len(words)),
-        wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s),
-        signals.importance,
-        signals.host_importance,
-        signals.popularity - NEUTRAL,
-        1 / (1 + signals.depth),
-        signals.spam,
-    )
 
 
 QUALITY = "quality"

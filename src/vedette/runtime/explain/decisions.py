@@ -85,7 +85,7 @@ def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: Json
         "usual": _estimate_usual(expected, url),
         "by_links": read_link_impact(index, id_),
         "why": None if isfinite(gain) else str(told.get("why") or "it has not been worked out yet"),
-        "matches": _find_matches(url, names, told.get("needy")),
+        "matches": _find_matches(url, names, told.get("frequent")),
         "names": [text[:MAX_TEXT_LENGTH] for text in names],
         "worth": live.get("first_worth") if live else None,
         "price": live.get("price") if live else None,
@@ -108,13 +108,13 @@ def _load_names(url: str, folder: Path) -> list[str]:
         return []
 
 
-def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]:
-    """Find the needy queries whose words all occur in a URL or in links to it, most frequent first."""
+def _find_matches(url: str, names: list[str], frequent: object) -> list[JsonObject]:
+    """Find the frequent queries whose words all occur in a URL or in links to it, most frequent first."""
     strings = tokenize_texts([url], [(0, text) for text in names])
     owner = np.repeat(strings.is_anchor, np.diff(strings.start))
     in_links, in_address = (frozenset(strings.words[which].tolist()) for which in (owner, ~owner))
     found = []
-    for query, share in _parse_needy(needy):
+    for query, share in _parse_queries(frequent):
         words = hash_words(query.encode("utf-8", "replace")).tolist()
         if words and all(word in in_links or word in in_address for word in words):
             places = [name for name, some in (("links", in_links), ("address", in_address)) if some & set(words)]
@@ -122,9 +122,9 @@ def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]
     return sorted(found, key=lambda one: -float(str(one["share"])))[:MAX_MATCHES]
 
 
-def _parse_needy(needy: object) -> list[tuple[str, float]]:
-    """Parse the needy queries with their shares from impact data, ignoring malformed rows."""
-    rows = needy if isinstance(needy, list) else []
+def _parse_queries(frequent: object) -> list[tuple[str, float]]:
+    """Parse the frequent queries with their shares from impact data, ignoring malformed rows."""
+    rows = frequent if isinstance(frequent, list) else []
     return [
         (row[0], float(row[1]))
         for row in rows

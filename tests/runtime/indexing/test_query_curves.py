@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from vedette.adapters.clock import start_clock
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.page_table import PageFacts, PageTable, PageTableWriter
-from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves
-from vedette.index.quality.watched_terms import NO_WORDS, TrackedTerms
+from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves
+from vedette.index.quality.watched_queries import NO_WORDS, build_watched
 from vedette.runtime.indexing.gain_meter import GainMeter
-from vedette.runtime.indexing.term_curves import (
+from vedette.runtime.indexing.query_curves import (
     CPU_SHARE,
     CURVES_FILE,
     CurveFile,
@@ -35,9 +35,9 @@ MADE = CurveInfo(pages=1000, took_s=2.0, age_s=HOUR_S)
 ENOUGH_S = MADE.took_s / CPU_SHARE
 
 
-def no_curves() -> TermCurves:
+def no_curves() -> QueryCurves:
     """Curves for nobody who asks."""
-    return TermCurveBuilder(TrackedTerms(np.zeros(0, np.uint32), np.zeros(0))).build(0)
+    return QueryCurveBuilder(build_watched([])).build(0)
 
 
 def write(writer: PageTableWriter, id_: int, body: str) -> None:
@@ -76,12 +76,12 @@ def test_making_curves_stays_a_small_part_of_indexing(steps: list[tuple[float, i
 
 
 def test_curves_say_how_they_were_made(tmp_path: Path) -> None:
-    """Of how many pages, in what time; whatever is damaged, or of an earlier version, says nothing."""
+    """Of how many pages, in what time, how close to what is served; what is damaged or of old says nothing."""
     assert read_curve_info(tmp_path) is None
-    save_curves(tmp_path, no_curves(), 12, 0.5)
+    save_curves(tmp_path, no_curves(), CurveInfo(12, 0.5, 0.0, 0.875))
     made = read_curve_info(tmp_path)
     assert made is not None
-    assert (made.pages, made.took_s) == (12, 0.5)
+    assert (made.pages, made.took_s, made.overlap) == (12, 0.5, 0.875)
     with (tmp_path / CURVES_FILE).open("wb") as file:
         np.savez(file, numbers=np.zeros(0))
     assert read_curve_info(tmp_path) is None
@@ -95,7 +95,7 @@ def test_after_a_restart_good_curves_are_left_as_they_are(tmp_path: Path) -> Non
     with closing(PageTableWriter(tmp_path)) as writer:
         write(writer, 1, "tide")
     table = PageTable(tmp_path)
-    save_curves(tmp_path, no_curves(), 1, 0.5)
+    save_curves(tmp_path, no_curves(), CurveInfo(1, 0.5, 0.0))
     with closing(CurvesJob(tmp_path, start_clock(0.0, 1.0))) as curving:
         assert not curving.step(table, 5, 100.0)
         old_s = (tmp_path / CURVES_FILE).stat().st_mtime - 8 * DAY_S
