@@ -87,7 +87,7 @@ def drawn_cycle(staleness: float, recall: float, false: float, rng: np.random.Ge
 
 @pytest.mark.parametrize(("staleness", "recall", "false"), [(0.4, 0.7, 0.2), (1.0, 0.3, 0.5), (2.0, 0.5, 1.0)])
 def test_worth_is_that_of_drawn_cycles(staleness: float, recall: float, false: float) -> None:
-    """As GREEDY-NCIS has it, the closed form is the fresh time of a cycle less its length at the freshness of its end."""
+    """The closed form is the fresh time of a cycle less its length at its last freshness, as GREEDY-NCIS has it."""
     rng = rng_for(1, "tests/announced-worth")
     ends, fresh = np.array([drawn_cycle(staleness, recall, false, rng) for _ in range(20_000)]).mean(axis=0)
     worth = announced_worth(ones(staleness), ones(recall), ones(false))

@@ -225,3 +225,14 @@ def test_pages_that_are_due_all_the_time_have_turns_in_order() -> None:
     assert abs(len(times[0]) - len(times[1])) <= 2
     # Three pages, one fetch a day: two may stand before it, and it has its own interval.
     assert max(after - before for each in times for before, after in pairwise(each)) < 5 * DAY_S
+
+
+def test_user_centric_learns_that_fetches_brought_nothing() -> None:
+    """The page whose changes do something for search is fetched more often than pages that never change."""
+    drive = begun(web_of(4, rich=lambda now_s: page(title=letters(now_s, DAY_S))), refresh="user-centric")
+    for _ in range(40):
+        drive.run(DAY_S)
+        row = drive.pages()[f"{A}/rich"]
+        drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 1.0, 1.0)], drive.now_s)
+    asked = [one.url for one in drive.log if one.sent_s > drive.now_s - 20 * DAY_S]
+    assert asked.count(f"{A}/rich") > 2 * max(asked.count(f"{A}/d/{n}") for n in range(4))

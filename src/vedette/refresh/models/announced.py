@@ -100,7 +100,7 @@ class Announcements:
     def adjust_belief(self, memory: Memory, batch: KnownPages, belief: Belief, at_s: Floats) -> AnnouncedBelief:
         """Adjust a belief from fetches by what was announced, or not, since the last fetch."""
         quality, is_heard = self.estimate_quality(memory, batch), is_announced(batch, at_s)
-        listened_s = np.fmin(batch.heard_s, at_s)
+        listened_s = np.minimum(batch.heard_s, at_s)  # unknown stays unknown
         waited_s = np.maximum(at_s - batch.last_fetch_s, 1.0)
         told_s = np.where(is_heard, batch.signal_s, batch.last_fetch_s)
         listened, silent = (
