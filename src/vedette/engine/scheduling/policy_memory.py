@@ -295,8 +295,14 @@ class PolicyMemory:
         self._runner, self._store, self._seed, self._recorder = mind, book, seed, witness
         page_width, group_width = mind.widths
         self._page_bytes = SIGNATURE_BYTES + NUMBER_BYTES * page_width
-        self._unweighed = bytes(255 - byte for byte in mind.signature)
-        kept = [(name, _decode_row(blob)) for name, blob in book.get_groups() if blob.startswith(mind.signature)]
+        # Pages have the rows that they had in the earlier version of a policy; groups are upgraded.
+        self._marks = (mind.signature, *([mind.earlier_signature] if mind.earlier_signature else ()))
+        self._unweighed = tuple(bytes(255 - byte for byte in mark) for mark in self._marks)
+        kept = [
+            (name, _decode_row(blob) if blob.startswith(mind.signature) else mind.upgrade_group(_decode_row(blob)))
+            for name, blob in book.get_groups()
+            if blob.startswith(self._marks)
+        ]
         self._groups = GroupRows(group_width, kept)
         self._cost = FetchCost.from_json(book.get_value(COST_KEY))
         self._seconds = HostLatency.from_json(book.get_value(SECONDS_KEY))
@@ -305,9 +311,7 @@ class PolicyMemory:
 
     def has_memory(self, kept: RefreshState) -> bool:
         """Check whether the refresh policy remembers a page."""
-        return len(kept.memory) == self._page_bytes and kept.memory.startswith(
-            (self._runner.signature, self._unweighed)
-        )
+        return len(kept.memory) == self._page_bytes and kept.memory.startswith((*self._marks, *self._unweighed))
 
     def is_unmeasured(self, kept: RefreshState) -> bool:
         """Check whether a page's latest change waits to be measured before the policy learns from it."""
@@ -379,7 +383,7 @@ class PolicyMemory:
     def save(self, made: PageBatch, after: Memory, kept: Sequence[RefreshState], *, unweighed: bool = False) -> None:
         """Save the policy memory of a batch; ``unweighed`` where its fetches wait to be learned from."""
         mark = self._runner.signature
-        row_mark = self._unweighed if unweighed else mark
+        row_mark = self._unweighed[0] if unweighed else mark
         rows = zip(kept, after.pages, strict=True)
         self._store.save_refresh_states([one._replace(memory=row_mark + row.tobytes()) for one, row in rows])
         self._groups.update(made.groups, after.groups)

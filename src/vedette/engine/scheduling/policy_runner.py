@@ -33,6 +33,8 @@ class _OptionalMethods(Protocol):
 
     def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory: ...
 
+    def upgrade_group(self, row: Floats) -> Floats: ...
+
     def value(self, state: Memory, batch: KnownPages, now: float) -> Floats: ...
 
     def rates(self, state: Memory, batch: KnownPages) -> Rates: ...
@@ -65,8 +67,20 @@ class PolicyRunner:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_start", self.policy.start(None))
-        signature = xxhash.xxh32_digest(f"{self.policy.name} {self.widths}".encode())
-        object.__setattr__(self, "signature", signature)
+        object.__setattr__(self, "signature", self._sign(self.widths))
+
+    def _sign(self, widths: tuple[int, int]) -> bytes:
+        return xxhash.xxh32_digest(f"{self.policy.name} {widths}".encode())
+
+    @property
+    def earlier_signature(self) -> bytes | None:
+        """The signature of memory that an earlier version of the policy left and that can be upgraded, if any."""
+        width: int | None = getattr(self.policy, "earlier_group_width", None)
+        return None if width is None else self._sign((self.widths[0], width))
+
+    def upgrade_group(self, row: Floats) -> Floats:
+        """Return a group row that an earlier version of the refresh policy left as this one remembers it."""
+        return cast("_OptionalMethods", self.policy).upgrade_group(row)
 
     @property
     def is_priced(self) -> bool:

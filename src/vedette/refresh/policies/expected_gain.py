@@ -90,6 +90,17 @@ class ExpectedGain:
         """The number of values that expected-gain refresh remembers per group of pages."""
         return self.model.group_width + self.deaths.group_width + self.announced.group_width + GROUP_WIDTH
 
+    @property
+    def earlier_group_width(self) -> int:
+        """The width of group rows before they had the gaps between announcements; such rows can be upgraded."""
+        return self.group_width - 2
+
+    def upgrade_group(self, row: Floats) -> Floats:
+        """Return a group row of the earlier width with room for the gaps between announcements."""
+        at = self.model.group_width + self.deaths.group_width + self.announced.group_width - 2
+        upgraded: Floats = np.insert(row, [at, at], 0.0)
+        return upgraded
+
     def start(self, config: None) -> Memory:
         """Return an empty expected-gain memory."""
         return Memory.empty(self.page_width, self.group_width)
