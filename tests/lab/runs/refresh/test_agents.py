@@ -1,10 +1,10 @@
 """One implementation decides in the lab and live: both are driven through one history, for every live policy."""
 
-from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 import pytest
-from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, rules_for
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, page, rules_for
 from tests.lab.histories import P, V, web
 
 from vedette.engine.decision_record import Decision
@@ -30,7 +30,7 @@ def served_page(every_d: float, now_s: float) -> Reply:
 def small_web() -> MemoryWeb:
     """A start that links to pages which change, and to one that is gone for a while."""
     links = [url.removeprefix(SITE.rstrip("/")) for url in EVERY_D]
-    replies = {url: lambda now_s, every_d=every_d: served_page(every_d, now_s) for url, every_d in EVERY_D.items()}
+    replies: dict[str, Served | Server] = {url: partial(served_page, every_d) for url, every_d in EVERY_D.items()}
     replies[f"{SITE}docs/away"] = lambda now_s: Reply(404) if 2 * DAY_S < now_s < 5 * DAY_S else page(title="here")
     return MemoryWeb({f"{SITE}start": page(*links, "/docs/away"), **replies})
 
@@ -58,19 +58,22 @@ def to_findings(decision: Decision) -> FetchFindings:
     """What the live engine found out, without anything that its policy remembered."""
     own = {"place", "section", "site"}
     facts = {name: np.array(decision.facts[name]) for name in KnownPages.__slots__ if name not in own}
-    known = [facts.pop(name) for name in ("last_fetch_s", "changed", "gone", "first_fetch", "before_s")]
-    return FetchFindings(*known, more=facts)
+    last_fetch_s, changed, gone, first = (
+        facts.pop(name) for name in ("last_fetch_s", "changed", "gone", "first_fetch")
+    )
+    return FetchFindings(last_fetch_s, changed, gone, first, more=facts)
 
 
-def replay(agent: PolicyAgent, pages: Ints, decision: Decision) -> Iterable[float]:
+def replay(agent: PolicyAgent, pages: Ints, decision: Decision) -> list[float]:
     """Let the lab's agent decide the same, from its own memory."""
     told, now_s = to_findings(decision), decision.now_s
     price = float(decision.facts["price"][0])  # type: ignore[arg-type]  # a column of one number
     if decision.stage == "refresh/gained":
         agent.learn_gains(pages, told, now_s)
-        return ()
+        return []
     ask = agent.learn if decision.stage == "refresh/fetched" else agent.due
-    return ask(pages, told, now_s, price).tolist()
+    due_s: list[float] = ask(pages, told, now_s, price).tolist()
+    return due_s
 
 
 @pytest.mark.parametrize("policy", sorted(POLICIES))
@@ -84,4 +87,4 @@ def test_live_and_lab_decide_the_same_to_the_bit(policy: str) -> None:
     assert sum(one.stage == "refresh/gained" for one in decisions) > 3
     for number, decision in enumerate(decisions):
         due_s = replay(agent, find_pages(drive, decision, urls), decision)
-        assert list(due_s) == decision.outcome.get("due_s", []), (number, decision.stage)
+        assert due_s == decision.outcome.get("due_s", []), (number, decision.stage)
