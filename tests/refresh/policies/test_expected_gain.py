@@ -211,3 +211,14 @@ def test_no_fetch_is_worth_more_than_mu_over_h(
     worth = POLICY.value(state, seen, now)
     assert (worth >= 0).all()
     assert (worth * hazard * seen.cost <= POLICY.weights(state, seen) * (1 + 1e-9)).all()
+
+
+def test_causes_are_named() -> None:
+    """An explanation says what moved a belief: an announcement, or the silence of a site that announces its changes."""
+    state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    now = float(seen.last_fetch_s[0]) + 5 * DAY_S
+    quiet = replace(seen, signal_s=np.full(4, np.nan), heard_s=np.full(4, now))
+    loud = replace(quiet, signal_s=np.full(4, now - 60.0))
+    assert any("silent" in cause for cause in POLICY.causes(state, quiet, 0, now))
+    assert any("announced" in cause for cause in POLICY.causes(state, loud, 0, now))
+    assert "as likely as not" in POLICY.reason(state, quiet, 0, now)
