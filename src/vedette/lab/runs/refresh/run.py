@@ -12,6 +12,7 @@ The rules of the game:
   in each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
+- No page is due within an hour of its last fetch, as in a crawl.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
 
 The policy sees the world through the batches that it observes, and nothing else. What a fetch brought to search, how
