@@ -47,7 +47,7 @@ from vedette.engine.scheduling.price_controller import (
     find_starting_price,
 )
 from vedette.engine.scheduling.refresh_policies import create_policy
-from vedette.engine.scheduling.schedule import DEFAULT_PRICE, is_good, is_source, kind_after
+from vedette.engine.scheduling.schedule import DEFAULT_PRICE, is_good, is_source, kind_after, status_after
 from vedette.policy import Floats, rng_for
 from vedette.pricing import MAX_OVERSPENT
 from vedette.refresh.known_pages import Bools
@@ -150,6 +150,7 @@ class RefreshScheduler:
 
         ``links`` is how often each was mentioned.
         """
+        self._note_source_reads(answers, earlier)
         ids = [result.task.id for result in answers]
         kept = self._store.get_refresh_states(ids)
         if self._learn_unmeasured(kept):
@@ -166,6 +167,13 @@ class RefreshScheduler:
         later = [one for one in came if measuring and one.is_unmeasured]
         times = (self._learn(now) if now else {}) | (self._defer_results(later) if later else {})
         return gone | self._idle.bring_forward(came, times)
+
+    def _note_source_reads(self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow]) -> None:
+        """Note which feeds and sitemaps were read, so that silence is trusted up to then and no longer."""
+        for result in answers:
+            row = earlier.get(result.task.id)
+            if kind_after(result, row) in {"feed", "sitemap"} and is_good(status_after(result, row)):
+                self._memory.on_source_read(result.task.url, result.ended_s)
 
     @property
     def _is_measuring(self) -> bool:

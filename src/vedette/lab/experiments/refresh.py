@@ -128,7 +128,18 @@ class Refresh(Experiment):
     own = OWN_METRICS
     metrics = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
     policies = (
-        *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
+        *(
+            "default",
+            "uniform",
+            "proportional",
+            "nutch",
+            "stormcrawler",
+            "freshness",
+            "lambdacrawl",
+            "sbr",
+            "ebr",
+            "user-centric",
+        ),
         *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
     )
     budgets = (50.0, 200.0, 1000.0)

@@ -164,6 +164,7 @@ def learn(memory: Memory, batch: KnownPages) -> Memory:
     and the age of the page now the other half, unless the server says when it was.
     """
     after, rows = memory.grow_for(batch), _select_rows(memory, batch)
+    rows.page[batch.first_fetch] = 0.0  # a page that came back begins anew
     gap_d = _gap_d(batch, rows.page)
     found = (gap_d > 0) & batch.changed
     exposed_until_d = rows.page[:, AGE] + np.where(found, gap_d / 2, gap_d)

@@ -12,6 +12,7 @@ The rules of the game:
   in each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
+- No page is due within an hour of its last fetch, as in a crawl.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
 
 The policy sees the world through the batches that it observes, and nothing else. What a fetch brought to search, how
@@ -66,16 +67,24 @@ class Measures(Protocol):
         """Return what a view of any copy brings, in the unit of gains."""
 
 
+class Announcer(Protocol):
+    """Announcer of changes, as sitemaps, feeds and pings are; pages that it names are scheduled again at once."""
+
+    def announce(self, pages: Ints, now_s: float) -> dict[str, Floats]:
+        """Return what is known of these pages by a time: ``signal_s`` and ``heard_s`` of ``KnownPages``."""
+
+
 class RefreshSetup(NamedTuple):
     """Setup of a refresh run: the policy for pages, and the one for sources, where those have their own.
 
-    Where there is an oracle, it chooses, and due times are not used.
+    Where there is an oracle, it chooses, and due times are not used. Without an announcer nothing is announced.
     """
 
     pages: RefreshPolicy
     sources: RefreshPolicy | None = None
     oracle: Oracle | None = None
     measures: Measures | None = None
+    announcer: Announcer | None = None
 
 
 class RefreshGame(NamedTuple):
@@ -142,7 +151,7 @@ class _RefreshRun:
         self._history, self._game = history, game
         policies = (plan.pages, plan.sources)
         self._agents = [PolicyAgent(policy, history, game.seed) for policy in policies if policy is not None]
-        self._oracle, self._measures = plan.oracle, plan.measures
+        self._oracle, self._measures, self._announcer = plan.oracle, plan.measures, plan.announcer
         self._priced = plan.oracle is None and self._agents[0].priced
         self._is_source = find_sources(history) if plan.sources else None
         self._freshness = FreshnessByPeriod(history, game.measured_s, game.end_s, game.parts)
@@ -156,7 +165,7 @@ class _RefreshRun:
         self._fetches, self._changed = (np.zeros(game.parts, np.int64) for _ in range(2))
         known = history.live_pages_at(game.begin_s)
         self._add_pages(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
-        self._batch_number = 0
+        self._batch_number, self._announced_s = 0, game.begin_s
         self._spent, self._priced_s = 0, game.begin_s
         if self._priced:
             self._price = Price(self._find_first_price(known))
@@ -168,6 +177,8 @@ class _RefreshRun:
         self._batch_number += 1
         if self._priced and self._batch_number % REQUERY_INTERVAL == 0:
             self._requery(self._next_requeried(), now_s)
+        if self._priced and self._announcer is not None:
+            self._requery(self._find_announced(now_s), now_s)
         if self._oracle is not None:
             return self._oracle.choose(self._copy, now_s, most)
         due = np.flatnonzero(self._due_s[: self._born] <= now_s)
@@ -178,7 +189,7 @@ class _RefreshRun:
         if (
             self._priced
             and len(due) <= MAX_WEIGHED
-            and (worth := self._agents[0].worth(due, self._build_findings(due), now_s)) is not None
+            and (worth := self._agents[0].worth(due, self._build_findings(due, now_s), now_s)) is not None
         ):
             return np.sort(due[np.argsort(-worth, kind="stable")[:most]])
         due_s = self._due_s[due]
@@ -204,6 +215,7 @@ class _RefreshRun:
         self._copy[pages], self._since_s[pages] = version, now_s
         measured = self._measures.replace_copies(pages, copy, version) if self._measures else {}
         self._learn_loss(pages, changed & ~gone, measured)
+        measured |= self._announce(pages, now_s)
         self._decide(pages, FetchFindings(self._since_s[pages], changed, gone, before_s=before_s, more=measured), now_s)
         self._gone[pages[gone]] = True
         self._due_s[pages[gone]] = np.inf
@@ -260,16 +272,28 @@ class _RefreshRun:
 
     # the price
 
-    def _build_findings(self, pages: Ints) -> FetchFindings:
+    def _build_findings(self, pages: Ints, now_s: float) -> FetchFindings:
         """Build the findings of pages between two fetches, for the refresh policy."""
         none = np.zeros(len(pages), np.bool_)
-        return FetchFindings(self._since_s[pages], none, none)
+        return FetchFindings(self._since_s[pages], none, none, more=self._announce(pages, now_s))
+
+    def _announce(self, pages: Ints, now_s: float) -> dict[str, Floats]:
+        return self._announcer.announce(pages, now_s) if self._announcer is not None else {}
+
+    def _find_announced(self, now_s: float) -> Ints:
+        """Find the known pages for which a change was announced since the last batch."""
+        pages = np.flatnonzero(~self._gone[: self._born] & (self._copy[: self._born] >= 0))
+        signal_s, since_s = self._announce(pages, now_s)["signal_s"], self._announced_s
+        self._announced_s = now_s
+        return pages[(signal_s > since_s) & (signal_s <= now_s)]
 
     def _find_first_price(self, known: Ints) -> float:
         """Find the refresh run's starting price, at which half of the pages are due within one round of the budget."""
         some = known[:: max(len(known) // 1000, 1)]
         round_s = max(len(known), 1) / self._game.budget * DAY_S
-        return self._agents[0].find_starting_price(some, self._build_findings(some), self._game.begin_s, round_s)
+        return self._agents[0].find_starting_price(
+            some, self._build_findings(some, self._game.begin_s), self._game.begin_s, round_s
+        )
 
     def _next_requeried(self) -> Ints:
         """Return the next known pages to reschedule, in turn, as the price moves."""
@@ -281,7 +305,8 @@ class _RefreshRun:
         if self._is_source is not None:
             pages = pages[~self._is_source[pages]]
         if len(pages):
-            self._due_s[pages] = self._agents[0].due(pages, self._build_findings(pages), now_s, self._price.value)
+            told = self._build_findings(pages, now_s)
+            self._due_s[pages] = self._agents[0].due(pages, told, now_s, self._price.value)
 
     def _update_price(self, fetches: int, now_s: float) -> None:
         if not self._priced:

@@ -49,6 +49,7 @@ POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "nutch": "at an interval that shortens when a page has changed and grows when it has not",
     "stormcrawler": "at an interval that grows by half while a page stays the same, and halves when it changes",
     "uniform": "all pages in turn, equally often",
+    "proportional": "as often as pages change, in proportion: a baseline that is never fresher than taking turns",
     "sbr": "so that copies are current as to changes of more than a small part of the text",
     "ebr": "so that nobody is shown a page that does not say any more what it is shown for",
     "greedy-c1": "when a page has most likely changed, one day at a time",
