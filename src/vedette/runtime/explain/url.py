@@ -93,7 +93,7 @@ class _UrlCollector(NamedTuple):
         place = _describe_url(known, live, reader) if known else None
         refresh = collect_refresh(page.id, site, reader, self.now_s) if page else None
         source = live.get("source") if live else None
-        look = collect_polling(page.id, reader, self.schedule, self.now_s, source) if page else None
+        look = collect_polling(page.id, reader, self.now_s, source) if page else None
         said = {"refresh": refresh, "look": look}
         return {
             "robots": _describe_robots(url, site, reader, self.now_s),
