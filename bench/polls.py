@@ -74,7 +74,7 @@ def _measure(world: SyntheticWorld, days: int, policy: str) -> Iterator[dict[str
     found_s = _run(drive, days)
     lists = {url for url, row in drive.pages().items() if is_source(url, row.kind)}
     times = Counter[str]()
-    polls, others = [], []
+    polls, others = list[float](), list[float]()
     for asked in drive.log:
         times[asked.url] += 1
         (polls if asked.url in lists and times[asked.url] > 1 else others).append(asked.sent_s)

@@ -78,6 +78,7 @@ def _add_run(inner: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")
     parser.add_argument("--seeds", metavar="N", default="10", help="seeds 1 to N (default: 10)")
     parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
+    parser.add_argument("--as-live", action="store_true", help="with the crawler's own modules (discovery)")
     parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
     parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")
     parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder (default: one in lab-runs)")

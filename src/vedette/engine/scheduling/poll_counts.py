@@ -165,8 +165,8 @@ class PollCounts:
 
 
 # Of all requests, so many may be polls of sources; what a request earns is spread over some hours, and what was not
-# used is saved for an hour.
-SHARE, HALF_LIFE_H, SAVED_S = 0.3, 6.0, HOUR_S
+# used is saved for two hours.
+SHARE, HALF_LIFE_H, SAVED_S = 0.3, 6.0, 2 * HOUR_S
 
 
 class PollAllowance:
