@@ -75,17 +75,17 @@ def run_both(
         lab.observe(brought, now_s)
         crawler.observe(snapshot, brought)
     for part in ("links", "hours", "looked_s", "down_s", "filled"):
-        same = [getattr(state.arrivals, part) for state in (lab.state, crawler.poller._belief)]
-        assert live is not None or np.array_equal(*same, equal_nan=True)
+        ours, theirs = (getattr(state.arrivals, part) for state in (lab.state, crawler.poller._belief))
+        assert live is not None or np.array_equal(ours, theirs, equal_nan=True)
     return decisions
 
 
-@pytest.mark.parametrize(("price", "k"), [(0.02, 3), (0.5, SOURCES), (1e-9, 1)])
+@pytest.mark.parametrize(("price", "k"), [(0.02, 3), (1.0, SOURCES), (1e-9, 1)])
 def test_the_crawler_decides_as_the_lab_does(price: float, k: int) -> None:
     """At every hour both choose the same sources in the same order, and believe the same in the end."""
     decisions = run_both(record_sites(), Accrual(price=price), k)
     assert [lab for lab, _ in decisions] == [live for _, live in decisions]
-    assert sum(len(lab) for lab, _ in decisions) > 50
+    assert sum(len(lab) for lab, _ in decisions) > 30
 
 
 def test_a_rule_without_optimism_would_be_noticed() -> None:

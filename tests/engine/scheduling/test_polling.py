@@ -1,5 +1,8 @@
 """Looking at known pages for what they link to: who becomes a source, when a look is worth its price, what survives."""
 
+import json
+import zlib
+from base64 import b85decode, b85encode
 from math import inf
 
 import pytest
@@ -192,6 +195,22 @@ def test_what_is_believed_survives() -> None:
     assert again.summarize_source(FEED, now_s + 1) == looking.summarize_source(FEED, now_s + 1)
     book.set_value("sources", "{damaged")
     assert len(SourcePoller(book)) == 0
+
+
+def test_beliefs_of_an_earlier_version_are_read() -> None:
+    """Columns were not compressed, and of polls only the last was dated."""
+    book = memory_book()
+    looking = SourcePoller(book)
+    now_s = looked(looking, 30)
+    looking.save(now_s)
+    columns = json.loads(book.get_value("sources") or "")
+    del columns["poll_s"]
+    plain = {name: zlib.decompress(b85decode(text)) for name, (_, _, text, _) in columns.items()}
+    earlier = {name: [*columns[name][:2], b85encode(plain[name]).decode()] for name in columns}
+    book.set_value("sources", json.dumps(earlier))
+    again = SourcePoller(book)
+    assert again.summarize_source(FEED, now_s) == looking.summarize_source(FEED, now_s)
+    assert again.choose(0.3, MANY, now_s + DAY_S)[:1] == [FEED]
 
 
 def test_people_are_told_what_is_believed() -> None:

@@ -182,6 +182,8 @@ class Accrual:
 
         A first poll teaches only what is there.
         """
+        if not len(batch):
+            return state
         arrivals = state.arrivals.grow_copy(batch)
         state = AccrualState(arrivals, state.overlap).ensure_places(batch)
         ok = batch.failures == 0

@@ -71,7 +71,9 @@ class PollSchedule:
 
     def forecast(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
         """Forecast when those of these pages that are fetched again only by choice are polled, if not now."""
-        ids = [look.page.id for look in looks if self._is_polled(look)]
+        return self._forecast([look.page.id for look in looks if self._is_polled(look)], now_s)
+
+    def _forecast(self, ids: Sequence[int], now_s: float) -> dict[int, float]:
         soonest_s = max(now_s + ASK_EVERY_S, self._poller.allowance.find_next_s(now_s))
         times = self._poller.forecast(ids, now_s, self._min_gap_s)
         return {id_: max(at_s, soonest_s) for id_, at_s in times.items()}
@@ -86,17 +88,13 @@ class PollSchedule:
         return is_list and self._poller.is_source(look.page.id)
 
     def _update_forecasts(self, now_s: float) -> None:
-        """Save forecasts that are old or were made at another price."""
-        looks = self._store.get_known_pages(self._poller.list_outdated(now_s))
-        looks = [look for look in looks if now_s < look.page.due_s and isfinite(look.page.due_s)]
-        times = self.forecast(looks, now_s)
-        self._store.save_due_times(
-            [
-                (look.page.id, times[look.page.id])
-                for look in looks
-                if look.page.id in times and _differs(look.page.due_s, times[look.page.id], now_s)
-            ]
-        )
+        """Make forecasts again that are old or were made at another price; save those of lists."""
+        times = self._forecast(self._poller.list_outdated(now_s), now_s)
+        looks = [look for look in self._store.get_known_pages(list(times)) if self._is_polled(look)]
+        dated = [
+            (look.page.due_s, look.page.id) for look in looks if now_s < look.page.due_s and isfinite(look.page.due_s)
+        ]
+        self._store.save_due_times([(id_, times[id_]) for due_s, id_ in dated if _differs(due_s, times[id_], now_s)])
 
 
 def _differs(before_s: float, after_s: float, now_s: float) -> bool:

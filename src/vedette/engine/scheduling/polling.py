@@ -234,9 +234,8 @@ class SourcePoller:
 
     def should_ask(self, now_s: float, *, is_forecast: bool = False) -> bool:
         """Check whether it is time to ask the policy again; ``is_forecast`` says that a source was forecast for now."""
-        passed_s = now_s - self._asked_s
-        every_s = max(ASK_EVERY_S, ASK_S_PER_SOURCE * len(self._ids))
-        return bool(self._ids) and (not 0 <= passed_s < every_s or (is_forecast and passed_s > 0))
+        every_s = ASK_S_PER_SOURCE * len(self._ids) if is_forecast else ASK_EVERY_S
+        return bool(self._ids) and not 0 <= now_s - self._asked_s <= max(every_s, ASK_S_PER_SOURCE * len(self._ids))
 
     def count_hosts(self) -> int:
         """Count the hosts that have sources."""
