@@ -166,7 +166,7 @@ class PollCounts:
 
 # Of all requests, so many may be polls of sources; what a request earns is spread over some hours, and what was not
 # used is saved for two hours.
-SHARE, HALF_LIFE_H, SAVED_S = 0.3, 4.0, 2 * HOUR_S
+SHARE, HALF_LIFE_H, SAVED_S = 0.3, 6.0, 2 * HOUR_S
 
 
 class PollAllowance:
@@ -178,7 +178,7 @@ class PollAllowance:
     >>> allowance = PollAllowance()
     >>> allowance.add_requests(1_000)
     >>> allowance.advance(0.0, 0.0), [allowance.advance(60.0 * minute, 0.0) for minute in (1, 2, 4)]
-    (1, [1, 2, 4])
+    (1, [1, 2, 3])
     """
 
     def __init__(self, credit: float = 0.0) -> None:
