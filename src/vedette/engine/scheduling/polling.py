@@ -56,6 +56,9 @@ RATE_SAMPLE = 300
 MIN_OVERLAP, MAX_SIMILAR, BUSY = 0.2, 3, 1.5
 
 
+WAITS = "its time has come: it waits for its host"
+
+
 class PollResult(NamedTuple):
     """Result of a discovery poll: page, host, whether it was answered, and the links it showed.
 
@@ -344,8 +347,8 @@ class SourcePoller:
         self._learn()
         batch = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
         told = self._policy.explain(self._belief.ensure_places(batch), batch, self._turn_s, now_s, self._usual)
-        waits = (f"a poll must be worth {self.price:.2g}", "its time has come: it waits for its host")
-        return {id_: f"{one}; {waits[id_ in self._pending]}" for id_, one in zip(known, told, strict=True)}
+        found = {id_: f"{one}; a poll must be worth {self.price:.2g}" for id_, one in zip(known, told, strict=True)}
+        return found | {id_: f"{WAITS}; {one}" for id_, one in zip(known, told, strict=True) if id_ in self._pending}
 
     def summarize_source(self, id_: int, now_s: float) -> SourceSummary | None:
         """Summarize the poller's belief about a page; None where it is no discovery source."""

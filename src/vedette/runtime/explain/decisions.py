@@ -5,7 +5,7 @@ coordinator needs to run.
 """
 
 import sqlite3
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from vedette.adapters.index_store.indexer_store import read_anchors
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage, PageRow
 from vedette.engine.scheduling.policy_memory import PolicyVerdict
-from vedette.engine.scheduling.polling import SourcePoller, SourceSummary
+from vedette.engine.scheduling.polling import WAITS, SourcePoller, SourceSummary
 from vedette.engine.scheduling.price_controller import load_policy
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import is_good, is_source
@@ -44,6 +44,7 @@ def collect_polling(id_: int, reader: StateReader, now_s: float, live: JsonObjec
     share = dict(zip(told.alike, told.alike_share, strict=True))
     alike = {look.url: share[look.page.id] for look in reader.store.get_known_pages(told.alike)}
     alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
+    reason = WAITS if looks[0].page.due_s == inf else reason
     return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
 
 

@@ -4,7 +4,7 @@ They are read from a data folder beside the coordinator, which saves its estimat
 """
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from statistics import median
 
@@ -14,7 +14,7 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.discover.push.promises import describe_promise
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.ports import KnownPage
-from vedette.engine.scheduling.polling import SourcePoller, SourceYield
+from vedette.engine.scheduling.polling import WAITS, SourcePoller, SourceYield
 from vedette.errors import StoreError
 from vedette.timeutil import DAY_S
 from vedette.web.console.crawl.discovery import compute_delays
@@ -64,7 +64,7 @@ def _find_reasons(looks: Sequence[KnownPage], told: Mapping[int, str], sites: Si
     for look in looks:
         site = sites.find_site(look.url)
         promised = describe_promise(site, look.url) if site else ""
-        found[look.page.id] = promised or told.get(look.page.id, "")
+        found[look.page.id] = promised or (WAITS if look.page.due_s == inf else told.get(look.page.id, ""))
     return found
 
 
