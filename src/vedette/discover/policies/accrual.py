@@ -128,7 +128,7 @@ def _compute_accrued_share(age_h: Floats) -> Floats:
 
 
 # When a source is worth a poll is looked for at so many times ahead.
-MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS = 60.0, 30 * DAY_S, 48
+MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS = 60.0, 30 * DAY_S, 24
 # Of so many times k the best are weighed against each other; the others are never among the k.
 CANDIDATES_PER_PICK, MIN_CANDIDATES = 4, 256
 
