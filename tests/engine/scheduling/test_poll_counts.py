@@ -104,10 +104,10 @@ def test_a_feed_without_end_is_no_good_source() -> None:
 
     web = Calendar({home: page("/feed"), feed: endless})
     rules = rules_for(home, recrawl=True, refresh="nutch")
-    drive = Drive(web, rules, schedule=Schedule(recrawl=True, sources=Fixed(interval_s=600.0))).begin()
+    drive = Drive(web, rules, schedule=Schedule(recrawl=True, sources=Fixed(interval_s=60.0))).begin()
     id_ = drive.run(2 * HOUR_S).pages()[feed].id
     counts = drive.keeper.refresher.poller.counts
     early = counts.get(id_)
-    drive.run(4 * HOUR_S)
+    drive.run(2 * HOUR_S)
     assert counts.get(id_).polls > early.polls
     assert counts.get(id_).found == early.found
