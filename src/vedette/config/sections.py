@@ -115,7 +115,9 @@ class Crawl:
     source_interval_s: float = field(
         default=600.0,
         metadata=describe_setting(
-            "source_interval", Duration(10), "how often feeds, sitemaps and home pages are fetched again by `up`"
+            "source_interval",
+            Duration(10),
+            "shortest pace at which `up` polls a feed, sitemap or home page without a budget",
         ),
     )
     guess_sitemaps: bool = field(

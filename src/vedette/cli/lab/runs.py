@@ -153,8 +153,8 @@ def _print_how_to_resume(folder: RunFolder) -> Iterator[None]:
 
 
 def _parse_wanted(options: argparse.Namespace) -> RunRequest:
-    # What is asked of each host is an experiment of its own, by a name that follows from the other's.
-    each = "-per-host" if options.per_host else ""
+    # What is asked of each host, or of the crawler's own modules, is an experiment of its own, named after the other.
+    each = "-per-host" if options.per_host else "-as-live" if options.as_live else ""
     return RunRequest(
         [f"{name}{each}" for name in _split_list(options.experiments)],
         _split_list(options.world),

@@ -75,7 +75,8 @@ class Coordinator:
         self._held_back = HeldBack(self.trap_filter, hosts, urls, store, self.tally)
         states = self._url_states = UrlStates(urls, store, schedule, self.tally)
         self._novelty = NoveltyDetector(hosts, urls, store)
-        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness, hosts.gap_s)
+        interval_s = schedule.sources.interval_s
+        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness, hosts.gap_s, interval_s)
         self._polls = PollTracker(hosts, urls, store, self.refresher)
         traps = self.trap_filter
         self._sitemaps = SitemapGuesser(hosts, urls, store, states, traps, self.normalize_url)

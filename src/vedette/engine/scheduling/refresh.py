@@ -14,7 +14,7 @@ provisional: they are checked again when a page is woken, and a round goes over 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from vedette.engine.scheduling.policy_memory import (
     with_gain,
 )
 from vedette.engine.scheduling.policy_runner import PolicyRunner
+from vedette.engine.scheduling.poll_schedule import PollSchedule
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.price_controller import (
     DEFAULT_INTERVAL_S,
@@ -84,12 +85,14 @@ class RefreshScheduler:
         seed: int = 1,
         witness: DecisionRecorder | None = None,
         gap_s: Callable[[str], float] = lambda _: 1.0,
+        source_interval_s: float = 600.0,
     ) -> None:
         self._store, self._seed, self._recorder = book, seed, witness
         self._idle = IdleRefresh(rules, gap_s)
         self._rules = rules
         self._gone = GonePages(book)
         self.poller = SourcePoller(book, seed)
+        self.polls = PollSchedule(self.poller, book, source_interval_s)
         self._load()
 
     def _load(self) -> None:
@@ -125,12 +128,12 @@ class RefreshScheduler:
     def _demand(self) -> float:
         """Number of pages to refresh; a discovery source counts for as many as it is polled more often."""
         looks = len(self.poller) * DEFAULT_INTERVAL_S / POLL_INTERVAL_S
-        return self._pages + (looks if self.has_budget else 0.0)
+        return self._pages + (looks if self._common_price is not None else 0.0)
 
     @property
-    def has_budget(self) -> bool:
-        """Whether discovery sources are polled by the price; without a budget they have a fixed interval."""
-        return self._runner.is_priced and self._rules.budget_per_s > 0
+    def _common_price(self) -> float | None:
+        """The price that polls and refreshes have in common; None without a budget, or where the policy asks none."""
+        return self.price if self._rules.budget_per_s > 0 else None
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
@@ -257,8 +260,9 @@ class RefreshScheduler:
     # what happens as time goes by
 
     def add_spent(self, refreshes: int = 0, others: int = 0) -> None:
-        """Count requeued refreshes and other fetches against the price."""
+        """Count requeued refreshes and other fetches against the price, and for the polls that they allow."""
         self._price = self._price.add_spent(refreshes, others)
+        self.poller.allowance.add_requests(refreshes + others)
 
     def step(self, now_s: float) -> None:
         """Advance the refresh scheduler: move the price where due, and review the next pages of the round."""
@@ -287,7 +291,12 @@ class RefreshScheduler:
 
     @property
     def _should_clear_price(self) -> bool:
-        return self.has_budget and not self._price.is_settled and not self._has_cleared and len(self.poller) > 0
+        return (
+            self._common_price is not None
+            and not self._price.is_settled
+            and not self._has_cleared
+            and len(self.poller) > 0
+        )
 
     def _clear_price(self, now_s: float) -> None:
         """Start at the price at which refreshes and polls together spend the budget, if any; tried once."""
@@ -378,18 +387,23 @@ class RefreshScheduler:
     def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], dict[int, float]]:
         """Return the pages to refresh now, and what a refresh of those that the policy judged is worth, by id."""
         self._wake_early(now_s)
-        due = self._store.get_due(now_s, most)
+        due = [*self._store.get_due(now_s, most)]
+        if self.polls.ask(due, self._common_price, now_s):
+            due += self._store.get_due(now_s, most)
         if not due:
             return [], {}
         known = {look.page.id: look for look in self._store.get_known_pages([one.id for one in due])}
-        judged = [known[one.id] for one in due if one.id in known and self._memory.is_eligible(known[one.id])]
+        polls = frozenset(one.id for one in due if self.poller.is_pending(one.id))
+        pages = [known[one.id] for one in due if one.id in known and one.id not in polls]
+        judged = [look for look in pages if self._memory.is_eligible(look)]
         later: dict[int, float] = {}
         if self._idle.is_on:
             rng = rng_for(self._seed, f"refresh/idle {now_s}")
             judged, later = self._idle.wake(judged, self._compute_worth_times(judged, now_s), now_s, rng)
         later |= self._defer_unpaid(judged, now_s)
+        later |= self.polls.forecast(pages, now_s)
         self._store.save_due_times(list(later.items()))
-        polled = [one.id for one in due if self.has_budget and self.poller.is_source(one.id)]
+        polled = [one.id for one in due if one.id in polls] if self._common_price is not None else []
         worth = dict.fromkeys(polled, self.price or DEFAULT_PRICE) | self._estimate_worths(judged, now_s)
         return [one for one in due if one.id not in later], worth
 
@@ -475,14 +489,10 @@ class RefreshScheduler:
         return due_s
 
     def _compute_worth_times(self, looks: Sequence[KnownPage], now_s: float) -> Floats:
-        """Compute when pages are worth a refresh or a poll at the current price."""
+        """Compute when pages are worth a refresh at the current price."""
         if not looks:
             return np.zeros(0)
-        due_s = self._compute_batch_due(self._memory.batch_pages(looks), now_s)
-        # Some of them are worth a look for what they link to before that.
-        looked_s = self.poller.get_due_times([look.page.id for look in looks], self.price, now_s)
-        sooner: Floats = np.minimum(due_s, [looked_s.get(look.page.id, inf) for look in looks])
-        return sooner
+        return self._compute_batch_due(self._memory.batch_pages(looks), now_s)
 
     def _compute_batch_due(self, made: PageBatch, now_s: float) -> Floats:
         return self._memory.compute_due_times("asked", made, made.memory, now_s, self._price.value)

@@ -241,7 +241,7 @@ class FolderMonitor:
         return load_refresh_report(self._folder, self._build_schedule(), self._clock.now())
 
     def _load_discovery(self) -> DiscoveryReport:
-        return load_discovery_report(self._folder, self._build_schedule(), self._clock.now())
+        return load_discovery_report(self._folder, self._clock.now())
 
     def _load_budget(self, days: int) -> BudgetReport:
         rate = self._load_config()[0].crawl.budget

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vedette.engine.scheduling.polling import ALERT_WEIGHT
+from vedette.engine.scheduling.poll_counts import ALERT_WEIGHT
 from vedette.timeutil import DAY_S
 from vedette.web.console.ui.scales import format_interval, format_percent, format_value, format_worth
 from vedette.web.formatting import counted, number
