@@ -306,9 +306,9 @@ def _order_results(
     if wish.folded:
         kept = fold_copies(order, weighed.signals.group, weighed.signals.is_canonical)
         order, similar = kept.rows, kept.count_by_row()
-    if wish.folded and weighed.signals.family is not None and not _NAMES_RELEASE.search(wish.query):
-        stand_in = find_newest(order, weighed.signals.family, weighed.signals.release, weighed.scores)
-        kept = fold_copies(order, weighed.signals.family, stand_in)
+    family, release = weighed.signals.family, weighed.signals.release
+    if wish.folded and family is not None and release is not None and not _NAMES_RELEASE.search(wish.query):
+        kept = fold_copies(order, family, find_newest(order, family, release, weighed.scores))
         order, versions = kept.rows, kept.count_by_row()
     first, rest = order[: len(pinned)], order[len(pinned) :]
     learned = order_by_learning(rest, weighed, wish.query, reputation, wish.audience)

@@ -236,7 +236,7 @@ class _RefreshRun:
     def estimate_quality(self, now_s: float) -> None:
         """Estimate the search quality now as the live crawler does, from what its fetches and its index say."""
         pages = np.flatnonzero((self._copy >= 0) & ~self._gone)
-        chance = self._agents[0].chance(pages, self._build_findings(pages), now_s) if self._measures else None
+        chance = self._agents[0].chance(pages, self._build_findings(pages, now_s), now_s) if self._measures else None
         if self._measures is None or chance is None or self._oracle is not None:
             return
         loss = replace(self._loss, per_view=self._measures.compute_per_view())
