@@ -202,7 +202,7 @@ def budget_lines(of: PayerBudget, payer: str, balances: Mapping[str, Balance]) -
 
     >>> kept = {"spring": Balance(Decimal(1)), "fall": Balance(Decimal(2), ZERO, "ann")}
     >>> [line.left for line in budget_lines(PayerBudget(Decimal(5), "ann", Decimal(4)), "spring", kept)]
-    [Decimal('4'), Decimal('1')]
+    [Decimal('4'), Decimal('1.00')]
     """
     own = balances.get(payer, Balance())
     lines = [BudgetLine(of.budget, own.charged, own.held)]
