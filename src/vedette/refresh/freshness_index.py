@@ -70,7 +70,7 @@ def announced_worth(staleness: Floats, recall: Floats, false: Floats) -> Floats:
     """Compute the index for a staleness where changes are announced, in units of weight / rate: 0 to 1.
 
     ``recall`` is the share of changes that are announced, ``false`` how many false announcements there are for each
-    change. Where nothing is announced it is ``staleness_worth``; a page that has changed for sure is worth all it can be:
+    change. Where nothing is announced it is ``staleness_worth``; a page that has surely changed is worth all it can be:
 
     >>> waits, never = np.array([0.1, 1.0]), np.zeros(2)
     >>> bool(np.allclose(announced_worth(waits, never, never + 0.1), staleness_worth(waits)))
