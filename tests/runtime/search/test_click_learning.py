@@ -16,7 +16,7 @@ from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageFacts, PageTableWriter
 from vedette.engine.search.scoring import hash_query
 from vedette.errors import ConfigError
-from vedette.learn.clicks.experiment_groups import RELEVANCE_ONLY, WITH_TRIALS, assign_group
+from vedette.learn.clicks.off_policy import RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.learn.clicks.rollback_guard import RollbackGuard
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent
 from vedette.runtime.commands.setting_commands import (

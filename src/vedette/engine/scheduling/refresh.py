@@ -48,7 +48,14 @@ from vedette.engine.scheduling.price_controller import (
     find_starting_price,
 )
 from vedette.engine.scheduling.refresh_policies import create_policy
-from vedette.engine.scheduling.schedule import DEFAULT_PRICE, is_good, is_source, kind_after, status_after
+from vedette.engine.scheduling.schedule import (
+    DEFAULT_PRICE,
+    is_good,
+    is_rescheduled,
+    is_source,
+    kind_after,
+    status_after,
+)
 from vedette.policy import Floats, rng_for
 from vedette.pricing import MAX_OVERSPENT
 from vedette.refresh.known_pages import Bools
@@ -60,8 +67,6 @@ MAX_REVIEWED = 200
 POLL_INTERVAL_S = 1_800.0
 MIN_REVIEWS_PER_S = 1.0
 SAMPLE = 1_000
-# Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
-DUE_TOLERANCE, DUE_TOLERANCE_S = 0.02, 60.0
 # Who has measured nothing for so long does not measure.
 MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
@@ -163,7 +168,8 @@ class RefreshScheduler:
             RefreshResult(result, earlier.get(state.id), state, self._memory.has_memory(state), links.get(state.id))
             for result, state in zip(answers, own, strict=True)
         ]
-        came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
+        came = [one for one in came if one.is_known or not one.is_gone]
+        came = [one for one in came if not is_source(one.result.task.url, kind_after(one.result, one.earlier))]
         gone = self._gone.schedule(answers, earlier, self.price or DEFAULT_PRICE)
         measuring = self._is_measuring
         now = [one for one in came if not (measuring and one.is_unmeasured)]
@@ -334,10 +340,8 @@ class RefreshScheduler:
 
     def _build_wait_function(self, made: PageBatch) -> Callable[[float], Floats]:
         def waits_s(price: float) -> Floats:
-            rng, batch = rng_for(1, "refresh/starting-price"), made.batch
-            return (
-                self._runner.due(made.memory, batch, float(batch.last_fetch_s.max()), price, rng) - batch.last_fetch_s
-            )
+            rng, last_s = rng_for(1, "refresh/starting-price"), made.batch.last_fetch_s
+            return self._runner.due(made.memory, made.batch, float(last_s.max()), price, rng) - last_s
 
         return waits_s
 
@@ -368,7 +372,7 @@ class RefreshScheduler:
         known = [look for look in known if not self._deferred.is_deferred(look.page.id, look.page.due_s)]
         pairs = zip(known, self._compute_due_times(known, now_s).tolist(), strict=True)
         self._store.save_due_times(
-            [(look.page.id, at_s) for look, at_s in pairs if _differs(look.page.due_s, at_s, now_s)]
+            [(look.page.id, at_s) for look, at_s in pairs if is_rescheduled(look.page.due_s, at_s, now_s)]
         )
 
     def _adopt(self, looks: Sequence[KnownPage], now_s: float) -> None:
@@ -409,14 +413,12 @@ class RefreshScheduler:
 
     def _estimate_worths(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
         """Estimate what refreshes of these pages are worth now, by id; the price where the policy does not say."""
-        made = self._memory.batch_pages(looks) if looks else None
-        worth = self._runner.value(made.memory, made.batch, now_s) if made else None
-        ids = [look.page.id for look in looks]
-        return (
-            dict.fromkeys(ids, self.price or DEFAULT_PRICE)
-            if worth is None
-            else dict(zip(ids, worth.tolist(), strict=True))
-        )
+        if not looks:
+            return {}
+        made = self._memory.batch_pages(looks)
+        worth = self._runner.value(made.memory, made.batch, now_s)
+        values = np.full(len(looks), self.price or DEFAULT_PRICE) if worth is None else worth
+        return dict(zip([look.page.id for look in looks], values.tolist(), strict=True))
 
     def _wake_early(self, now_s: float) -> None:
         """Wake deferred pages whose refresh can be paid already; drop those fetched meanwhile."""
@@ -490,20 +492,7 @@ class RefreshScheduler:
 
     def _compute_worth_times(self, looks: Sequence[KnownPage], now_s: float) -> Floats:
         """Compute when pages are worth a refresh at the current price."""
-        if not looks:
-            return np.zeros(0)
-        return self._compute_batch_due(self._memory.batch_pages(looks), now_s)
+        return self._compute_batch_due(self._memory.batch_pages(looks), now_s) if looks else np.zeros(0)
 
     def _compute_batch_due(self, made: PageBatch, now_s: float) -> Floats:
         return self._memory.compute_due_times("asked", made, made.memory, now_s, self._price.value)
-
-
-def _is_source(one: RefreshResult) -> bool:
-    return is_source(one.result.task.url, kind_after(one.result, one.earlier))
-
-
-def _differs(before_s: float, after_s: float, now_s: float) -> bool:
-    """Check whether a new refresh due time differs enough from the old one to be saved."""
-    if not (np.isfinite(before_s) and np.isfinite(after_s)):
-        return before_s != after_s
-    return abs(after_s - before_s) > max(DUE_TOLERANCE_S, DUE_TOLERANCE * (after_s - now_s))

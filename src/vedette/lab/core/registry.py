@@ -13,8 +13,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any, cast
 
-from vedette.engine.scheduling.discovery_policies import DEFAULT_POLICY as DISCOVERY_POLICY
-from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY as REFRESH_POLICY
 from vedette.errors import UsageError
 from vedette.lab import baselines
 from vedette.lab import experiments as folder
@@ -27,7 +25,7 @@ BOUND_PREFIX = "bound-"
 # The package of a stage, where the stage is called otherwise.
 CAPABILITIES: Mapping[str, str] = {"order": "frontier", "ads": "serve.ads"}
 # The policies that run live today, by stage.
-LIVE_POLICIES: Mapping[str, str] = {"order": "breadth", "refresh": REFRESH_POLICY, "discover": DISCOVERY_POLICY}
+LIVE_POLICIES: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
 _EXPERIMENT_ATTRIBUTES = (
     *("name", "about", "worlds", "metrics", "own", "policies", "of_texts", "figures", "budgets"),
     "run",

@@ -14,18 +14,17 @@ from tests.lab.altered_worlds import alter_frontpages
 from tests.lab.leaks import LoggedDecision, find_first_leak
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, Row, front, fronts
 
-from vedette.discover.policies.round_robin import RoundRobin
 from vedette.discover.polling.sources import RECENT_POLLS, PollHistory, PollResults, Sources
-from vedette.engine.scheduling.discovery_policies import DiscoveryPolicy
 from vedette.errors import UsageError
 from vedette.lab.baselines.discover.random import Random
+from vedette.lab.baselines.discover.round_robin import RoundRobin
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.core.registry import load_policies
 from vedette.lab.experiments import discovery as pooled
 from vedette.lab.experiments import discovery_by_price as by_price
 from vedette.lab.experiments import discovery_per_host as by_host
 from vedette.lab.runs.discovery.cycles import CYCLE_METRICS
-from vedette.lab.runs.discovery.frontpage_run import Outcome, create_chooser, run_discovery
+from vedette.lab.runs.discovery.frontpage_run import DiscoveryPolicy, Outcome, create_chooser, run_discovery
 from vedette.lab.worlds.frontpages import Frontpages, save_frontpages
 from vedette.policy import Ints, Picks
 

@@ -6,8 +6,14 @@ import pytest
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
-from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
-from vedette.learn.clicks.off_policy import NOT_ENOUGH_DATA, Estimate, OrderEstimate
+from vedette.learn.clicks.off_policy import (
+    LEARNED_ONLY,
+    NOT_ENOUGH_DATA,
+    RELEVANCE_ONLY,
+    WITH_TRIALS,
+    Estimate,
+    OrderEstimate,
+)
 from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.ports.monitoring import ExploredPage, RankingReport, RuntimeSettings

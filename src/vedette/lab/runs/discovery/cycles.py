@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from vedette.discover.polling.sources import PollHistory, PollResults, Sources
-from vedette.engine.scheduling.discovery_policies import DiscoveryPolicy
 from vedette.lab.baselines.greedy_cover import compute_greedy_cover
 from vedette.lab.core.experiment import Measurements, Metric
 from vedette.lab.metrics.discovery import overhead, overhead_mean
 from vedette.lab.runs.discovery.arrivals import Backlinks, CoverSets, compute_cover_sets, number_hosts, split_intervals
+from vedette.lab.runs.discovery.frontpage_run import DiscoveryPolicy
 from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Ints, rng_for
 

@@ -13,21 +13,22 @@ new in each, and what the polls of that time brought. Intervals over them show h
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from vedette.discover.polling.sources import PollHistory, PollResults
-from vedette.engine.scheduling.discovery_policies import DiscoveryPolicy
+from vedette.discover.polling.sources import PollHistory, PollResults, Sources
 from vedette.errors import UsageError
 from vedette.lab.bounds.discovery import BOUNDS
 from vedette.lab.core.experiment import Cell, Measurements, Metric, Span, resolve_span
 from vedette.lab.core.registry import DEFAULT, LIVE_POLICIES, find_policy, load_policies
 from vedette.lab.metrics.discovery import coverage, htd_p90, htd_p90_found, overhead, overhead_mean, regret
 from vedette.lab.worlds.frontpages.arrays import Bools, Frontpages
-from vedette.policy import Floats, Ints, rng_for
+from vedette.policy import Choice, Floats, Ints, rng_for
 from vedette.timeutil import WEEK_S
+
+DiscoveryPolicy = Choice[None, Any, Sources, Sources]
 
 
 class Chooser(Protocol):

@@ -9,8 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.errors import UsageError, VedetteError
-from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
-from vedette.learn.clicks.off_policy import MIN_EFFECTIVE, Estimate, OrderEstimate
+from vedette.learn.clicks.off_policy import (
+    LEARNED_ONLY,
+    MIN_EFFECTIVE,
+    RELEVANCE_ONLY,
+    WITH_TRIALS,
+    Estimate,
+    OrderEstimate,
+)
 from vedette.learn.clicks.rollback_guard import MIN_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport

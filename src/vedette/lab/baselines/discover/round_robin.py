@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.discover.polling.sources import Sources
+from vedette.lab.baselines.bases import Stateless
 from vedette.policy import Picks
 
 
 @dataclass(frozen=True, slots=True)
-class RoundRobin:
+class RoundRobin(Stateless):
     """Poll the k stalest sources; those never polled come first, ties go by place. A failed poll counts, too.
 
         order = last_look, then place
@@ -32,14 +33,6 @@ class RoundRobin:
     """
 
     name: str = "round-robin"
-
-    def start(self, config: None) -> tuple[()]:
-        """Return the empty state of round robin: every batch has all that it needs."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Sources, now: float) -> tuple[()]:
-        """Return the state as it is: round robin learns nothing."""
-        return state
 
     def choose(self, state: tuple[()], options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose up to k discovery sources for round robin, stalest first; nothing is drawn."""
