@@ -211,7 +211,7 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]", said: Path) -> None
         try:
             socket.create_connection(("127.0.0.1", port), 1.0).close()
         except OSError:
-            time.sleep(0.05)
+            time.sleep(0.05)  # a server says nothing when it listens
         else:
             return
     pytest.fail(f"the server does not start: {said.read_text(errors='replace')[-500:]}")

@@ -73,6 +73,6 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
         ("application/octet-stream", b"\0\1", "a.md", False),
     ],
 )
-def test_what_is_a_document(content_type: str, body: bytes, path: str, document: bool) -> None:  # noqa: FBT001
+def test_what_is_a_document(content_type: str, body: bytes, path: str, document: bool) -> None:  # noqa: FBT001 - a parameter of the test
     """An archive by its type or its first parts, Markdown by its type or, where that says little, its name."""
     assert is_document(content_type, body, f"https://example.org/{path}") is document

@@ -269,7 +269,7 @@ def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dic
             for reply in channel.receive():
                 assert isinstance(reply, dict)
                 return reply
-            time.sleep(POLL_S)
+            time.sleep(POLL_S)  # a channel has no call that waits for an answer
         raise NoAnswer("no answer in time")
     finally:
         channel.close()
@@ -283,4 +283,4 @@ def _connect(folder: Path, until_s: float) -> Channel:
         except BlockingIOError:
             if time.monotonic() >= until_s:
                 raise ChannelClosed("too many requests wait for it") from None
-            time.sleep(POLL_S)
+            time.sleep(POLL_S)  # nothing tells when another request has gone
