@@ -3,7 +3,9 @@
 Sources of many hosts show links that come in a rhythm and stay for a while; relatives show some of the same. The
 policy that runs live looks at a part of them each hour until it knows most, then its steps are timed: CPU seconds of
 this process, medians over the hours. The ceiling is what no policy can do without: to find the largest k of so many
-random numbers (``argpartition``), in the same run. The rival is ``thompson``. The last line is one JSON object.
+random numbers (``argpartition``), in the same run. The rival is ``thompson``. Then the crawler's own poller, which runs
+the same policy, gets as many sources: a choice, a report of a hundred polls with what is learned from it, a save, and
+a hundredth of all sources leaving. The last line is one JSON object.
 
     python bench/discovery.py [--sources 100000] [--looks 1000] [--hours 30]
 """
@@ -12,6 +14,7 @@ import argparse
 import json
 import resource
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import median
 from time import process_time
 from typing import Any, NamedTuple
@@ -19,7 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vedette.discover.polling.sources import PollHistory, PollResults
+from vedette.engine.scheduling.polling import SOURCES_KEY, PollResult, SourcePoller
 from vedette.lab.core.registry import DEFAULT, find_policy
+from vedette.lab.experiments.discovery_as_live import EmptyStore
 from vedette.policy import Ints, rng_for
 
 SEED = 1
@@ -89,6 +94,30 @@ def cost_of(name: str, sources: int, looks: int, hours: int) -> Cost:
     return Cost(*(median(column) for column in zip(*costs, strict=True)))
 
 
+def measure_live(sources: int, looks: int) -> dict[str, float]:
+    """Return the CPU milliseconds of the crawler's poller, and the size of what it saves."""
+    web, store = Web(sources), EmptyStore()
+    poller = SourcePoller(store)
+
+    def report(places: Ints, hour: int, *, is_refetch: bool = True) -> None:
+        came = web.look(places, hour)
+        links = [came.target[start:end].tolist() for start, end in pairwise(came.start.tolist())]
+        polls = [
+            PollResult(id_, int(web.host[id_]), ok=True, is_list=True, is_refetch=is_refetch, links=some, new=new)
+            for id_, some, new in zip(places.tolist(), links, came.yields.tolist(), strict=True)
+        ]
+        poller.on_polls(polls, BEGIN_S + hour * HOUR_S)
+
+    report(np.arange(sources), 0, is_refetch=False)
+    report(np.arange(0, sources, 2), 1)
+    chosen, choose_ms = timed(lambda: poller.choose(1e-6, looks, BEGIN_S + 2 * HOUR_S))
+    _, report_ms = timed(lambda: report(np.array(chosen[:100]), 3))
+    _, save_ms = timed(lambda: poller.save(BEGIN_S + 3 * HOUR_S))
+    _, evict_ms = timed(lambda: poller.forget(range(sources // 100)))
+    size_mb = len(store.get_value(SOURCES_KEY) or "") / 2**20
+    return {"choose": choose_ms, "report": report_ms, "save": save_ms, "evict": evict_ms, "saved_mb": size_mb}
+
+
 def ceiling_ms(sources: int, looks: int, times: int) -> float:
     """To find the largest of so many numbers, once they are drawn."""
     rng = rng_for(SEED, "bench/ceiling")
@@ -109,7 +138,9 @@ def main() -> None:
     for name, cost in costs.items():
         print(f"{name:12}{cost.choose_ms:10.1f}{cost.observe_ms:10.1f}")
     memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    told = {name: cost._asdict() for name, cost in costs.items()}
+    told: dict[str, dict[str, float]] = {name: cost._asdict() for name, cost in costs.items()}
+    told["live"] = measure_live(asked.sources, asked.looks)
+    print("live", *(f"{name} {value:.1f}" for name, value in told["live"].items()), sep="  ")
     print(json.dumps({"ceiling_ms": ceiling, **told, "memory_mb": memory_mb, **vars(asked)}))
 
 

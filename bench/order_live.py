@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,12 +22,13 @@ import numpy as np
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.adapters.index_store.tantivy_index import open_reader
+from vedette.engine.search.search import Searcher
 from vedette.frontier.impact.sketches import TOP_K
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.worlds.synthetic.server import start_server
 from vedette.policy import rng_for
-from vedette.runtime.indexing.impact_inputs import build_finder, encode_queries, update_sketches
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.serve.slate import SearchRequest
 from vedette.text import normalize_words
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
@@ -82,21 +84,16 @@ def drawn(folder: Path, count: int, seed: int) -> dict[str, int]:
 
 def impacts(folder: Path, queries: Mapping[str, int]) -> dict[str, float]:
     """How often each page is among the first results, by URL."""
-    generation = _generation(folder)
-    table = PageTable(generation)
-    shares = np.array(list(queries.values()), np.float64)
-    texts, wanted = encode_queries(list(queries), shares / shares.sum(), None, len(table.indexed))
-    ask = build_finder(open_reader(generation / "tantivy"))
-    sketches = update_sketches(None, texts, wanted, table, np.zeros(0, np.int64), 0, ask).sketches
+    searcher, total = Searcher(LiveIndexSnapshot(_generation(folder))), sum(queries.values())
     found: dict[str, float] = {}
-    for query, page in zip(*np.nonzero(sketches.page[:, :TOP_K] >= 0), strict=True):
-        url = (table.read_stored(int(sketches.page[query, page])) or _NOTHING).url
-        found[url] = found.get(url, 0.0) + float(wanted.frequency[query])
+    for query, times in queries.items():
+        for result in searcher.search(SearchRequest(query), time.time()).results[:TOP_K]:
+            found[result.url] = found.get(result.url, 0.0) + times / total
     return found
 
 
 class _Nothing:
-    title = url = ""
+    title = ""
 
 
 _NOTHING = _Nothing()

@@ -19,24 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.models.renewal import TwoStageLife
-from vedette.lab.baselines.plans import (
-    best_plans,
-    best_two_days,
-    compute_outlook,
-    memoryless_outlook,
-    plan_costs,
-    solve_certified,
-)
-from vedette.lab.baselines.plans.two_days import cost_of
+from vedette.lab.baselines.models.age_chain import AgeChain, compute_outlook
+from vedette.lab.baselines.plans.exact import best_plans
+from vedette.lab.baselines.plans.lagrange import solve_certified
+from vedette.lab.baselines.plans.two_days import best_two_days, cost_of
 from vedette.lab.core.extras import import_extra
 from vedette.policy import Floats, Ints, rng_for
-from vedette.refresh.models.age_chain import AgeChain
-from vedette.refresh.outlook import plan_matrix
+from vedette.refresh.outlook import plan_costs, plan_matrix
 
 WIDEST_GAP = 1e-3
 DISCOUNT = 0.95
-CHAINS = 100
+CHAINS, LAST_AGE = 200, 30
 SAME = 1e-6
 
 
@@ -124,14 +117,16 @@ def wrong_sets(sets: int) -> int:
 def table(pages: int, days: int) -> Floats:
     """What every plan costs each of many pages; a row for each plan, which is what takes the memory."""
     rng = rng_for(1, "bench/plans/large")
-    half = pages // 2
-    reset, steps = np.minimum(rng.lognormal(-3, 1.5, half), 0.99), rng.geometric(0.1, pages)
-    parts = [plan_costs(memoryless_outlook(reset, steps[:half], days), DISCOUNT)]
-    rates = np.exp(rng.normal(-1.5, 1.0, (CHAINS, 2)))
-    for number, rows in enumerate(np.array_split(np.arange(half, pages), CHAINS)):
-        chain = TwoStageLife(*rates[number].tolist()).chain(1.0, last_age=30)
-        seen_for = np.minimum(steps[rows], 30)
-        parts.append(plan_costs(compute_outlook(chain, rng.integers(0, 31, len(rows)), seen_for, days), DISCOUNT))
+    steps, ages = rng.geometric(0.1, pages), np.arange(LAST_AGE + 1)
+    level = np.minimum(rng.lognormal(-3, 1.5, CHAINS), 0.99)
+    parts = []
+    for number, rows in enumerate(np.array_split(np.arange(pages), CHAINS)):
+        # Half of the chains have no memory; in the others a change becomes likelier with age.
+        growth = 1.0 if number % 2 else 1 - np.exp(-(1 + ages) / 7)
+        chain = AgeChain(np.broadcast_to(level[number] * growth, len(ages)).copy())
+        seen_for = np.minimum(steps[rows], LAST_AGE)
+        age = rng.integers(0, LAST_AGE + 1, len(rows))
+        parts.append(plan_costs(compute_outlook(chain, age, seen_for, days), DISCOUNT))
     return np.hstack(parts)
 
 

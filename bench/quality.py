@@ -9,7 +9,7 @@ suggest: all of their words are found. Then, with commits and renewals of curves
     changed   all pages have changed
 
 The mix goes from one renewal of curves to another (``--renewals``), so that they count as often as they happen; where
-it ends before (``--most-s``), they count as often as their rule allows (``indexing.term_curves``), not less. The
+it ends before (``--most-s``), they count as often as their rule allows (``indexing.query_curves``), not less. The
 share is the processor time of the gauge and of the processes that make curves, of all that indexing takes with all its
 threads and those processes. What reading the clock takes is taken off the gauge's time. The interval (95 %) is by
 bootstrap over rounds of the mix.
@@ -50,14 +50,14 @@ from vedette.adapters.index_store.gain_store import GainKind, GainStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.discover.urls.normalize import resolve
 from vedette.index.fields import StoredPage, pack_page
-from vedette.index.quality.watched_terms import PageWords
+from vedette.index.quality.watched_queries import PageWords
 from vedette.parse.html.page import parse_page
 from vedette.parse.text.charsets import decode_page
 from vedette.policy import rng_for
 from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.indexer import COMMIT_EVERY_S, MAX_NEWS, MAX_PENDING
-from vedette.runtime.indexing.term_curves import CPU_SHARE, CurvesJob
+from vedette.runtime.indexing.query_curves import CPU_SHARE, CurvesJob
 from vedette.text import normalize_words
 
 SEED = 1
@@ -294,6 +294,7 @@ class Indexing:
         if not self._curving.step(self._builder.table, self._gauge.changes, time.monotonic()):
             return 0.0
         _, failed, used = os.wait4(-1, 0)
+        self._curving._process = None  # noqa: SLF001 - it was waited for here
         if failed:
             raise SystemExit("The process that makes curves failed.")
         self.renewals += 1

@@ -37,7 +37,13 @@ import numpy as np
 
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.ports import PageSignals
-from vedette.engine.search.scoring import ALL_FEATURES, ScoredCandidates, hash_query, order_by_learning
+from vedette.engine.search.scoring import (
+    ALL_FEATURES,
+    ScoredCandidates,
+    build_reputation,
+    hash_query,
+    order_by_learning,
+)
 from vedette.engine.search.search import Searcher
 from vedette.lab.core.statistics import Interval, PairedDifference, bootstrap_interval, compare_paired
 from vedette.lab.visitors.habits import Habits, Hit
@@ -47,7 +53,6 @@ from vedette.learn.clicks.impressions import build_impressions
 from vedette.learn.clicks.reputations import learn_reputations
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 from vedette.policy import Ints, rng_for
-from vedette.runtime.search.click_learning import build_reputation
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.serve.rank.explore.prospect import MAX_AWARE, MAX_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_keys

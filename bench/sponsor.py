@@ -1,34 +1,38 @@
-"""What does it cost to choose among a hundred ads, and does a day of a million queries give the same balances again?
+"""What does it cost to choose among a hundred ads, and to serve a day of searches?
 
 The first part times the choice of the default policy among candidates of one phrase, and with it prices and reasons for
 three slots: CPU microseconds, medians. The ceiling is what no policy can do without, in the same run: a product of two
-columns and the place of its maximum. The second part serves a day with the book and the ledger: each query shows an ad,
-holds its bid, and one in fifty is clicked and charged. The entries are then replayed into a new ledger, and
-both are held against sums made from the entries alone. The last line is one JSON object.
+columns and the place of its maximum. The second part serves a day as a server does, counts read anew for every search,
+with a ledger in memory: CPU microseconds a search. The last line is one JSON object.
 
-    python bench/sponsor.py [--candidates 100] [--times 5000] [--queries 1000000]
+    python bench/sponsor.py [--candidates 100] [--times 5000] [--queries 20000]
 """
 
 import argparse
 import json
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import count
 from statistics import median
 from time import perf_counter_ns, process_time
 
 import numpy as np
 
 from vedette.lab.baselines.ads.ad_statistics import AdOffers, AdStats
+from vedette.lab.runs.ads.memory_ledger import MemoryLedger
 from vedette.policy import rng_for
-from vedette.serve.ads.ledger import EntryKind, Ledger, sum_balances
+from vedette.serve.ads.catalog import RunningAd
+from vedette.serve.ads.ledger import PayerBudget
+from vedette.serve.ads.matching import MatchType
 from vedette.serve.ads.placement import place_ads
-from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
+from vedette.serve.ads.policies.bayes_greedy import BayesGreedy, PacedGreedy
+from vedette.serve.ads.selection import AdSelection, AdTerms, moment_of
 
 SEED = 1
 MINIMUM = Decimal("0.05")
-DAY = date(2024, 1, 1)
-PHRASES, ADVERTISERS, BEAT = 40, 60, 5_000
+START_S = 1_704_067_200.0  # 2024-01-01
+PHRASES, ADVERTISERS = 40, 60
 FACTORS = np.array([1.0, 0.55, 0.38])
 
 
@@ -70,61 +74,43 @@ def choice(candidates: int, times: int) -> dict[str, float]:
     }
 
 
-def served(queries: int) -> Ledger:
-    """A day's queries, one after the other, into a ledger."""
-    book, policy, ledger = book_of(PHRASES, 9, ADVERTISERS), BayesGreedy(), Ledger()
+def served(queries: int) -> tuple[float, MemoryLedger]:
+    """A day's searches as a server selects, with a ledger in memory; CPU seconds, and what the ledger has."""
     rng = rng_for(SEED, "bench/day")
     phrases, lucky = rng.integers(0, PHRASES, queries).tolist(), (rng.random(queries) < 0.02).tolist()
-    state = policy.start(None)
-    none = np.zeros(0, np.int64)
+    running = [
+        RunningAd(number, f"a{number % ADVERTISERS}", ((MatchType.EXACT, f"p{number % PHRASES}", 20 + number % 800),))
+        for number in range(9 * PHRASES)
+    ]
+    ledger, tokens = MemoryLedger(), count()
+    selection = AdSelection(ledger, PacedGreedy(), AdTerms(1, MINIMUM), rng)
+    selection.set_market(running, {f"a{number}": PayerBudget(Decimal("100.00")) for number in range(ADVERTISERS)})
+    begun = process_time()
     for query, (phrase, clicked) in enumerate(zip(phrases, lucky, strict=True)):
-        at_s = query / queries * 86_400.0
-        if query % BEAT == 0:
-            state = policy.observe(state, book.all_ads(), at_s)
-            ledger.expire_holds(at_s - 600.0, at_s)
-        options = book.get_options(phrase)
-        rows = policy.choose(state, options, 1, at_s, rng).rows
-        if not len(rows):
-            book.record_query(phrase, none, none.astype(bool), FACTORS)
-            continue
-        cents, payer = float(options.bid[rows[0]]), int(options.advertiser[rows[0]])
-        budget = Decimal("10000.00") if np.isfinite(options.budget[rows[0]]) else None
-        held = ledger.hold(f"t{query}", f"a{payer}", DAY, int(cents) * Decimal("0.01"), budget, at_s)
-        paid = clicked and held is not None and ledger.charge(f"t{query}", at_s) is not None
-        book.record_query(phrase, rows, np.array([paid]), options.bid[rows])
-    return ledger
+        now = moment_of(datetime.fromtimestamp(START_S + query / queries * 86_400.0, UTC))
+        selection.refresh(now)
+        shown = selection.show(f"p{phrase}", f"v{query}", now, ledger, lambda: str(next(tokens)))
+        if clicked and shown:
+            after = moment_of(datetime.fromtimestamp(now.at_s + 1.0, UTC))
+            selection.click(shown[0], f"v{query}", after, ledger, is_bot=False)
+    return process_time() - begun, ledger
 
 
 def main() -> None:
     """Run it."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    for name, usual in (("--candidates", 100), ("--times", 5_000), ("--queries", 1_000_000)):
+    for name, usual in (("--candidates", 100), ("--times", 5_000), ("--queries", 20_000)):
         arguments.add_argument(name, type=int, default=usual)
     asked = arguments.parse_args()
     told = choice(asked.candidates, asked.times)
     for name, value in told.items():
         print(f"{name:12}{value:10.1f}")
-    begun = process_time()
-    ledger = served(asked.queries)
-    serve_s = process_time() - begun
-    begun = process_time()
-    again = Ledger(ledger.entries)
-    replay_s = process_time() - begun
-    sums = sum_balances(ledger.entries)
-    same = again.entries == ledger.entries and all(
-        again.get_balance(*key) == ledger.get_balance(*key) == found for key, found in sums.items()
-    )
-    charged = sum((each.charged for each in sums.values()), Decimal("0.00"))
-    clicks = sum(entry.kind is EntryKind.CHARGED for entry in ledger.entries)
-    print(
-        f"{asked.queries} queries served in {serve_s:.0f} s of CPU, {len(ledger.entries)} entries, {clicks} clicks, "
-        f"{charged} charged; replayed in {replay_s:.1f} s: {'the same' if same else 'OTHER'} balances"
-    )
-    print(
-        json.dumps(
-            {**told, "serve_s": serve_s, "replay_s": replay_s, "same": same, "charged": str(charged), **vars(asked)}
-        )
-    )
+    serve_s, ledger = served(asked.queries)
+    balances = ledger.read_balances(datetime.fromtimestamp(START_S, UTC).date()).values()
+    charged, most = sum(each.charged for each in balances), max(each.charged for each in balances)
+    told["search_us"] = serve_s / asked.queries * 1e6
+    print(f"{'search_us':12}{told['search_us']:10.1f}   {charged} charged, {most} of 100.00 at most")
+    print(json.dumps({**told, "charged": str(charged), **vars(asked)}))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Self
 
 import xxhash
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.archive.warc_record import Exchange, compute_digest
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
@@ -63,16 +63,19 @@ REMEMBERED = RefreshState(1, NOW_S, 120, None, before_s=NOW_S - DAY_S, gain=0.25
 FIND = Discovery(2, 1, "feed", 1)
 FIRST_CRAWL = FirstCrawl(0, 12345, NOW_S - DAY_S, over=True)
 WATCH = AlertRow("harbour", "0123456789abcdef", HOST, "grüße", "https://hooks.example.org/new", "ann", NOW_S)
-ADVERTISER = AdvertiserRow("ann", "wiki", "00" * 32, NOW_S)
+ADVERTISER = AdvertiserRow("ann", "wiki", "00" * 32, NOW_S, "9.00")
 CAMPAIGN = CampaignRow("spring", "ann", "5.00", "2027-01-01", "", paused=True, added_s=NOW_S)
 AD = AdRow(
     *(1, "spring", "Grüße zum Frühling", "Karten, heute noch", "https://cards.example.org/"),
-    targets=(("exact", "grusse"), ("broad", "karten kaufen")),
+    targets=(AdTarget("exact", "grusse", "0.60"), AdTarget("broad", "karten kaufen")),
     negatives=("gratis",),
     bid="0.40",
     standing="approved",
     added_s=NOW_S,
 )
+# Formats 8 and 9 knew neither budgets of advertisers nor bids of phrases.
+OLD_TARGETS = tuple(target._replace(bid="") for target in AD.targets)
+OLD_MARKET = [ADVERTISER._replace(budget=""), CAMPAIGN, AD._replace(targets=OLD_TARGETS)]
 GROUP = (f"https://{HOST}/", b"mark" + bytes(80))
 
 

@@ -5,25 +5,28 @@ with what pages say now; both are compared by Spearman's correlation. Measured g
 of the pages as they were known, and with *old* ones, of the pages as they were a year before that.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from bench.peers.quality_change import delta_q_exact
 
-from vedette.index.quality.gains import PageChange, concatenate_words, measure_gains
-from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves, compute_term_idf
-from vedette.index.quality.watched_terms import (
-    NO_WORDS,
+from vedette.engine.search.answer_scores import AnswerScorer
+from vedette.engine.search.ports import PageSignals
+from vedette.index.features import Slot
+from vedette.index.quality.gains import ChangedPages, concatenate_words, measure_gains
+from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves, compute_term_idf
+from vedette.index.quality.watched_queries import (
     PageWords,
-    TrackedTerms,
-    count_naming_terms,
-    score_pages,
-    score_texts,
-    select_tracked_terms,
+    QueryScores,
+    WatchedQueries,
+    WatchedQuery,
+    build_watched,
+    merge_scores,
 )
 from vedette.lab.core.statistics import spearman
 from vedette.lab.quality.corpus import Corpus, load_corpus
-from vedette.lab.quality.query_files import Queries, split_into_terms
+from vedette.lab.quality.query_files import Queries
 from vedette.lab.quality.scoring import QueryMatches, Scoring, TfIdfScoring, build_tfidf
 from vedette.lab.quality.search_quality import ideal_quality
 from vedette.lab.quality.workload import build_workload, draw_queries
@@ -40,7 +43,7 @@ YEAR_S = 365 * 86_400.0
 
 
 class Weighed(NamedTuple):
-    """Our own score by text for whole queries: the mean over words, each by how telling it is."""
+    """BM25 of the text for whole queries, each word by how telling it is."""
 
     text: TfIdfScoring
 
@@ -49,7 +52,8 @@ class Weighed(NamedTuple):
         at = np.searchsorted(self.text.terms, found.terms)
         df = np.where(np.isin(found.terms, self.text.terms), self.text.df[np.minimum(at, len(self.text.df) - 1)], 0)
         idf = compute_term_idf(df, self.text.n)
-        each = np.stack([score_texts(times, found.lengths) for times in found.times.astype(np.float64)])
+        slowed = 1.2 * (0.4 + 0.6 * found.lengths / 600.0)
+        each = found.times / (found.times + slowed)
         return np.asarray((idf[:, None] * each).sum(axis=0))
 
 
@@ -85,24 +89,37 @@ def exact_gains(truth: Truth, corpus: Corpus, queries: Queries, scoring: Scoring
 
 
 def measured_gains(truth: Truth, queries: Queries, known: Ints) -> Floats:
-    """The same as the indexer measures it: single words, and curves of three buckets, made of these versions."""
-    apart = split_into_terms(queries)
-    asked = list(zip(apart.texts, apart.frequency.tolist(), strict=True))
-    watched = select_tracked_terms(asked, float(queries.frequency.sum()), count_naming_terms(concatenate_words([])))
-    changes = [
-        PageChange(body_of(truth.history, int(truth.local[page])), body_of(truth.history, int(truth.live[page])))
-        for page in truth.sample.tolist()
-    ]
-    return measure_gains(curves_of(watched, truth.history, known[known >= 0]), changes).gain
+    """The same as the indexer measures it: by the score of search, and curves of three buckets, of these versions."""
+    corpus = load_corpus(truth.history)
+    text = build_tfidf(corpus, known)
+    asked = []
+    for query, share in enumerate((queries.frequency / queries.frequency.sum()).tolist()):
+        idf = text.idf(queries.get_terms(query)).tolist()
+        words = zip(queries.get_terms(query).tolist(), idf, strict=True)
+        slots = tuple(Slot((number,), (1.0,), telling) for number, telling in words)
+        asked.append((WatchedQuery(slots, (True,) * len(slots), len(slots)), share))
+    watched = build_watched([one for one in asked if one[0].slots])
+    curves = curves_of(watched, truth.history, known[known >= 0])
+    old, new = (
+        answers(watched, [body_of(truth.history, int(version)) for version in versions[truth.sample]])
+        for versions in (truth.local, truth.live)
+    )
+    pages = len(truth.sample)
+    changed = ChangedPages(np.ones(pages, np.bool_), np.full(pages, 0.5))
+    return measure_gains(curves, merge_scores(old, new, len(watched)), changed).gain
 
 
-def curves_of(watched: TrackedTerms, history: History, versions: Ints) -> TermCurves:
+def curves_of(watched: WatchedQueries, history: History, versions: Ints) -> QueryCurves:
     """The curves of what these versions say."""
     words = [body_of(history, version) for version in versions.tolist()]
-    gathered = TermCurveBuilder(watched)
-    answers = score_pages(watched, concatenate_words([NO_WORDS] * len(words)), concatenate_words(words))
-    gathered.add(answers, np.full(len(words), 0.5))
+    gathered = QueryCurveBuilder(watched)
+    gathered.add(answers(watched, words), np.full(len(words), 0.5))
     return gathered.build(len(words))
+
+
+def answers(watched: WatchedQueries, words: Sequence[PageWords]) -> QueryScores:
+    """How well pages answer, of which nothing but the words is known."""
+    return AnswerScorer(watched).score(concatenate_words(words), PageSignals.neutral(len(words)))
 
 
 def body_of(history: History, version: int) -> PageWords:

@@ -18,11 +18,10 @@ from bench.peers.git_pages import SITES, Version, bodies_of, versions
 from vedette.adapters.archive.warc_record import Exchange
 from vedette.adapters.archive.warc_writer import WarcWriter
 from vedette.adapters.clock import start_clock
-from vedette.adapters.crawl_store.data_folder import FORMAT
+from vedette.adapters.crawl_store.data_folder import FORMAT, open_for_write
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.model import Site
 from vedette.runtime.commands.importer import Importer
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.indexing.indexer import catch_up
 
 NOW_S = 1_750_000_000.0

@@ -13,12 +13,12 @@ from tests.browser.browsing import violations
 from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
-from vedette.adapters.ads.campaign_store import AdRow
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget
 from vedette.adapters.ads.ledger_reader import LedgerReader
-from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.serve.ads.click_validity import ClickRejection
+from vedette.serve.ads.ledger import AdImpression
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd
 
 HOME = "http://one.test/"
@@ -187,7 +187,7 @@ def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, cons
 def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: Page) -> None:
     """Forged tokens lead nowhere, script in an ad is text, and nobody is led to a private address."""
     ordered(run, ReviewAd(1, "revoked"))
-    bad = AdRow(0, "spring", HOSTILE, HOSTILE, f"{SHOP}fly", (("broad", "zeppelin"),), (), "0.40")
+    bad = AdRow(0, "spring", HOSTILE, HOSTILE, f"{SHOP}fly", (AdTarget("broad", "zeppelin"),), (), "0.40")
     ordered(run, SaveAd(bad))
     ordered(run, ReviewAd(3, "approved"))
     advertised(person, run, HOSTILE)

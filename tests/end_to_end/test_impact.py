@@ -34,7 +34,7 @@ from vedette.engine.scheduling.price_controller import PRICE_KEY, PriceControlle
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.worlds.synthetic.server import start_server
 from vedette.runtime.indexing.impact import run_impact_pass
-from vedette.runtime.indexing.term_curves import update_curves
+from vedette.runtime.indexing.query_curves import update_curves
 from vedette.runtime.processes.gain_reader import read_new_gains
 
 SECTIONS, WANTED = 20, 15

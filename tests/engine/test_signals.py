@@ -103,3 +103,20 @@ def test_links_are_not_counted_again_when_a_page_is_fetched_again() -> None:
     drive.run(5 * DAY_S)
     assert len([url for url in drive.asked_urls() if url == START]) > 1
     assert drive.urls.count_inlinks(np.array([id_], np.uint32)).tolist() == counted
+
+
+def test_a_sitemap_is_heard_as_long_as_it_is_read() -> None:
+    """Pages are known to be silent up to the last good read of their site's sitemap, and no longer once it is gone."""
+    gone_s = 8 * HOUR_S
+
+    def told(now_s: float) -> Reply:
+        return site_map({"/p": 0.0}) if now_s < gone_s else Reply(404)
+
+    drive = begun({START: page("/p"), f"{A}/p": page(title="p"), f"{A}/map.xml": told})
+    memory: PolicyMemory = drive.keeper.refresher._memory
+    drive.run(4 * HOUR_S)
+    (heard_s,) = memory.batch_pages([look_of(drive, "/p")]).batch.heard_s
+    assert drive.now_s - 2 * HOUR_S < heard_s <= drive.now_s
+    drive.run(2 * DAY_S)
+    (later_s,) = memory.batch_pages([look_of(drive, "/p")]).batch.heard_s
+    assert heard_s < later_s <= gone_s + 60.0

@@ -1,8 +1,10 @@
 """The frontier's promises, one by one; ``properties/test_frontier_properties`` holds all of them against a model."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from vedette.frontier.queues import Frontier
+from vedette.frontier.queues import FAIR_TURN, Frontier
 
 PLACE, ELSEWHERE = "192.0.2.1", "192.0.2.2"
 
@@ -181,6 +183,39 @@ def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
     assert (taken_from(frontier, 1.0), frontier.take(1.0)) == ("behind", None)
     frontier.complete("there", 99.0, 2.0)
     assert taken_from(frontier, 2.0) == "moved"
+
+
+def test_where_hosts_outnumber_connections_the_best_that_waits_goes_first() -> None:
+    """Among hosts that are ready the best thing decides, also one that came late; the fourth turn is the oldest's."""
+    frontier = Frontier[str]()
+    for number, worth in enumerate((1.0, 5.0, 3.0, 2.0, 4.0)):
+        frontier.open_host(f"h{number}", f"192.0.2.{number}", 0.0)
+        frontier.add(f"h{number}", f"worth {worth:.0f}", worth)
+    assert taken_from(frontier, 0.0) == "worth 5"
+    frontier.add("h3", "asked for", 9.0)
+    assert frontier.peek_next_s() == float("-inf"), "others are ready, whoever has a connection may come at once"
+    assert [taken_from(frontier, 0.0) for _ in range(4)] == ["asked for", "worth 4", "worth 1", "worth 3"]
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0, 1.0, 7.0, 1e9]), min_size=1, max_size=12), st.integers(1, 3))
+def test_no_ready_host_starves(worths: list[float], addresses: int) -> None:
+    """However much the others are worth and however often they are refilled, each has its turn within four rounds.
+
+    One connection, and nobody has to rest: so all are ready all the time, or wait only for their address.
+    """
+    frontier = Frontier[int]()
+    for host, worth in enumerate(worths):
+        frontier.open_host(str(host), f"192.0.2.{host % addresses}", 0.0)
+        frontier.add(str(host), host, worth)
+    last = dict.fromkeys(range(len(worths)), 0)
+    most = FAIR_TURN * (len(worths) + 1)
+    for turn in range(1, 5 * most):
+        taken = frontier.take(0.0)
+        assert taken is not None
+        last[taken.item] = turn
+        frontier.add(taken.host, taken.item, worths[taken.item])
+        frontier.complete(taken.host, 0.0, 0.0)
+        assert turn - min(last.values()) <= most
 
 
 def test_misuse_is_told_at_once() -> None:

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from vedette.frontier.queues import Frontier, TakenItem
+from vedette.frontier.queues import FAIR_TURN, Frontier, TakenItem
 
 HOSTS = {"a": "near", "b": "near", "c": "near", "d": "far", "e": "far"}
 
@@ -199,13 +199,13 @@ class FrontierMachine(RuleBasedStateMachine):
         self._check_fair(taken.host)
 
     def _check_fair(self, name: str) -> None:
-        """First come, first served: nobody is asked twice while a neighbour whose time has come waits."""
+        """Worth decides whose turn it is, but nobody is overtaken for ever while its time has come."""
         taken = self.hosts[name]
         taken.overtaken.clear()
         for neighbour in self.hosts.values():
             if neighbour.address is taken.address and neighbour.wants(self.now_s):
                 neighbour.overtaken[name] += 1
-                assert neighbour.overtaken[name] == 1
+                assert neighbour.overtaken.total() <= FAIR_TURN * len(HOSTS)
 
     def _not_asked(self, name: str) -> None:
         """Taken in vain: the address was not used, so nobody was overtaken."""
@@ -222,5 +222,5 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 def test_the_frontier_agrees_with_its_model() -> None:
-    """One out per host and address, never early, best first, first come first served, nothing lost, never overslept."""
+    """One out per host and address, never early, best first, nobody starves, nothing lost, never overslept."""
     run_state_machine_as_test(FrontierMachine)

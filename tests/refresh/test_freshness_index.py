@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.refresh.freshness_index import index_wait_days, index_worth
+from vedette.policy import rng_for
+from vedette.refresh.freshness_index import announced_worth, index_wait_days, index_worth, solve_announced
 
 positive = st.floats(1e-6, 1e6)
 
@@ -44,3 +45,50 @@ def test_edges_have_no_surprises() -> None:
     rate, weight = np.array([0.5, 0.0, 0.5]), np.array([1.0, 1.0, 0.0])
     assert index_wait_days(rate, weight, np.zeros(3)).tolist() == [0.0, np.inf, np.inf]
     assert index_wait_days(rate, weight, np.full(3, 0.1))[1:].tolist() == [np.inf, np.inf]
+
+
+recalls, falses = st.floats(0.0, 0.99), st.floats(1e-4, 10.0)
+
+
+@given(recall=recalls, false=falses, staleness=st.lists(st.floats(0, 40), min_size=2, max_size=9).map(sorted))
+def test_with_announcements_worth_grows_to_weight_over_rate(
+    recall: float, false: float, staleness: list[float]
+) -> None:
+    """The staler a copy, the more a fetch is worth, from nothing up to what its rate allows and never above."""
+    count = len(staleness)
+    worth = announced_worth(np.array(staleness), np.full(count, recall), np.full(count, false))
+    assert (np.diff(worth) >= -1e-9).all()
+    assert ((worth >= 0) & (worth <= 1)).all()
+
+
+@given(recall=recalls, false=falses, part=st.floats(1e-6, 0.999))
+def test_the_staleness_that_is_worth_a_price(recall: float, false: float, part: float) -> None:
+    """Solving for a worth finds a staleness that has it."""
+    found = solve_announced(ones(part), ones(recall), ones(false))
+    assert announced_worth(found, ones(recall), ones(false)) == pytest.approx(part, rel=1e-5)
+
+
+def drawn_cycle(staleness: float, recall: float, false: float, rng: np.random.Generator) -> tuple[float, float]:
+    """Draw how long a page waits for a fetch at a staleness, and for how long of that its copy is current.
+
+    Changes come once in a unit of time.
+    """
+    changes = np.cumsum(rng.exponential(1.0, 60))
+    is_told = rng.random(60) < recall
+    signals = np.sort(np.concatenate([changes[is_told], np.cumsum(rng.exponential(1 / false, 60))]))
+    end, jump = staleness / (1 - recall), np.log1p(recall / false)
+    for signal in signals:
+        if signal >= end:
+            break
+        # Before the last announcement anything may have happened, after it only what is not announced.
+        end = max(signal, (staleness - jump - recall * signal) / (1 - recall))
+    return end, min(float(changes[0]), end)
+
+
+@pytest.mark.parametrize(("staleness", "recall", "false"), [(0.4, 0.7, 0.2), (1.0, 0.3, 0.5), (2.0, 0.5, 1.0)])
+def test_worth_is_that_of_drawn_cycles(staleness: float, recall: float, false: float) -> None:
+    """The closed form is the fresh time of a cycle less its length at its last freshness, as GREEDY-NCIS has it."""
+    rng = rng_for(1, "tests/announced-worth")
+    ends, fresh = np.array([drawn_cycle(staleness, recall, false, rng) for _ in range(20_000)]).mean(axis=0)
+    worth = announced_worth(ones(staleness), ones(recall), ones(false))
+    assert worth == pytest.approx(fresh - np.exp(-staleness) * ends, abs=0.02)

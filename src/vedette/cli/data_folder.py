@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vedette.adapters.crawl_store.data_folder import open_for_write
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.api import CrawlOptions, DataFolder, build_settings, open_folder
@@ -20,7 +21,6 @@ from vedette.errors import UsageError
 from vedette.model import Site
 from vedette.runtime.commands.client import check_crawled
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.commands.setting_commands import CONTACT, load_overrides
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.ads_commands import AdCommand

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from zoneinfo import ZoneInfo
 
 from vedette.errors import ConfigError
+from vedette.suggest import did_you_mean
 
 _WORDS = {"true": True, "false": False}
 
@@ -155,6 +156,26 @@ class OneOf:
 
     def write(self, value: str) -> str:
         """Return an allowed word as the configuration file writes it."""
+        return format_value(value)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyName:
+    """The kind of settings that name a policy: one of a few that everybody is told of, or any of ``all_names``."""
+
+    named: tuple[str, ...]
+    all_names: tuple[str, ...]
+
+    def read(self, value: object) -> str:
+        """Check that a configuration value names a policy, and return it."""
+        if isinstance(value, str) and value in self.all_names:
+            return value
+        named = ", ".join(format_value(word) for word in self.named)
+        meant = did_you_mean(str(value), self.all_names, "the documentation lists the others, for research")
+        raise ConfigError(f"write one of {named}; {meant}")
+
+    def write(self, value: str) -> str:
+        """Return the name of a policy as the configuration file writes it."""
         return format_value(value)
 
 

@@ -12,6 +12,7 @@ from vedette.config.kinds import (
     Folder,
     Networks,
     OneOf,
+    PolicyName,
     Rate,
     RateKind,
     Size,
@@ -22,6 +23,8 @@ from vedette.config.kinds import (
     Zone,
 )
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
+from vedette.serve.ads.live_policies import AD_POLICIES, DEFAULT_AD_POLICY, NAMED_AD_POLICIES
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
 
 # It is sent in a header of every request, so nothing that could end the header or its comment gets in.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
@@ -112,7 +115,9 @@ class Crawl:
     source_interval_s: float = field(
         default=600.0,
         metadata=describe_setting(
-            "source_interval", Duration(10), "how often feeds, sitemaps and home pages are fetched again by `up`"
+            "source_interval",
+            Duration(10),
+            "shortest pace at which `up` polls a feed, sitemap or home page without a budget",
         ),
     )
     guess_sitemaps: bool = field(
@@ -298,6 +303,14 @@ class Serve:
             "unproven", Count(0, 10), "how many of ten results may be there to be tried, as few people have seen them"
         ),
     )
+    promotion: str = field(
+        default=DEFAULT_PROMOTION,
+        metadata=describe_setting(
+            "promotion",
+            OneOf(tuple(PROMOTIONS)),
+            "by which rule those are chosen; see [ranking](ranking.md#who-is-tried)",
+        ),
+    )
     first_place: bool = field(
         default=False,
         metadata=describe_setting("first_place", Switch(), "whether such a result may stand in the first place"),
@@ -356,6 +369,15 @@ class Serve:
         default="0.05",
         metadata=describe_setting(
             "sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"
+        ),
+    )
+    sponsored_policy: str = field(
+        default=DEFAULT_AD_POLICY,
+        metadata=describe_setting(
+            "sponsored_policy",
+            PolicyName(NAMED_AD_POLICIES, tuple(AD_POLICIES)),
+            "by which rule they are chosen: `paced` spreads budgets over the day, `believed` shows what earns most "
+            "now, `bmix-e` is the best published rule; [others](sponsored.md#rules-for-research) are for research",
         ),
     )
     sponsored_exploration: int = field(

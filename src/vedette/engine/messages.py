@@ -53,6 +53,7 @@ class PagePart(NamedTuple):
 class FetchTask(NamedTuple):
     """Message to a fetcher: fetch a page (by its id), or one hop towards an origin's robots.txt (id 0).
 
+    ``worth`` orders the tasks of a host; ``value`` is in the unit of the price, and orders hosts (None: the worth).
     ``validators`` are the ETag and Last-Modified of the stored copy, empty where it is fetched in full.
     ``valid_until_s`` is when the robots.txt that allows it expires; it is not sent later than that. ``cookies`` were
     set by the redirects that led here. ``render`` says
@@ -75,6 +76,7 @@ class FetchTask(NamedTuple):
     render: RenderMode = "never"
     render_why: str = ""
     part_of: PagePart | None = None
+    value: float | None = None
 
 
 class HostSettings(NamedTuple):

@@ -10,17 +10,22 @@ which each host may be asked again; its root is the only thing that is ever wait
 costs the others nothing. Hosts that share an address wait in line for it: the line is the address's own entry in
 the heap.
 
+Where more hosts are ready than there are connections, the host with the best thing waiting goes first, and so it is in
+the line of an address. Worth only decides who of those that may be asked is asked; it never shortens a pause. Every
+fourth turn is that of the host that has waited longest, so nobody starves (``TurnQueue``).
+
 Invariants (asserted where they could break):
-1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address) or *busy*: exactly one;
+1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address), *ready* or *busy*: exactly one;
 2. a busy host has exactly one thing out, and at most one host of an address is busy;
 3. a timed host is never taken before its time, nor a host before its address's time.
 
 The frontier knows no clock and no rules: ``ready_s`` values are handed in by the caller, who knows delays.
 """
 
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
+from math import inf
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -73,7 +78,73 @@ def assign_by_worth(worth: Floats, best: float, worst: float) -> Ints:
 
 
 Item = TypeVar("Item")
-HostState = Literal["idle", "timed", "in line", "busy"]
+HostState = Literal["idle", "timed", "in line", "ready", "busy"]
+# One turn in so many goes to whoever has waited longest.
+FAIR_TURN = 4
+
+
+class TurnQueue(Generic[Item]):
+    """Waiting items that take turns: the one of most worth, and every fourth time the one that has waited longest.
+
+    So an item has its turn after at most four times as many turns as items came before it, whatever those are worth
+    that come later.
+
+    >>> turns = TurnQueue[str]()
+    >>> for item, worth in (("poor", 1.0), ("good", 3.0), ("fair", 2.0), ("best", 9.0), ("fine", 5.0)):
+    ...     turns.add(item, worth)
+    >>> [turns.take() for _ in range(6)]
+    ['best', 'fine', 'good', 'poor', 'fair', None]
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[Item, tuple[int, float]] = {}
+        self._by_worth: list[tuple[float, int, Item]] = []
+        self._by_arrival: deque[tuple[int, Item]] = deque()
+        self._number = self._turns = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __contains__(self, item: Item) -> bool:
+        return item in self._waiting
+
+    def add(self, item: Item, worth: float) -> None:
+        """Add an item at the end of the queue, or raise the worth of one that waits."""
+        number, before = self._waiting.get(item, (self._number + 1, -inf))
+        if number > self._number:
+            self._number = number
+            self._by_arrival.append((number, item))
+        elif worth <= before:
+            return
+        self._waiting[item] = number, worth
+        heappush(self._by_worth, (-worth, number, item))
+
+    def take(self) -> Item | None:
+        """Take the item whose turn it is; None if none waits."""
+        if not self._waiting:
+            return None
+        self._turns += 1
+        item = self._pop_oldest() if self._turns % FAIR_TURN == 0 else self._pop_best()
+        del self._waiting[item]
+        return item
+
+    def _pop_oldest(self) -> Item:
+        if len(self._by_worth) > FAIR_TURN * len(self._waiting):  # most of them had their turn by age
+            self._by_worth = [entry for entry in self._by_worth if self._is_waiting(entry[2], entry[1])]
+            heapify(self._by_worth)
+        while True:
+            number, item = self._by_arrival.popleft()
+            if self._is_waiting(item, number):
+                return item
+
+    def _pop_best(self) -> Item:
+        while True:
+            _, number, item = heappop(self._by_worth)
+            if self._is_waiting(item, number):
+                return item
+
+    def _is_waiting(self, item: Item, number: int) -> bool:
+        return self._waiting.get(item, (0, 0.0))[0] == number
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +155,7 @@ class _Address:
     ready_s: float = 0.0
     busy: bool = False
     timed: bool = False
-    waiting: "deque[_Queue[Any]]" = field(default_factory=deque)
+    waiting: "TurnQueue[_Queue[Any]]" = field(default_factory=TurnQueue)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,8 +165,13 @@ class _Queue(Generic[Item]):
     host: str
     address: _Address
     ready_s: float
-    items: list[tuple[float, int, Item]] = field(default_factory=list)
+    items: list[tuple[float, int, Item, float]] = field(default_factory=list)
     state: HostState = "idle"
+
+    @property
+    def value(self) -> float:
+        """The value of the best item; the queue must not be empty."""
+        return max(value for _, _, _, value in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +202,7 @@ class Frontier(Generic[Item]):
         self._queues: dict[str, _Queue[Item]] = {}
         self._addresses: dict[str, _Address] = {}
         self._heap: list[tuple[float, int, _Address | _Queue[Item]]] = []
+        self._ready: TurnQueue[_Queue[Item]] = TurnQueue()
         self._number = 0
         self._size = 0
         self._busy = 0
@@ -147,26 +224,39 @@ class Frontier(Generic[Item]):
         gate = self._addresses.setdefault(address, _Address(address))
         self._queues[host] = _Queue(host, gate, ready_s)
 
-    def add(self, host: str, item: Item, worth: float) -> None:
-        """Add an item to fetch to the back queue of an open host."""
+    def add(self, host: str, item: Item, worth: float, value: float | None = None) -> None:
+        """Add an item to fetch to the back queue of an open host.
+
+        ``worth`` orders the items of a host; ``value`` is compared with that of other hosts, by default the same.
+        """
         self._size += 1
         queue = self._queues[host]
-        heappush(queue.items, (-worth, self._take_number(), item))
+        heappush(queue.items, (-worth, self._take_number(), item, worth if value is None else value))
         if queue.state == "idle":
             self._schedule(queue)
+        elif queue.state == "ready":
+            self._ready.add(queue, queue.value)
+        elif queue.state == "in line":
+            queue.address.waiting.add(queue, queue.value)
 
     def take(self, now_s: float) -> TakenItem[Item] | None:
-        """Take the best item of a host that is ready at a ready address; None if there is none."""
+        """Take the best item of a host that is ready at a ready address, whose turn it is; None if there is none."""
+        while True:
+            self._collect_ready(now_s)
+            queue = self._ready.take()
+            if queue is None:
+                return None
+            if self._may_dispatch(queue, now_s):
+                return self._dispatch(queue)
+
+    def _collect_ready(self, now_s: float) -> None:
+        """Move hosts whose time has come, and who are first at their address, to those that take turns."""
         while self._heap and self._heap[0][0] <= now_s:
             entry = heappop(self._heap)[2]
-            queue: _Queue[Item] | None
-            if isinstance(entry, _Address):
-                queue = self._leave_line(entry, now_s)
-            else:
-                queue = self._enter_line(entry, now_s)
-            if queue is not None:
-                return self._dispatch(queue)
-        return None
+            queue = self._leave_line(entry) if isinstance(entry, _Address) else entry
+            if queue is not None and self._may_dispatch(queue, now_s):
+                queue.state = "ready"
+                self._ready.add(queue, queue.value)
 
     def complete(self, host: str, ready_s: float, address_ready_s: float) -> None:
         """Complete a host's request: set when the host, and its address, may be asked again."""
@@ -201,17 +291,15 @@ class Frontier(Generic[Item]):
         self.open_host(host, address, max(ready_s, queue.ready_s))
 
     def peek_next_s(self) -> float | None:
-        """Return the earliest time at which ``take`` may return an item that it does not return now."""
+        """Return the earliest time at which ``take`` may return an item; -infinity where hosts are ready already."""
+        if self._ready:
+            return -inf
         return self._heap[0][0] if self._heap else None
 
     def count_waiting(self, host: str) -> int:
         """Count the items that wait in a host's back queue."""
         queue = self._queues.get(host)
         return len(queue.items) if queue else 0
-
-    def count_states(self) -> Counter[HostState]:
-        """Count the hosts in each state of the frontier, to show to people."""
-        return Counter(queue.state for queue in self._queues.values())
 
     def _take_number(self) -> int:
         self._number += 1
@@ -233,25 +321,22 @@ class Frontier(Generic[Item]):
         self._schedule(queue)
         self._schedule_address(queue.address)
 
-    def _enter_line(self, queue: _Queue[Item], now_s: float) -> _Queue[Item] | None:
+    def _may_dispatch(self, queue: _Queue[Item], now_s: float) -> bool:
+        """Check whether a host may be asked now; if not, it waits for its time, or in line at its address."""
         gate = queue.address
         if queue.ready_s > now_s or not queue.items:  # it was told to wait longer, or it was cleared
-            self._schedule(queue)
-            return None
-        if not gate.busy and not gate.waiting and gate.ready_s <= now_s:
-            return queue
+            self._reschedule(queue)
+            return False
+        if not gate.busy and gate.ready_s <= now_s and (queue.state != "timed" or not gate.waiting):
+            return True
         queue.state = "in line"
-        gate.waiting.append(queue)
+        gate.waiting.add(queue, queue.value)
         self._schedule_address(gate)
-        return None
+        return False
 
-    def _leave_line(self, gate: _Address, now_s: float) -> _Queue[Item] | None:
+    def _leave_line(self, gate: _Address) -> _Queue[Item] | None:
         gate.timed = False
-        queue = gate.waiting.popleft()
-        if queue.ready_s <= now_s and queue.items:
-            return queue
-        self._reschedule(queue)  # it was told to wait longer, or was cleared: it leaves the line
-        return None
+        return gate.waiting.take()
 
     def _dispatch(self, queue: _Queue[Item]) -> TakenItem[Item]:
         assert not queue.address.busy, f"{queue.host}: its address {queue.address.name} has something out already"

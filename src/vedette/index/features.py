@@ -89,17 +89,21 @@ FEATURES: tuple[Feature, ...] = (
 )
 
 
-class _Hits(NamedTuple):
-    """Hits of query slots: word position, field (a row per page and field), and slots as a bit mask.
+class SlotHits(NamedTuple):
+    """Where query slots occur: the place of each hit, its row, and its weight for each slot; in order of places.
 
-    ``which`` is the row of ``shares``, the weight of a hit for each slot.
+    Texts lie one after the other, each with its fields in order (``TEXT_FIELDS``); every field of a text is a row.
     """
 
     places: Ints
     rows: Ints
-    masks: Masks
-    which: Ints
-    shares: Floats
+    weights: Floats
+
+    @property
+    def masks(self) -> Masks:
+        """The slots of each hit as bits."""
+        bits = np.left_shift(np.uint64(1), np.arange(self.weights.shape[1], dtype=np.uint64))
+        return np.asarray(((self.weights > 0) * bits).sum(axis=1, dtype=np.uint64))
 
 
 def compute_idf(df: int, pages: int) -> float:
@@ -113,41 +117,51 @@ def compute_idf(df: int, pages: int) -> float:
 
 def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
     """Compute the ranking features of pages for a query: a row per page, a column for each of ``FEATURES``."""
-    pages, fields = len(forward.lengths), len(TEXT_FIELDS)
     slots = slots[:MAX_SLOTS]
-    if not pages or not slots:
-        return np.zeros((pages, len(FEATURES)))
-    lengths = forward.lengths.reshape(-1)
-    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    hits = _find_hits(forward.words, starts, slots)
-    told = np.array([slot.idf for slot in slots])
-    shares = told / told.sum() if told.sum() > 0 else np.full(len(slots), 1 / len(slots))
-    counts = _count_slots(hits, len(lengths), len(slots))
-    by_page = counts.reshape(pages, fields, len(slots))
-    present = np.minimum(by_page, 1.0)
-    runs = _find_runs(hits, len(lengths), len(slots))
-    exact = _compute_exactness(hits, present, runs, forward.lengths, shares)
+    if not len(forward.lengths) or not slots:
+        return np.zeros((len(forward.lengths), len(FEATURES)))
+    return compute_hit_features(_find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
+
+
+def compute_hit_features(hits: SlotHits, lengths: Ints, idf: Floats) -> Floats:
+    """Compute the ranking features of texts from the hits of their queries; search and measurement share it.
+
+    A text has a row of ``lengths``, and one of ``idf`` with a column per slot; one row of ``idf`` is that of all.
+    Queries of one call have as many slots.
+    """
+    texts, fields = lengths.shape
+    slots, masks = idf.shape[1], hits.masks
+    starts = np.concatenate(([0], np.cumsum(lengths.reshape(-1))[:-1]))
+    total = idf.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, idf / np.where(total > 0, total, 1.0), 1 / slots)
+    by_text = _count_slots(hits, texts * fields).reshape(texts, fields, slots)
+    present = np.minimum(by_text, 1.0)
+    runs = _find_runs(hits, masks, texts * fields)
+    whole = runs.whole.reshape(texts, fields)
     columns = [
-        *_bm25(by_page, forward.lengths, shares).T,
-        *(present @ shares).T,
-        *_select_ordered(_bm25(runs.whole.reshape(pages, fields, 1), forward.lengths, np.ones(1))).T,
-        *_select_ordered(_bm25(runs.pairs.reshape(pages, fields, -1), forward.lengths, _pair_shares(shares))).T,
-        *exact,
-        (runs.whole.reshape(pages, fields)[:, _BODY] > 0).astype(np.float64),
-        *_compute_nearness(hits, starts, told, pages),
-        _compute_earliness(hits, starts, pages, shares),
-        np.log1p(forward.lengths[:, _BODY]) / np.log1p(LONG_BODY),
-        present.max(axis=1) @ shares,
-        present[:, :_BODY].max(axis=1) @ shares,
+        *_bm25(by_text, lengths, shares).T,
+        *_weigh(present, shares).T,
+        *_select_ordered(_bm25(whole[:, :, None], lengths, np.ones((1, 1)))).T,
+        *_select_ordered(_bm25(runs.pairs.reshape(texts, fields, -1), lengths, _pair_shares(shares))).T,
+        *_compute_exactness(hits, present, whole, lengths, shares),
+        (whole[:, _BODY] > 0).astype(np.float64),
+        *_compute_nearness(
+            hits, starts, np.broadcast_to(idf >= MIN_IDF_SHARE * idf.max(axis=1, keepdims=True), (texts, slots))
+        ),
+        _compute_earliness(hits, starts, texts, shares),
+        np.log1p(lengths[:, _BODY]) / np.log1p(LONG_BODY),
+        (present.max(axis=1) * shares).sum(axis=1),
+        (present[:, :_BODY].max(axis=1) * shares).sum(axis=1),
     ]
     return np.column_stack(columns).astype(np.float64)
 
 
-def _find_hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot]) -> _Hits:
+def _find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
     """Find all hits of the query's slots in the pages' words, in word order.
 
     A table of the low bits discards nearly all other words at once, and the rest is looked up.
     """
+    words, lengths = forward.words, forward.lengths.reshape(-1)
     known = np.array(sorted({number for slot in slots for number in slot.numbers}), np.uint32)
     low = np.zeros(1 << TABLE_BITS, np.bool_)
     low[known & np.uint32((1 << TABLE_BITS) - 1)] = True
@@ -159,28 +173,29 @@ def _find_hits(words: npt.NDArray[np.uint32], starts: Ints, slots: Sequence[Slot
     which[which == len(known)] = 0
     right = known[which] == found if len(known) else np.zeros(0, np.bool_)
     places, which = maybe[right], which[right]
-    shares = np.zeros((len(known), len(slots)))
+    weights = np.zeros((len(known), len(slots)))
     for column, slot in enumerate(slots):
         at = np.searchsorted(known, np.array(slot.numbers, np.uint32))
-        np.maximum.at(shares[:, column], at, np.array(slot.weights, np.float64))
-    bits = np.left_shift(np.uint64(1), np.arange(len(slots), dtype=np.uint64))
-    masks = ((shares > 0) * bits).sum(axis=1, dtype=np.uint64)
-    rows = np.searchsorted(starts, places, side="right") - 1
-    return _Hits(places, rows, masks[which], which, shares)
+        np.maximum.at(weights[:, column], at, np.array(slot.weights, np.float64))
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    return SlotHits(places, np.searchsorted(starts, places, side="right") - 1, weights[which])
 
 
-def _count_slots(hits: _Hits, rows: int, slots: int) -> Floats:
+def _count_slots(hits: SlotHits, rows: int) -> Floats:
     """Count how often each query slot occurs in each field, weighted by the alternative that matched."""
-    each = [np.bincount(hits.rows, hits.shares[hits.which, slot], rows) for slot in range(slots)]
-    return np.column_stack(each)
+    return np.column_stack([np.bincount(hits.rows, column, rows) for column in hits.weights.T])
+
+
+def _weigh(values: Floats, shares: Floats) -> Floats:
+    """Sum values by text, field and slot over slots, each by its share of the idf."""
+    return np.asarray((values * shares[:, None, :]).sum(axis=2))
 
 
 def _bm25(counts: Floats, lengths: Ints, shares: Floats) -> Floats:
     """Compute Robertson and Zaragoza's BM25 of each field, divided by the sum of the slots' idf."""
     k1, b, usual = np.array([_FIELDS[field] for field in TEXT_FIELDS]).T
     slowed = k1 * (1 - b + b * lengths / usual)
-    scored: Floats = (counts * (k1 + 1)[:, None] / (counts + slowed[:, :, None] + 1e-9)) @ shares
-    return scored
+    return _weigh(counts * (k1 + 1)[:, None] / (counts + slowed[:, :, None] + 1e-9), shares)
 
 
 class _Runs(NamedTuple):
@@ -190,15 +205,15 @@ class _Runs(NamedTuple):
     pairs: Floats
 
 
-def _find_runs(hits: _Hits, rows: int, slots: int) -> _Runs:
+def _find_runs(hits: SlotHits, masks: Masks, rows: int) -> _Runs:
     """Count runs of query slots in order: bit s of ``going`` marks a run that ends at this hit with slot s."""
     joined = np.zeros(len(hits.places), np.bool_)
     joined[1:] = (np.diff(hits.places) == 1) & (np.diff(hits.rows) == 0)
-    going = hits.masks
+    going, slots = masks, hits.weights.shape[1]
     pairs = np.zeros((rows, max(0, slots - 1)))
     for length in range(2, slots + 1):
         before = np.concatenate((going[:1], going[:-1]))
-        going = np.where(joined, (before << np.uint64(1)) & hits.masks, np.uint64(0))
+        going = np.where(joined, (before << np.uint64(1)) & masks, np.uint64(0))
         if length == 2:
             pairs = np.column_stack([_count_with_bit(hits.rows, going, slot, rows) for slot in range(1, slots)])
         if not going.any():
@@ -213,8 +228,9 @@ def _count_with_bit(rows_of: Ints, masks: Masks, bit: int, rows: int) -> Floats:
 
 def _pair_shares(shares: Floats) -> Floats:
     """Compute each adjacent slot pair's share of the idf of all pairs."""
-    both = shares[1:] + shares[:-1]
-    return both / both.sum() if both.sum() > 0 else both
+    both = shares[:, 1:] + shares[:, :-1]
+    total = both.sum(axis=1, keepdims=True)
+    return np.asarray(both / np.where(total > 0, total, 1.0))
 
 
 def _select_ordered(values: Floats) -> Floats:
@@ -222,63 +238,74 @@ def _select_ordered(values: Floats) -> Floats:
     return values[:, [TEXT_FIELDS.index(field) for field in _ORDERED]]
 
 
-def _compute_exactness(hits: _Hits, present: Floats, runs: _Runs, lengths: Ints, shares: Floats) -> tuple[Floats, ...]:
+def _compute_exactness(
+    hits: SlotHits, present: Floats, whole: Floats, lengths: Ints, shares: Floats
+) -> tuple[Floats, ...]:
     """Compute how much of the title and link text the query covers, and whether it is the whole title."""
-    pages, fields = lengths.shape
-    title, anchors = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("anchors")
-    each = np.bincount(hits.rows, minlength=pages * fields).reshape(pages, fields)
-    of_title = each[:, title] / np.maximum(lengths[:, title], 1) * (present[:, title] @ shares)
-    whole = runs.whole.reshape(pages, fields)
-    is_title = (whole[:, title] > 0) & (lengths[:, title] == len(shares))
-    said = np.minimum(whole[:, anchors] * len(shares) / np.maximum(lengths[:, anchors], 1), 1.0)
+    title, anchors, slots = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("anchors"), shares.shape[1]
+    each = np.bincount(hits.rows, minlength=lengths.size).reshape(lengths.shape)
+    of_title = each[:, title] / np.maximum(lengths[:, title], 1) * (present[:, title] * shares).sum(axis=1)
+    is_title = (whole[:, title] > 0) & (lengths[:, title] == slots)
+    said = np.minimum(whole[:, anchors] * slots / np.maximum(lengths[:, anchors], 1), 1.0)
     return of_title, is_title.astype(np.float64), np.sqrt(said)
 
 
-def _compute_nearness(hits: _Hits, starts: Ints, told: Floats, pages: int) -> tuple[Floats, Floats]:
-    """Compute the inverse length of the shortest body span with all slots, and the share of near slot pairs.
+def _compute_nearness(hits: SlotHits, starts: Ints, telling: Bools) -> tuple[Floats, Floats]:
+    """Compute the inverse length of the shortest body span with all telling slots, and the share of near slot pairs.
 
     ``last`` has for each hit where each slot occurred last, itself included. Anything before the start of the body
-    belongs to another field and is ignored.
+    belongs to another field and is ignored. ``telling`` marks the slots that count, by text.
     """
-    wanted = np.flatnonzero(told >= MIN_IDF_SHARE * told.max())
-    bits = np.left_shift(np.uint64(1), wanted.astype(np.uint64))
-    in_body = (hits.rows % len(TEXT_FIELDS) == _BODY) & ((hits.masks & bits.sum(dtype=np.uint64)) > 0)
-    places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
-    if not len(places):
-        return np.zeros(pages), np.zeros(pages)
-    has = (masks[:, None] & bits) > 0
-    last = np.maximum.accumulate(np.where(has, places[:, None], -1), axis=0)
+    texts = len(telling)
+    if telling.shape[1] == 1:
+        there = np.bincount(hits.rows, minlength=texts * len(TEXT_FIELDS)).reshape(texts, -1)[:, _BODY] > 0
+        return there.astype(np.float64), there.astype(np.float64)
+    in_body = np.flatnonzero(hits.rows % len(TEXT_FIELDS) == _BODY)
+    places, rows = hits.places[in_body], hits.rows[in_body]
     begins, owners = starts[rows], rows // len(TEXT_FIELDS)
-    spans = np.where(last.min(axis=1) >= begins, places - last.min(axis=1) + 1, np.iinfo(np.int64).max)
-    shortest = np.full(pages, np.iinfo(np.int64).max)
+    has = (hits.weights[in_body] > 0) & telling[owners]
+    if not len(places):
+        return np.zeros(texts), np.zeros(texts)
+    last = np.maximum.accumulate(np.where(has, places[:, None], -1), axis=0)
+    earliest = np.where(telling[owners], last, places[:, None]).min(axis=1)
+    spans = np.where((earliest >= begins) & has.any(axis=1), places - earliest + 1, np.iinfo(np.int64).max)
+    shortest = np.full(texts, np.iinfo(np.int64).max)
     np.minimum.at(shortest, owners, spans)
-    near = _near_pairs(has, last, np.maximum(begins, places - NEAR_WORDS), owners, pages)
-    return np.minimum(len(wanted) / shortest, 1.0), near
+    near = _near_pairs(has, last >= np.maximum(begins, places - NEAR_WORDS)[:, None], owners, telling)
+    return np.minimum(telling.sum(axis=1) / shortest, 1.0), near
 
 
-def _near_pairs(has: Bools, last: Ints, since: Ints, owners: Ints, pages: int) -> Floats:
-    """Compute the share of adjacent query slots that occur within a few words of each other, in any order."""
-    slots = has.shape[1]
-    if slots == 1:
-        return np.minimum(np.bincount(owners, minlength=pages), 1.0)
-    recent = last >= since[:, None]
-    met = (has[:, 1:] & recent[:, :-1]) | (has[:, :-1] & recent[:, 1:])
-    total: Floats = np.zeros(pages)
-    for pair in range(slots - 1):
-        total += np.bincount(owners[met[:, pair]], minlength=pages) > 0
-    total /= slots - 1
-    return total
+def _near_pairs(has: Bools, recent: Bools, owners: Ints, telling: Bools) -> Floats:
+    """Compute the share of adjacent telling slots that occur within a few words of each other, in any order.
+
+    A query with one telling slot has all of it where the slot occurs.
+    """
+    texts, slots = telling.shape
+    alone = telling.sum(axis=1) == 1
+    total = np.where(alone, np.minimum(np.bincount(owners[has.any(axis=1)], minlength=texts), 1.0), 0.0)
+    for one in range(slots):
+        open_ = telling[:, one]
+        for other in range(one + 1, slots):
+            is_pair = open_ & telling[:, other]
+            if is_pair.any():
+                met = (has[:, other] & recent[:, one]) | (has[:, one] & recent[:, other])
+                total += is_pair & (np.bincount(owners[met], minlength=texts) > 0)
+            open_ = open_ & ~telling[:, other]
+            if not open_.any():
+                break
+    return np.asarray(total / np.maximum(telling.sum(axis=1) - 1, 1))
 
 
-def _compute_earliness(hits: _Hits, starts: Ints, pages: int, shares: Floats) -> Floats:
+def _compute_earliness(hits: SlotHits, starts: Ints, texts: int, shares: Floats) -> Floats:
     """Compute how early each query slot first occurs in the body."""
     in_body = hits.rows % len(TEXT_FIELDS) == _BODY
-    places, rows, masks = hits.places[in_body], hits.rows[in_body], hits.masks[in_body]
-    owners, offsets = rows // len(TEXT_FIELDS), places - starts[rows]
-    total = np.zeros(pages)
-    for slot, share in enumerate(shares):
-        there = (masks >> np.uint64(slot)) & np.uint64(1) > 0
-        pages_of, after = owners[there], offsets[there]
-        first = np.concatenate(([True], pages_of[1:] != pages_of[:-1]))[: len(pages_of)]  # hits are in order
-        total[pages_of[first]] += share * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + after[first])
+    rows, weights = hits.rows[in_body], hits.weights[in_body]
+    owners, offsets = rows // len(TEXT_FIELDS), hits.places[in_body] - starts[rows]
+    shares = np.broadcast_to(shares, (texts, shares.shape[1]))
+    total = np.zeros(texts)
+    for slot in range(shares.shape[1]):
+        there = weights[:, slot] > 0
+        of, after = owners[there], offsets[there]
+        first = np.concatenate(([True], of[1:] != of[:-1]))[: len(of)]  # hits are in order
+        total[of[first]] += shares[of[first], slot] * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + after[first])
     return total

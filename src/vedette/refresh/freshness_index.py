@@ -12,6 +12,11 @@ too fast, or matters too little.
 The wait has a closed form up to one equation: with z = price D / mu it is x - ln(1 + x) = -ln(1 - z) for x = D t, whose
 left side is convex, so Newton's steps come from above and never overshoot.
 
+Where a share r of all changes is announced and false announcements come at a rate v, the index is that of GREEDY-NCIS:
+the fresh time that a threshold on staleness has in a cycle, less the freshness at its end for the length of the cycle.
+Only the last announcement is known, so that the sums over their number have a closed form (``announced_worth``). It is
+never more than mu / D, whatever was announced.
+
 Rates are shrunk to that of all pages: of c changes in T days a page has D = (c + 1/2) / (T + 1/2 / Dbar). With less
 than that the index loses to fetching in turn on most real sites.
 """
@@ -23,6 +28,8 @@ from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.timeutil import DAY_S
 
 STEPS = 6  # by then Newton stands still, wherever it began
+# A copy is out of date for sure above this staleness; the interval up to it is halved so often.
+MAX_STALENESS, HALVINGS = 50.0, 45
 # Below this, differences of nearly equal numbers have too few digits left, and a series has them all.
 SMALL = 0.01
 PSEUDO_COUNT = 0.5
@@ -56,6 +63,56 @@ def solve_staleness(part: Floats) -> Floats:
     changes = np.full(len(part), np.inf)
     possible = part < 1
     changes[possible] = _solve_changes(part[possible])
+    return changes
+
+
+def announced_worth(staleness: Floats, recall: Floats, false: Floats) -> Floats:
+    """Compute the index for a staleness where changes are announced, in units of weight / rate: 0 to 1.
+
+    ``recall`` is the share of changes that are announced, ``false`` how many false announcements there are for each
+    change. Where nothing is announced it is ``staleness_worth``; a page that has surely changed is worth all it can be:
+
+    >>> waits, never = np.array([0.1, 1.0]), np.zeros(2)
+    >>> bool(np.allclose(announced_worth(waits, never, never + 0.1), staleness_worth(waits)))
+    True
+    >>> announced_worth(np.array([50.0]), np.array([0.9]), np.array([0.01])).round(6).tolist()
+    [1.0]
+
+    Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025 (GREEDY-NCIS).
+    """
+    silent, heard = 1.0 - recall, recall + false
+    # In units of 1 / rate: from ``first`` on an announcement is followed, by ``last`` an earlier one, and at the end
+    # a page that was never announced. With an announcement staleness grows by ``jump``, and by all changes before it.
+    jump = np.log1p(recall / false)
+    first = np.maximum(staleness - jump, 0.0)
+    last, end = first / silent, staleness / silent
+    followed = recall / heard * -np.expm1(-heard * last)
+    cycle = first + followed + np.exp(-heard * last) * -np.expm1(-heard * (end - last)) / heard
+    unheard = np.exp(-(1 + false) * last) * -np.expm1(-(1 + false) * (end - last)) / (1 + false)
+    fresh = -np.expm1(-first) + np.exp(-first) * followed + unheard
+    series = staleness**2 / silent * (1 / 2 - staleness / 3 * (1 + heard / silent / 2))
+    worth = np.where((first == 0) & (heard * end < SMALL / 10), series, fresh - np.exp(-staleness) * cycle)
+    plain = staleness_worth(staleness)
+    return np.where(recall > 0, np.clip(worth, 0.0, 1.0), plain)
+
+
+def solve_announced(part: Floats, recall: Floats, false: Floats) -> Floats:
+    """Solve ``announced_worth(x, recall, false) = part`` for x; infinity where there is no solution.
+
+    >>> recall, false = np.array([0.0, 0.8]), np.full(2, 0.1)
+    >>> solve_announced(announced_worth(np.full(2, 0.7), recall, false), recall, false).round(6).tolist()
+    [0.7, 0.7]
+    """
+    changes = solve_staleness(part)
+    rows = np.flatnonzero((recall > 0) & (part > 0))
+    part, recall, false = part[rows], recall[rows], false[rows]
+    low, high = np.zeros(len(rows)), np.full(len(rows), MAX_STALENESS)
+    possible = announced_worth(high, recall, false) > part
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        short = announced_worth(middle, recall, false) < part
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    changes[rows] = np.where(possible, high, np.inf)
     return changes
 
 

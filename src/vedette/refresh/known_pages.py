@@ -46,7 +46,8 @@ class KnownPages:
     unknown: ``gain`` is the change in search quality that the fetch brought, ``views`` how often people are shown the
     page (as a share of all results that are viewed), ``share`` the part of its text that was new, ``born_s`` when it
     was first seen, ``words`` its length, ``links`` how many pages link to it. ``signal_s`` is when something (a
-    sitemap, a feed, a ping) last announced a change; NaN where nothing did after the fetch.
+    sitemap, a feed, a ping) last announced a change; NaN where nothing did after the fetch. ``heard_s`` is until when
+    an announcement would have been heard: the last time that a source of the site was read.
     """
 
     place: Ints
@@ -66,6 +67,7 @@ class KnownPages:
     words: Floats = field(default_factory=_empty_floats)
     links: Floats = field(default_factory=_empty_floats)
     signal_s: Floats = field(default_factory=_empty_floats)
+    heard_s: Floats = field(default_factory=_empty_floats)
 
     def __post_init__(self) -> None:
         for column in fields(self)[5:]:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.models.age_chain import AgeChain
 
 
 class Outlook(NamedTuple):
@@ -23,36 +22,6 @@ class Outlook(NamedTuple):
     def days(self) -> int:
         """The number of days that the outlook covers."""
         return len(self.unseen)
-
-
-def compute_outlook(chain: AgeChain, age: Ints, steps: Ints, days: int) -> Outlook:
-    """Compute the outlook of pages of one age chain, seen at an age ``steps`` before the end of day 0.
-
-    Equations 26, 27 and 30 of Brewington.
-
-    In eq. 30 the k-th power is right, as it applies to the distribution of ages; its column 1 is the reset column.
-    """
-    unseen = np.array([chain.change_chance(age, steps + day) for day in range(days)])
-    seen = np.zeros((days, days, len(age)))
-    ages = np.arange(chain.last_age + 1)
-    gaps = np.array([chain.change_chance(ages, gap) for gap in range(days)])
-    for at in np.unique(steps).tolist():
-        rows = np.flatnonzero(steps == at)
-        reached = np.linalg.matrix_power(chain.matrix(), at)[np.minimum(age[rows], chain.last_age)]
-        for day in range(days):
-            seen[day, day + 1 :, rows] = reached @ gaps[1 : days - day].T
-            reached = reached @ chain.matrix()
-    return Outlook(unseen, seen)
-
-
-def memoryless_outlook(reset: Floats, steps: Ints, days: int) -> Outlook:
-    """Compute the outlook of memoryless pages, each with its own change probability per step."""
-    unseen = np.array([1 - (1 - reset) ** (steps + day) for day in range(days)])
-    seen = np.zeros((days, days, len(reset)))
-    for day in range(days):
-        for later in range(day + 1, days):
-            seen[day, later] = 1 - (1 - reset) ** (later - day)
-    return Outlook(unseen, seen)
 
 
 def plan_matrix(days: int) -> Ints:
@@ -84,12 +53,3 @@ def plan_costs(outlook: Outlook, discount: float = 1.0) -> Floats:
                 stale = outlook.unseen[day] if last < 0 else outlook.seen[last, day]
                 costs[plan] += discount**day * stale
     return costs
-
-
-def format_plan(plan: int, days: int) -> str:
-    """Format a refresh plan as Brewington prints it: O for a fetch, X for none.
-
-    >>> format_plan(2, days=3)
-    'XOX'
-    """
-    return "".join("O" if plan >> day & 1 else "X" for day in range(days))

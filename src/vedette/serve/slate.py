@@ -8,12 +8,14 @@ class Audience(NamedTuple):
 
     ``is_learned`` says whether learned quality counts. At most ``unproven`` of the first ten results are there to be
     tried, none of them before place ``first``. ``seed`` is the user's: the same query shows the same list again.
+    ``promotion`` names the rule by which they are chosen (``rank.reranking.PROMOTIONS``).
     """
 
     is_learned: bool = True
     unproven: int = 0
     first: int = 2
     seed: int = 0
+    promotion: str = "prospect"
 
 
 DEFAULT_AUDIENCE = Audience()

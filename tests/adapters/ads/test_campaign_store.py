@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.data_folders import AD, ADVERTISER, CAMPAIGN, opened
+from tests.data_folders import AD, OLD_MARKET, opened
 
 from vedette.adapters.ads.campaign_store import CampaignStore
 
@@ -18,5 +18,5 @@ def test_older_folders_have_an_empty_market(number: int, tmp_path: Path) -> None
     with opened(folder) as state:
         market = CampaignStore(state.db)
         found = [*market.list_advertisers(), *market.list_campaigns(), *market.list_ads()]
-        assert found == ([ADVERTISER, CAMPAIGN, AD] if number >= 8 else [])
+        assert found == (OLD_MARKET if number >= 8 else [])
         assert market.save_ad(AD._replace(id=0)) == (2 if number >= 8 else 1)

@@ -1,5 +1,6 @@
 """The ledger: never above a budget, each click charged once or not at all, whatever is killed and whoever clicks."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,40 +16,43 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vedette.adapters.ads.ledger_store import (
-    LEDGER_FILE,
-    LEDGER_NAME,
+from vedette.adapters.ads.ledger_reader import LedgerReader
+from vedette.adapters.ads.ledger_store import LEDGER_FILE, LEDGER_NAME, LedgerStore, load_entries
+from vedette.errors import StoreCorrupt, StoreNewer
+from vedette.serve.ads.catalog import AdCounts
+from vedette.serve.ads.click_validity import ClickRejection, ClickRules
+from vedette.serve.ads.ledger import (
     AdImpression,
     AdQuery,
+    Balance,
     ClickContext,
     ClickOutcome,
     ImpressionOffer,
-    LedgerStore,
     LostImpression,
-    load_entries,
+    PayerBudget,
+    sum_balances,
 )
-from vedette.errors import StoreCorrupt, StoreNewer
-from vedette.serve.ads.click_validity import ClickRejection, ClickRules
-from vedette.serve.ads.ledger import Balance, Ledger, sum_balances
 
 NOW_S = 1_800_000_000.0
 DAY = date(2027, 1, 15)
-ASKED = AdQuery(DAY, 8, ("red shoes",))
+ASKED = AdQuery(NOW_S, DAY, 8, "", ("red shoes",))
 CENTS = Decimal("0.01")
+ONE = PayerBudget(Decimal("1.00"), "ann")
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 
 def offered(
     token: str, price: str = "0.40", budget: str = "1.00", at_s: float = NOW_S, payer: str = "spring"
 ) -> ImpressionOffer:
-    """A showing that is wished for."""
+    """A showing that is wished for, and expected to be clicked every tenth time."""
     reason = "believed: because"
     showing = AdImpression(token, at_s, DAY, payer, 1, "red shoes", 0, 2.5, 1.0, Decimal(price), reason)
-    return ImpressionOffer(showing, Decimal(budget), 1.0)
+    return ImpressionOffer(showing, PayerBudget(Decimal(budget), "ann"), 1.0, 0.1)
 
 
-def person(after_s: float = 5.0, mark: str = "ab") -> ClickContext:
+def person(after_s: float = 5.0, mark: str = "ab", budget: PayerBudget = ONE) -> ClickContext:
     """Somebody clicks."""
-    return ClickContext(NOW_S + after_s, mark, is_bot=False, on_target=True)
+    return ClickContext(NOW_S + after_s, mark, is_bot=False, on_target=True, budget=budget)
 
 
 def balance(folder: Path, payer: str = "spring") -> Balance:
@@ -57,9 +61,7 @@ def balance(folder: Path, payer: str = "spring") -> Balance:
     with LEDGER_FILE.read(folder) as db:
         assert db is not None
         entries = list(load_entries(db))
-    found = sum_balances(entries).get((payer, DAY), Balance())
-    assert Ledger(entries).get_balance(payer, DAY) == found
-    return found
+    return sum_balances(entries).get((payer, DAY), Balance())
 
 
 @pytest.fixture
@@ -72,28 +74,86 @@ def book(tmp_path: Path) -> Iterator[LedgerStore]:
 def test_a_click_turns_what_was_held_into_a_charge(book: LedgerStore, tmp_path: Path) -> None:
     """And a second one costs nothing, with the reason."""
     assert [one.token for one in book.record_impressions([offered("a")], ASKED)] == ["a"]
-    assert balance(tmp_path) == Balance(Decimal(0), Decimal("0.40"))
+    assert balance(tmp_path) == Balance(Decimal(0), Decimal("0.04"))
     assert book.record_click("a", person())[1:] == (None, Decimal("0.40"))
     assert book.record_click("a", person(9))[1:] == (ClickRejection.DUPLICATE, Decimal(0))
     assert balance(tmp_path) == Balance(Decimal("0.40"), Decimal(0))
 
 
-def test_a_showing_without_money_is_not_made(book: LedgerStore, tmp_path: Path) -> None:
-    """What is held counts as spent until it is let go; then there is room again."""
-    wished = [offered(token) for token in "abc"]
+def test_a_showing_that_cannot_be_paid_is_not_made(book: LedgerStore, tmp_path: Path) -> None:
+    """What is expected of those that are open is spoken for, until it is let go; any search lets go, shown or not."""
+    wished = [offered(token, budget="0.10") for token in "abc"]
     assert [one.token for one in book.record_impressions(wished, ASKED)] == ["a", "b"]
-    assert book.record_impressions([offered("d")], ASKED) == []
-    rules = ClickRules(max_delay_s=600.0)
-    assert [one.token for one in book.record_impressions([offered("e", at_s=NOW_S + 601)], ASKED, rules)] == ["e"]
-    assert book.record_click("a", person(602), rules).objection is ClickRejection.LATE
-    assert balance(tmp_path) == Balance(Decimal(0), Decimal("0.40"))
+    assert book.record_impressions([offered("d", budget="0.10")], ASKED) == []
+    book.record_impressions([], ASKED._replace(at_s=NOW_S + 601))
+    assert balance(tmp_path) == Balance()
+    assert book.record_click("a", person(602)).objection is ClickRejection.LATE
+
+
+def test_a_click_is_capped_at_what_is_left(book: LedgerStore, tmp_path: Path) -> None:
+    """Of three showings at 0.40 with a budget of 1.00, the last click costs 0.20, and one more nothing."""
+    book.record_impressions([offered(token) for token in "abcd"], ASKED)
+    charged = [book.record_click(token, person(mark=token)).charged for token in "abcd"]
+    assert charged == [Decimal("0.40"), Decimal("0.40"), Decimal("0.20"), Decimal(0)]
+    assert balance(tmp_path) == Balance(Decimal("1.00"), Decimal(0))
+    found = book.find_impression("d")
+    assert found is not None
+    assert found.said == ClickRejection.SPENT
+    assert sum(amount for _, _, amount in LedgerReader(tmp_path).read_charges(DAY, 0.0)) == Decimal("1.00")
+
+
+def test_an_advertiser_pays_no_more_than_its_budget(book: LedgerStore) -> None:
+    """Over all campaigns, also those that are gone by now; others' charges do not count."""
+    limited = PayerBudget(Decimal("5.00"), "ann", Decimal("0.60"))
+    for token, payer, whose in (("a", "gone", "ann"), ("b", "spring", "ann"), ("x", "bobs", "bob")):
+        wish = offered(token, payer=payer)
+        book.record_impressions([wish._replace(budget=limited._replace(advertiser=whose))], ASKED)
+    assert book.record_click("x", person(mark="x", budget=PayerBudget(Decimal(5), "bob"))).charged == Decimal("0.40")
+    assert book.record_click("a", person(mark="a", budget=limited)).charged == Decimal("0.40")
+    assert book.record_click("b", person(mark="b", budget=limited)).charged == Decimal("0.20")
+
+
+def test_one_address_counts_for_a_few_showings_a_day(book: LedgerStore, tmp_path: Path) -> None:
+    """More are shown, and neither hold money nor are learned from; the searches are counted as far, too."""
+    asked = ASKED._replace(visitor="ab")
+    for number in range(30):
+        assert len(book.record_impressions([offered(str(number), "0.10")], asked)) == 1
+    few = ClickRules().max_showings
+    assert few < 30
+    assert balance(tmp_path).held == few * CENTS
+    reader = LedgerReader(tmp_path)
+    assert reader.read_counts() == {(1, "red shoes"): AdCounts(few, float(few), 0)}
+    assert reader.count_queries() == {"red shoes": few}
+    assert [tally.shown for tally in reader.read_tallies(DAY)] == [30]
+    book.record_impressions([offered("other", "0.10")], ASKED._replace(visitor="cd"))
+    assert reader.count_queries() == {"red shoes": few + 1}
+
+
+def test_a_kept_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
+    """One of version 1, which held whole prices: by a reader as by a writer, its books balance and nothing is lost."""
+    shutil.copy(GOLDEN / "ledger-1" / LEDGER_NAME, tmp_path)
+    reader = LedgerReader(tmp_path)
+    assert reader.read_counts() == {
+        (1, "red shoes"): AdCounts(4, 4.0, 1),
+        (2, "red shoes"): AdCounts(1, 0.55, 0),
+        (3, "red shoes"): AdCounts(0, 0.0, 0),
+    }
+    assert reader.count_queries() == {"red shoes": 3}
+    assert balance(tmp_path) == Balance(Decimal("0.40"), Decimal("0.40"))
+    assert reader.read_charges(DAY, 0.0) == [(NOW_S, "spring", Decimal("0.40"))]
+    with closing(LedgerStore(tmp_path)) as book:
+        # What is open holds its whole price, and lets it go with the click.
+        assert book.record_click("d", person(9, "cd")).charged == Decimal("0.40")
+        assert balance(tmp_path) == Balance(Decimal("0.80"), Decimal(0))
+        book.record_impressions([], ASKED._replace(at_s=NOW_S + 601))
+    assert balance(tmp_path, "fall") == Balance()
 
 
 def test_the_same_token_is_held_once(book: LedgerStore, tmp_path: Path) -> None:
     """Whoever comes again with it finds it held."""
     for _ in range(3):
         assert len(book.record_impressions([offered("a")], ASKED)) == 1
-    assert balance(tmp_path).held == Decimal("0.40")
+    assert balance(tmp_path).held == Decimal("0.04")
 
 
 @pytest.mark.parametrize(
@@ -121,10 +181,18 @@ def test_a_bad_click_costs_nothing(
 def test_one_address_is_charged_for_a_few_clicks_a_day(book: LedgerStore) -> None:
     """Others go on."""
     tokens = [f"t{number}" for number in range(8)]
-    book.record_impressions([offered(token, "0.01") for token in tokens], ASKED)
+    book.record_impressions([offered(token, "0.01", "9.00") for token in tokens], ASKED)
     came = [book.record_click(token, person()).objection for token in tokens[:7]]
     assert came == [None] * 5 + [ClickRejection.SAME_ADDRESS] * 2
     assert book.record_click(tokens[7], person(mark="cd")).objection is None
+
+
+def test_one_address_cannot_use_up_a_budget(book: LedgerStore) -> None:
+    """After its first click it is charged for a fifth of the budget at most."""
+    book.record_impressions([offered(token, "0.15") for token in "abc"], ASKED)
+    came = [book.record_click(token, person()).objection for token in "ab"]
+    assert came == [None, ClickRejection.SAME_ADDRESS]
+    assert book.record_click("c", person(mark="cd")).objection is None
 
 
 def test_an_unknown_token_is_none_of_ours(book: LedgerStore) -> None:
@@ -136,7 +204,7 @@ def test_an_unknown_token_is_none_of_ours(book: LedgerStore) -> None:
 def test_losses_are_counted(book: LedgerStore, tmp_path: Path) -> None:
     """By what an ad lost to."""
     lost = [LostImpression(7, "red shoes", "fall", to) for to in ("budget", "rank", "rank", "reserve")]
-    book.record_impressions([offered("a", "2.00")], ASKED._replace(lost=lost))
+    book.record_impressions([offered("a", "20.00")], ASKED._replace(lost=lost))
     with LEDGER_FILE.read(tmp_path) as db:
         assert db is not None
         sql = "SELECT ad, shown, lost_budget, lost_rank, lost_reserve FROM tally ORDER BY ad"
@@ -185,35 +253,38 @@ _STEP = st.tuples(
 @settings(max_examples=20)
 @given(steps=st.lists(_STEP, max_size=30), budget=st.integers(1, 100))
 def test_the_books_balance_at_every_moment(steps: list[tuple[str, int, int, str]], budget: int) -> None:
-    """Whatever is shown, clicked, repeated and let go: what is bound never exceeds the budget, and entries add up."""
+    """Whatever is shown, clicked, repeated and let go: no charge exceeds a budget, and entries add up."""
     with TemporaryDirectory() as name:
         folder, now_s = Path(name), NOW_S
         with closing(LedgerStore(folder)) as book:
             for what, number, size, payer in steps:
                 if what == "show":
                     wished = offered(f"{payer}{number}", str(size * CENTS), str(budget * CENTS), now_s, payer)
-                    book.record_impressions([wished], ASKED)
+                    book.record_impressions([wished], ASKED._replace(at_s=now_s, visitor=str(size % 3)))
                 elif what == "click":
-                    book.record_click(
-                        f"{payer}{number}", ClickContext(now_s + size / 10, str(size), is_bot=False, on_target=True)
-                    )
+                    after_s, limit = now_s + size / 10, PayerBudget(budget * CENTS, "ann", (budget + 3) * CENTS)
+                    clicking = ClickContext(after_s, str(size), is_bot=False, on_target=True, budget=limit)
+                    book.record_click(f"{payer}{number}", clicking)
                 else:
                     now_s += 120.0 * size
-                    book.release_expired(now_s)
+                    book.record_impressions([], ASKED._replace(at_s=now_s))
                 with LEDGER_FILE.read(folder) as db:
                     assert db is not None
                     added = sum_balances(load_entries(db))
                 for found in added.values():
                     assert found.charged >= 0
                     assert found.held >= 0
-                    assert found.committed <= budget * CENTS
+                    assert found.charged <= budget * CENTS
+                assert sum(found.charged for found in added.values()) <= (budget + 3) * CENTS
         LedgerStore(folder).close()
 
 
 CLICK = """
 import os, signal, sys
 from pathlib import Path
-from vedette.adapters.ads.ledger_store import ClickContext, LedgerStore
+from decimal import Decimal
+from vedette.adapters.ads.ledger_store import LedgerStore
+from vedette.serve.ads.ledger import ClickContext, PayerBudget
 
 store, left = LedgerStore(Path(sys.argv[1])), int(sys.argv[2])
 
@@ -224,7 +295,8 @@ def stop(statement):
         os.kill(os.getpid(), signal.SIGKILL)
 
 store._db.set_trace_callback(stop)
-store.record_click("a", ClickContext(float(sys.argv[3]), "ab", is_bot=False, on_target=True))
+budget = PayerBudget(Decimal("1.00"))
+store.record_click("a", ClickContext(float(sys.argv[3]), "ab", is_bot=False, on_target=True, budget=budget))
 store._db.set_trace_callback(None)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -244,12 +316,12 @@ def test_kill_9_between_click_and_charge(tmp_path: Path) -> None:
         with closing(LedgerStore(folder)) as book:
             for _ in range(2):
                 book.record_click("a", person(9))
-        assert balance(folder) == Balance(Decimal("0.40"), Decimal("0.40"))
+        assert balance(folder) == Balance(Decimal("0.40"), Decimal("0.04"))
     assert set(seen) == {Decimal("0.00"), Decimal("0.40")}
 
 
 def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
-    """Each with a connection of its own, all at once: what is shown and charged is exactly what the budget has."""
+    """Each with a connection of its own, all at once: what is charged is exactly what the budget has."""
     LedgerStore(tmp_path).close()
     gate = Barrier(16)
     charged: list[Decimal] = []
@@ -260,7 +332,8 @@ def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
             for turn in range(3):
                 token = f"{number}-{turn}"
                 shown = book.record_impressions([offered(token, "0.01", "0.05")], ASKED)
-                charged.extend(book.record_click(one.token, person(mark=str(number))).charged for one in shown)
+                clicking = person(mark=str(number), budget=PayerBudget(Decimal("0.05")))
+                charged.extend(book.record_click(one.token, clicking).charged for one in shown)
 
     threads = [Thread(target=client, args=(number,)) for number in range(16)]
     for thread in threads:
@@ -278,3 +351,51 @@ def test_days_are_apart(book: LedgerStore, tmp_path: Path) -> None:
     assert len(book.record_impressions([before, after], ASKED)) == 2
     book.record_click("a", person())
     assert balance(tmp_path) == Balance(Decimal("0.40"), Decimal(0))
+
+
+CLICKERS = """
+import os, signal, sys
+from decimal import Decimal
+from pathlib import Path
+from threading import Lock, Thread
+from vedette.adapters.ads.ledger_store import LedgerStore
+from vedette.serve.ads.ledger import ClickContext, PayerBudget
+
+folder, first, left, at_s = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+budget, lock = PayerBudget(Decimal("1.00")), Lock()
+
+def click(number):
+    global left
+    store = LedgerStore(folder)
+    for token in range(64):
+        mark = f"{number} {token}"
+        store.record_click(str((token + number * 4) % 64), ClickContext(at_s, mark, False, True, budget))
+        with lock:
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+threads = [Thread(target=click, args=(first + number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_sixteen_clickers_are_killed_and_no_budget_is_exceeded(tmp_path: Path) -> None:
+    """Four processes of four clickers each, killed one after the other: the books balance, and end at the budget."""
+    with closing(LedgerStore(tmp_path)) as book:
+        wished = [offered(str(number), "0.07") for number in range(64)]
+        for one in wished:
+            book.record_impressions([one._replace(rate=0.01)], ASKED)
+    commands = [
+        [sys.executable, "-c", CLICKERS, str(tmp_path), str(4 * number), str(3 + 5 * number), str(NOW_S + 5)]
+        for number in range(4)
+    ]
+    running = [subprocess.Popen(command) for command in commands]
+    assert [process.wait(timeout=120) for process in running] == [-9] * 4
+    assert balance(tmp_path).charged <= Decimal("1.00")
+    with closing(LedgerStore(tmp_path)) as book:
+        for number in range(64):
+            book.record_click(str(number), person(9, f"late {number}"))
+    # 14 clicks at 0.07 and one at 0.02, whoever sent them.
+    assert balance(tmp_path) == Balance(Decimal("1.00"), Decimal(0))

@@ -15,7 +15,7 @@ import pytest
 from tests.data_folders import BODIES, HOST, NOW_S, URLS, Fetches, opened, write_sample
 
 from vedette.adapters.ads.ledger_reader import LedgerReader
-from vedette.adapters.ads.ledger_store import AdImpression, AdQuery, ClickContext, ImpressionOffer, LedgerStore
+from vedette.adapters.ads.ledger_store import LedgerStore
 from vedette.adapters.archive.retention import Retention, RetentionPolicy
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.crawl_store.data_folder import FORMAT, State
@@ -26,6 +26,7 @@ from vedette.adapters.files.backup import MARKER, create_backup, restore_backup
 from vedette.engine.messages import ArchiveLocation as Stood
 from vedette.errors import StoreError, StoreNewer, UsageError
 from vedette.learn.events import SearchEvent
+from vedette.serve.ads.ledger import AdImpression, AdQuery, ClickContext, ImpressionOffer, PayerBudget
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -297,14 +298,15 @@ def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path
 def test_who_owes_what_is_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
     """Taken while a server writes: what was held then is charged in either folder, and both books balance."""
     showing = AdImpression("ab", NOW_S, date(2027, 1, 15), "spring", 1, "shoes", 0, 1.0, 1.0, Decimal("0.40"), "")
+    budget = PayerBudget(Decimal("1.00"), "ann")
     with closing(LedgerStore(folder)) as book:
-        book.record_impressions([ImpressionOffer(showing, Decimal("1.00"), 1.0)], AdQuery(showing.day, 8, ("shoes",)))
+        asked = AdQuery(NOW_S, showing.day, 8, "", ("shoes",))
+        book.record_impressions([ImpressionOffer(showing, budget, 1.0, 0.1)], asked)
         create_backup(folder, tmp_path / "backup", quiet)
         restore_backup(tmp_path / "backup", tmp_path / "new", quiet)
     with closing(LedgerStore(tmp_path / "new")) as book:
-        assert book.record_click("ab", ClickContext(NOW_S + 5, "m", is_bot=False, on_target=True)).charged == Decimal(
-            "0.40"
-        )
+        clicking = ClickContext(NOW_S + 5, "m", is_bot=False, on_target=True, budget=budget)
+        assert book.record_click("ab", clicking).charged == Decimal("0.40")
     assert LedgerReader(tmp_path / "new").read_balances(showing.day)["spring"].charged == Decimal("0.40")
     (folder / "ledger.db").write_bytes(b"no ledger" * 1000)
     assert create_backup(folder, tmp_path / "other", quiet).missing == ("ledger.db cannot be read and is left out",)

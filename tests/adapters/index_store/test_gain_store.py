@@ -1,9 +1,10 @@
 """The list of what fetches brought: appended by one, read by others, bounded, and never numbered backwards."""
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from vedette.adapters.index_store.gain_store import FILE, Gain, GainStore, read_gains_since
+from vedette.adapters.index_store.gain_store import FILE, Gain, GainStore, read_gains_since, read_scale
 
 
 def gains(*pages: int) -> list[Gain]:
@@ -24,6 +25,22 @@ def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> 
         assert (first._replace(seq=0), second._replace(seq=0)) == tuple(gains(1, 2))
         assert [gain.page for gain in read_gains_since(tmp_path, second.seq, 10)] == [3]
         assert len(read_gains_since(tmp_path, 0, 10)) == 3
+
+
+def test_the_scale_of_gains_is_kept_beside_them(tmp_path: Path) -> None:
+    """What a view brings is unknown at first, and the latest measurement counts; an earlier file lacks it."""
+    assert read_scale(tmp_path) is None
+    with closing(GainStore(tmp_path)) as book:
+        assert read_scale(tmp_path) is None
+        book.save_scale(0.5)
+        book.save_scale(0.25)
+    assert read_scale(tmp_path) == 0.25
+    with closing(sqlite3.connect(tmp_path / FILE)) as db:
+        db.execute("DROP TABLE scale")
+    assert read_scale(tmp_path) is None
+    with closing(GainStore(tmp_path)) as book:
+        book.save_scale(0.75)
+    assert read_scale(tmp_path) == 0.75
 
 
 def test_views_may_be_unknown(tmp_path: Path) -> None:

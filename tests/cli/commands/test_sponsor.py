@@ -104,3 +104,32 @@ def _typed(run: Run, words: tuple[str, ...]) -> tuple[int, str]:
     said = io.StringIO()
     with redirect_stderr(said):
         return main(["sponsor"]), said.getvalue()
+
+
+def test_why_an_ad_is_not_shown(run: Run) -> None:
+    """A bid of its own for a phrase, and what keeps an ad from being shown, in words and as JSON."""
+    run("sponsor", "advertiser", "bob")
+    run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
+    assert run("sponsor", "add", "fall", *AD, "--exact", "blue hats=0.04", *PUBLIC)[0] == 0
+    assert "Not shown. It is not running: waits to be approved." in run("sponsor", "why", "2", "red shoes")[1]
+    run("sponsor", "approve", "2")
+    assert "exact blue hats = 0.04" in run("sponsor", "list")[1]
+    assert "Shown. It is shown in place 1" in run("sponsor", "why", "2", "red shoes")[1]
+    assert "which keeps the ad away" in run("sponsor", "why", "2", "free red shoes")[1]
+    told = json.loads(run("sponsor", "why", "2", "blue hats", "--json")[1])
+    assert (told["shown"], "0.04 is below 0.05" in told["reason"]) == (False, True)
+    code, said = run("sponsor", "why", "9", "red shoes")
+    assert (code, "there is no ad 9" in said) == (2, True)
+
+
+def test_a_budget_over_all_campaigns_stays_where_it_is_not_named(run: Run) -> None:
+    """Another key leaves it as it is; an empty one takes it away."""
+    assert run("sponsor", "advertiser", "bob", "--budget", "0.01")[0] == 0
+    run("keys", "create", "bobs")
+    assert run("sponsor", "advertiser", "bob", "--key", "bobs")[0] == 0
+    run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
+    run("sponsor", "add", "fall", *AD, *PUBLIC)
+    run("sponsor", "approve", "2")
+    assert "advertiser's budget of today over all campaigns is spent" in run("sponsor", "why", "2", "red shoes")[1]
+    assert run("sponsor", "advertiser", "bob", "--budget", "")[0] == 0
+    assert "It is shown in place 1" in run("sponsor", "why", "2", "red shoes")[1]

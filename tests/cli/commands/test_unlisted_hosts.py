@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from vedette.adapters.crawl_store.data_folder import open_for_write
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.cli.main import main
 from vedette.engine.ports import UnlistedLink
 from vedette.model import Site
-from vedette.runtime.commands.offline import open_for_write
 
 PAGE = "https://example.org/links"
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from tests.data_folders import write_sample
 from tests.lab.lab_modules import EXPERIMENT, POLICIES, written
+from tests.lab.small_frontpages import front
 
 from vedette.cli.main import main
+from vedette.lab.worlds.frontpages.files import save_frontpages
 from vedette.runtime.monitoring.lab_reports import FolderReports
 
 TINY = ("lab", "run", "tiny_verbs:EXPERIMENT", "--world", "made:tiny")
@@ -71,6 +73,31 @@ def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where
     assert capsys.readouterr().out == ""
 
 
+def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The runs of ``discovery-per-host`` are read; one that lacks the rival is refused by its name."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    rows = [(source, 13 * hour + source, hour, hour + 1) for hour in range(48) for source in range(13)]
+    save_frontpages(front(rows, snapshots=48, hosts=[0] * 13), here / "front.npz")
+    run = [
+        "lab",
+        "run",
+        "discovery",
+        "--per-host",
+        "--world",
+        f"frontpages:{here}/front.npz",
+        "--budget",
+        "2",
+        "--seeds",
+        "1",
+    ]
+    assert main([*run, "--policies", "round-robin,random", "--out", "runs", "--quiet"]) == 0
+    assert main(["lab", "headlines", "runs", "--policy", "round-robin", "--rival", "random", "--json"]) == 0
+    (told,) = capsys.readouterr().out.splitlines()
+    assert json.loads(told)["coverage_ratio"][0] == 1.0  # every poll finds the one page that its source has then
+    assert main(["lab", "headlines", "runs", "--policy", "round-robin", "--rival", "pham"]) == 2
+    assert "pham" in capsys.readouterr().err
+
+
 def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path) -> None:
     """With ``--data`` alone it is the folder of the settings; what is there is the same as elsewhere."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
@@ -127,6 +154,7 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
         (["lab", "report", "--to", "out"], "lab-runs"),
         (["lab", "report", "nothing", "--to", "out"], "no finished run"),
         (["lab", "report"], "--to"),
+        (["lab", "headlines", "nothing"], "no finished run"),
         (["lab", "report", "--data", "nowhere"], "nowhere is no data folder"),
         (["lab", "serve", "made:tiny", "--port", "99999"], "up to 65535"),
         (["lab", "serve", "made:tiny", "--log", "."], "a folder that is there"),

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from vedette.discover.policies.accrual import Accrual
 from vedette.discover.polling.overlap import AccrualState, compute_accrued
 from vedette.discover.polling.poll_value import (
-    compute_due,
-    compute_index,
     estimate_rates,
     estimate_yield,
     get_weekly_pace,
@@ -222,9 +220,9 @@ def test_a_higher_price_is_reached_later_and_within_bounds() -> None:
     site = steady([1, 6], [8, 2], 30)
     now, options = 30 * HOUR_S, site.book.list_options()
     prices = [0.0, 0.1, 1.0, 3.0, 1e9]
-    times = np.array([compute_due(site.state, options, now, price, rng_for(1, "due")) for price in prices]) - now
+    times = np.array([Accrual(price=price).forecast(site.state, options, np.inf, now) for price in prices]) - now
     assert (np.diff(times, axis=0) >= 0).all()
-    assert times.min() == pytest.approx(300.0)
+    assert times.min() == 0.0
     assert times.max() == pytest.approx(30 * DAY_S)
 
 
@@ -232,9 +230,9 @@ def test_at_its_due_time_a_source_is_worth_the_price() -> None:
     """Where the price is reached at all, the index at that time is the price, nearly."""
     site = steady([6], [8], 30)
     now, options = 30 * HOUR_S, site.book.list_options()
-    price = float(compute_index(site.state, options, now + 5 * HOUR_S)[0])
-    when = float(compute_due(site.state, options, now, price, rng_for(1, "due"))[0])
-    assert compute_index(site.state, options, when)[0] == pytest.approx(price, rel=0.1)
+    price = float(POLICY.compute_values(site.state, options, np.inf, now + 5 * HOUR_S).total[0])
+    when = float(Accrual(price=price).forecast(site.state, options, np.inf, now)[0])
+    assert POLICY.compute_values(site.state, options, np.inf, when).total[0] == pytest.approx(price, rel=0.1)
 
 
 def test_the_interval_of_a_rate_holds_its_mean_and_narrows() -> None:

@@ -90,5 +90,6 @@ def test_a_source_that_costs_more_is_looked_at_later() -> None:
         cheap = PollResult(1, 1, ok=True, is_list=True, is_refetch=hour > 0, links=[1_000 + hour], new=1, cost=0.5)
         dear = PollResult(2, 2, ok=True, is_list=True, is_refetch=hour > 0, links=[2_000 + hour], new=1, cost=3.0)
         looking.on_polls([cheap, dear], hour * HOUR_S)
-    times = looking.get_due_times([1, 2], 1.0, 47 * HOUR_S)
+    looking.choose(0.3, 1, 47 * HOUR_S)
+    times = looking.forecast([1, 2], 47 * HOUR_S)
     assert times[1] < times[2]

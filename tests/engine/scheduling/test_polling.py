@@ -1,5 +1,8 @@
 """Looking at known pages for what they link to: who becomes a source, when a look is worth its price, what survives."""
 
+import json
+import zlib
+from base64 import b85decode, b85encode
 from math import inf
 
 import pytest
@@ -7,9 +10,11 @@ from tests.engine.memory_web import memory_book
 
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.engine.ports import PageRow
+from vedette.engine.scheduling import polling
 from vedette.engine.scheduling.polling import PollResult, SourcePoller
 
 HOUR_S, DAY_S = 3_600.0, 86_400.0
+MANY = 100
 FEED, NEWS, STILL, PLAIN = 1, 2, 3, 4
 
 
@@ -29,6 +34,12 @@ def looked(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) 
     return (begin + hours - 1) * HOUR_S
 
 
+def forecast(looking: SourcePoller, price: float, now_s: float, *ids: int) -> dict[int, float]:
+    """When sources will be polled once the policy was asked at a price."""
+    looking.choose(price, MANY, now_s)
+    return looking.forecast(ids, now_s)
+
+
 def test_lists_are_sources_at_once_and_other_pages_by_what_they_bring() -> None:
     """A page that is fetched again and names something unknown is worth looking at; one that does not, is not."""
     looking = SourcePoller(memory_book())
@@ -43,20 +54,84 @@ def test_what_brings_much_is_looked_at_sooner_and_a_higher_price_waits() -> None
     """The busy feed comes before the one that stands still, and both later when fetches cost more."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
-    cheap, dear = (looking.get_due_times([FEED, STILL, PLAIN], price, now_s) for price in (1.0, 20.0))
+    cheap, dear = (forecast(looking, price, now_s, FEED, STILL, PLAIN) for price in (0.3, 6.0))
     assert set(cheap) == {FEED, STILL}
     assert now_s < cheap[FEED] < cheap[STILL]
     assert cheap[FEED] < dear[FEED]
-    assert looking.get_due_times([FEED], None, now_s) == {}
 
 
-def test_a_look_whose_time_has_come_is_due_at_once() -> None:
-    """Whoever asks again when the time is there is not put off for another while."""
+def test_a_source_is_chosen_once_its_forecast_has_come_and_not_again_before_it_was_polled() -> None:
+    """Before its time nothing is chosen; then the source is, and it is pending until its poll is reported."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
-    due_s = looking.get_due_times([FEED], 1.0, now_s)[FEED]
-    later_s = due_s + HOUR_S
-    assert looking.get_due_times([FEED], 1.0, later_s)[FEED] == later_s
+    due_s = forecast(looking, 0.3, now_s, FEED)[FEED]
+    assert looking.choose(0.3, MANY, (now_s + due_s) / 2) == []
+    assert looking.choose(0.3, MANY, due_s + 60.0) == [FEED]
+    assert looking.is_pending(FEED)
+    assert looking.choose(0.3, MANY, due_s + HOUR_S) == []
+    looking.on_polls([PollResult(FEED, 1, ok=True, is_list=True, is_refetch=True)], due_s + HOUR_S)
+    assert not looking.is_pending(FEED)
+
+
+def test_a_lower_price_brings_every_forecast_forward() -> None:
+    """The policy is asked again at another price: what was forecast before is outdated, and comes sooner."""
+    looking = SourcePoller(memory_book())
+    now_s = looked(looking, 48)
+    dear = forecast(looking, 6.0, now_s, FEED, STILL)
+    assert looking.list_outdated(now_s + 1.0) == []
+    looking.choose(0.006, MANY, now_s + 1.0)
+    outdated = looking.list_outdated(now_s + 1.0)
+    cheap = looking.forecast(outdated, now_s + 1.0)
+    assert set(outdated) == {FEED, STILL}
+    assert all(cheap[id_] < dear[id_] for id_ in outdated)
+
+
+def test_a_poll_that_is_on_its_way_makes_its_relative_wait() -> None:
+    """Feed and home page show the same: while one is being polled the other is not worth a poll, another site's is."""
+    looking = SourcePoller(memory_book())
+    for hour in range(60):
+        shown = [1_000 + 2 * number for number in range(5 * max(hour - 8, 0), 5 * (hour + 1))]
+        other = [link + 1 for link in shown]
+        rows = [(FEED, 1, shown, 5), (NEWS, 1, shown, 0 if hour else 5), (STILL, 2, other, 5)]
+        looking.on_polls(
+            [
+                PollResult(id_, host, ok=True, is_list=True, is_refetch=hour > 0, links=links, new=new)
+                for id_, host, links, new in rows
+            ],
+            hour * HOUR_S,
+        )
+    first = looking.choose(0.01, 1, 61 * HOUR_S)
+    second = looking.choose(0.01, 1, 61 * HOUR_S + 60.0)
+    assert {*first, *second} in ({FEED, STILL}, {NEWS, STILL})
+
+
+def test_pushed_links_let_a_source_rest() -> None:
+    """What a hub delivered need not be polled for."""
+    looking = SourcePoller(memory_book())
+    now_s = looked(looking, 48) + 12 * HOUR_S
+    looking.rest(FEED, now_s + HOUR_S)
+    assert FEED not in looking.choose(0.01, MANY, now_s)
+    assert FEED in looking.choose(0.01, MANY, now_s + HOUR_S)
+
+
+def test_without_room_the_least_valuable_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feed that brings much stays, one that stood still makes room for a list that was just found."""
+    monkeypatch.setattr(polling, "MAX_SOURCES", 3)
+    looking = SourcePoller(memory_book())
+    now_s = looked(looking, 48)
+    looking.on_polls([PollResult(NEWS, 2, ok=True, is_list=True, is_refetch=False, links=[7])], now_s)
+    before = looking.summarize_source(FEED, now_s)
+    looking.on_polls([PollResult(PLAIN, 2, ok=True, is_list=True, is_refetch=False, links=[8])], now_s)
+    assert [looking.is_source(id_) for id_ in (FEED, NEWS, STILL, PLAIN)] == [True, True, False, True]
+    after = looking.summarize_source(FEED, now_s)
+    assert before is not None
+    assert after is not None
+    assert (after.looks, after.found) == (before.looks, before.found)
+    # Its own links speak for it; that its neighbor is gone moves only what is usual at its host.
+    assert after.an_hour == pytest.approx(before.an_hour, rel=0.05)
+    assert looking.counts.get(STILL).polls == 0
+    looking.save(now_s)
+    assert len(SourcePoller(looking._store)) == 3
 
 
 @pytest.mark.parametrize("place", ["*", "a.test", "a.test/news"])
@@ -69,7 +144,7 @@ def test_what_somebody_watches_is_looked_at_sooner(place: str) -> None:
     now_s = looked(looking, 48)
 
     def waits_s(id_: int) -> float:
-        return SourcePoller(book).get_due_times([id_], 5.0, now_s)[id_] - now_s
+        return forecast(SourcePoller(book), 1.6, now_s, id_)[id_] - now_s
 
     looking.save(now_s)
     alone_s, other_s = waits_s(FEED), waits_s(STILL)
@@ -104,7 +179,8 @@ def test_failures_put_a_source_off() -> None:
     for hour in (1, 2, 3):
         down.on_polls([PollResult(FEED, 1, ok=False, is_list=True, is_refetch=True)], now_s + hour * HOUR_S)
     at_s = now_s + 3 * HOUR_S
-    assert up.get_due_times([FEED], 5.0, at_s)[FEED] < down.get_due_times([FEED], 5.0, at_s)[FEED] < inf
+    up_s, down_s = (forecast(each, 20.0, at_s, FEED)[FEED] for each in (up, down))
+    assert up_s < down_s < inf
 
 
 def test_what_is_believed_survives() -> None:
@@ -114,10 +190,27 @@ def test_what_is_believed_survives() -> None:
     now_s = looked(looking, 30)
     looking.save(now_s)
     again = SourcePoller(book)
-    assert again.get_due_times([FEED, STILL], 2.0, now_s + 1) == looking.get_due_times([FEED, STILL], 2.0, now_s + 1)
+    assert forecast(again, 2.0, now_s + 1, FEED, STILL) == forecast(looking, 2.0, now_s + 1, FEED, STILL)
+    assert again.explain([FEED, PLAIN], now_s + 1) == looking.explain([FEED, PLAIN], now_s + 1)
     assert again.summarize_source(FEED, now_s + 1) == looking.summarize_source(FEED, now_s + 1)
     book.set_value("sources", "{damaged")
     assert len(SourcePoller(book)) == 0
+
+
+def test_beliefs_of_an_earlier_version_are_read() -> None:
+    """Columns were not compressed, and of polls only the last was dated."""
+    book = memory_book()
+    looking = SourcePoller(book)
+    now_s = looked(looking, 30)
+    looking.save(now_s)
+    columns = json.loads(book.get_value("sources") or "")
+    del columns["poll_s"]
+    plain = {name: zlib.decompress(b85decode(text)) for name, (_, _, text, _) in columns.items()}
+    earlier = {name: [*columns[name][:2], b85encode(plain[name]).decode()] for name in columns}
+    book.set_value("sources", json.dumps(earlier))
+    again = SourcePoller(book)
+    assert again.summarize_source(FEED, now_s) == looking.summarize_source(FEED, now_s)
+    assert again.choose(0.3, MANY, now_s + DAY_S)[:1] == [FEED]
 
 
 def test_people_are_told_what_is_believed() -> None:
@@ -144,5 +237,5 @@ def test_links_that_are_gone_by_the_next_look_make_it_come_sooner() -> None:
                 [PollResult(FEED, 1, ok=True, is_list=True, is_refetch=hour > 0, links=shown, new=4)], hour * HOUR_S
             )
         now_s = 24 * 8 * HOUR_S - 2 * HOUR_S
-        waits_s.append(looking.get_due_times([FEED], 10.0, now_s)[FEED] - now_s)
+        waits_s.append(forecast(looking, 3.0, now_s, FEED)[FEED] - now_s)
     assert waits_s[0] < waits_s[1]

@@ -11,9 +11,12 @@ from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, mov
 
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import FetchGain
+from vedette.engine.scheduling.policy_memory import PolicyMemory
+from vedette.engine.scheduling.policy_runner import PolicyRunner
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.refresh_policies import POLICIES
 from vedette.lab.core.registry import load_policies
+from vedette.refresh.policies.expected_gain import ExpectedGain
 
 A = "https://a.test"
 START = f"{A}/start"
@@ -81,6 +84,25 @@ def test_price_and_memory_survive_a_restart() -> None:
     assert later.keeper.refresher.forecast == earlier.keeper.refresher.forecast
     assert kept_of(later, f"{A}/d/1") == memory
     assert ("", *[f"{A}/", f"{A}/d/"]) == tuple(name for name, _ in later.book.get_groups())
+
+
+def test_memory_of_the_earlier_default_is_kept() -> None:
+    """Rows from before group rows had the gaps between announcements are upgraded: no page starts from scratch."""
+    drive = begun(web_of(6)).run(10 * DAY_S)
+    pages, groups = kept_of(drive, f"{A}/d/1")[1], dict(drive.book.get_groups())
+    runner = PolicyRunner(ExpectedGain())
+    earlier = runner.earlier_signature
+    assert earlier is not None
+    at = 4 + 8 * (runner.widths[1] - 3 - 2)  # before the gains of a group
+    drive.book.save_groups([(name, earlier + row[4:at] + row[at + 16 :]) for name, row in groups.items()])
+    drive.db.execute("UPDATE refresh SET memory = CAST(? || substr(memory, 5) AS BLOB)", (earlier,))
+    later = Drive(drive.web, drive.rules, db=drive.db, start_s=drive.now_s)
+    memory: PolicyMemory = later.keeper.refresher._memory
+    looks = later.book.get_known_pages([later.pages()[f"{A}/d/1"].id])
+    made = memory.batch_pages(looks)
+    assert memory.is_eligible(looks[0])
+    assert made.memory.pages[0].tobytes() == pages[4:]
+    assert made.memory.groups[0].tobytes() == groups[""][4:]
 
 
 def test_another_policy_takes_over_without_a_restart() -> None:
@@ -225,3 +247,14 @@ def test_pages_that_are_due_all_the_time_have_turns_in_order() -> None:
     assert abs(len(times[0]) - len(times[1])) <= 2
     # Three pages, one fetch a day: two may stand before it, and it has its own interval.
     assert max(after - before for each in times for before, after in pairwise(each)) < 5 * DAY_S
+
+
+def test_user_centric_learns_that_fetches_brought_nothing() -> None:
+    """The page whose changes do something for search is fetched more often than pages that never change."""
+    drive = begun(web_of(4, rich=lambda now_s: page(title=letters(now_s, DAY_S))), refresh="user-centric")
+    for _ in range(40):
+        drive.run(DAY_S)
+        row = drive.pages()[f"{A}/rich"]
+        drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 1.0, 1.0)], drive.now_s)
+    asked = [one.url for one in drive.log if one.sent_s > drive.now_s - 20 * DAY_S]
+    assert asked.count(f"{A}/rich") > 2 * max(asked.count(f"{A}/d/{n}") for n in range(4))

@@ -11,7 +11,7 @@ from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_f
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling.first_fetch import FirstFetches
-from vedette.engine.scheduling.polling import MAX_INTERVAL_S, PollResult, SourcePoller
+from vedette.engine.scheduling.polling import PollResult, SourcePoller
 from vedette.model import Site
 from vedette.pricing import FirstFetchModel
 
@@ -40,15 +40,16 @@ def test_a_page_that_never_changed_and_never_gained_is_fetched_again(price: floa
 
 @pytest.mark.parametrize("price", [1.0, DEAR])
 def test_a_source_that_brings_nothing_is_looked_at_again(price: float) -> None:
-    """A list that stood still for a month has a time at which it is looked at, and a feed has one within a day."""
+    """A list that stood still for a month is polled within another month, at any price."""
     looking = SourcePoller(memory_book())
     for hour in range(24 * 30):
         looking.on_polls(
             [PollResult(1, 1, ok=True, is_list=True, is_refetch=hour > 0, links=[7], new=0)], hour * HOUR_S
         )
     now_s = 24 * 30 * HOUR_S
-    assert looking.get_due_times([1], price, now_s)[1] <= now_s + 30 * DAY_S
-    assert looking.estimate_poll_rate(now_s, price) >= 1.0 / MAX_INTERVAL_S
+    looking.choose(price, 1, now_s)
+    assert looking.forecast([1], now_s)[1] <= now_s + 30 * DAY_S
+    assert looking.estimate_poll_rate(now_s, price) >= 1.0 / (31 * DAY_S)
 
 
 @settings(max_examples=50)

@@ -1,26 +1,14 @@
-"""Sketches, neediness, expected and worst-case impact, and means: each against its definition."""
-
-from itertools import product
+"""Sketches, neediness and means: each against its definition."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.lab.impact_definitions import (
-    MAX_EXACT_PAGES,
-    ScoreBounds,
-    compute_exact_impact,
-    compute_worst_case,
-    estimate_impact,
-    sample_impact,
-)
 
-from vedette.attention import step_visibility, visibility
 from vedette.frontier.impact.estimator import Quadratic, fit_weights
 from vedette.frontier.impact.group_means import FOLDS, compute_out_of_fold, pool_means
 from vedette.frontier.impact.query_need import Improvability, needy
 from vedette.frontier.impact.sketches import Sketches
-from vedette.policy import Floats, rng_for
 
 SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 
@@ -82,54 +70,6 @@ def test_at_least_one_query_is_needy() -> None:
     frequency = np.array([1.0, 3.0, 2.0])
     assert needy(frequency, np.ones(3), 1e-9).tolist() == [1]
     assert needy(frequency, np.ones(3), 1.0).tolist() == [0, 1, 2]
-
-
-def enumerated(crawled: Floats, values: Floats, frequency: float) -> Floats:
-    """The definition: all combinations of scores, ranks by sorting, the first two results are seen."""
-    impact = np.zeros(len(values))
-    every = list(product(*values.tolist()))
-    for scores in every:
-        listed = sorted((-score, -1) for score in crawled.tolist())
-        listed = sorted([*listed, *((-score, row) for row, score in enumerate(scores) if score > 0)])
-        for _, row in listed[:2]:
-            if row >= 0:
-                impact[row] += frequency / len(every)
-    return impact
-
-
-@given(st.lists(SCORES, max_size=3), st.lists(st.lists(SCORES, min_size=2, max_size=2), min_size=1, max_size=5))
-def test_expected_impact_is_exact(crawled: list[float], values: list[list[float]]) -> None:
-    """It is the average over all that may come."""
-    there, may = np.array([score for score in crawled if score > 0]), np.array(values)
-    np.testing.assert_allclose(
-        compute_exact_impact(there, may, 3.0, step_visibility(2)), enumerated(there, may, 3.0), atol=1e-12
-    )
-
-
-def test_sampling_comes_near_to_what_is_exact() -> None:
-    """Forty pages with scores all over: both ways agree within the error of the draws."""
-    rng = rng_for(3, "tests/impact")
-    crawled, values = rng.random(15), rng.random((MAX_EXACT_PAGES, 6))
-    exact = estimate_impact(crawled, values, 1.0, step_visibility(10), rng)
-    sampled = sample_impact(crawled, values, 1.0, step_visibility(10), rng, draws=4000)
-    assert np.abs(exact - sampled).max() < 0.05
-    assert exact.sum() == pytest.approx(sampled.sum(), abs=0.15)
-
-
-def test_long_lists_are_sampled_and_stay_within_reason() -> None:
-    """No more than K results are seen in all, however many pages there are."""
-    rng = rng_for(4, "tests/impact")
-    impact = estimate_impact(np.zeros(0), rng.random((3 * MAX_EXACT_PAGES, 4)), 1.0, step_visibility(10), rng)
-    assert impact.sum() == pytest.approx(10.0)
-
-
-def test_the_worst_case_of_two_is_more_than_that_of_each() -> None:
-    """Impact08, 4.1: nothing crawled, two with overlapping scores; f V(2) for one, f (V(1) + V(2)) for both."""
-    sketch = ScoreBounds(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
-    second, first = visibility(np.array([2]))[0], visibility(np.array([1]))[0]
-    for one in ([True, False], [False, True]):
-        assert compute_worst_case(sketch, np.array(one), 5.0) == 5.0 * second
-    assert compute_worst_case(sketch, np.array([True, True]), 5.0) == 5.0 * (first + second)
 
 
 @given(st.lists(st.floats(-5, 5), min_size=6, max_size=20), st.integers(0, 19))

@@ -9,18 +9,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.attention import visibility
-from vedette.index.features import compute_idf
+from vedette.engine.search.answer_scores import AnswerScorer
+from vedette.engine.search.ports import PageSignals
+from vedette.index.features import Slot, compute_idf
 from vedette.index.quality.curves import ScoreCurve, exact_curve, find_ranks, histogram_curve, query_gain, query_gains
-from vedette.index.quality.gains import PageChange, concatenate_words, is_unchanged, measure_gains
-from vedette.index.quality.term_curves import TermCurveBuilder, TermCurves, compute_term_idf
-from vedette.index.quality.watched_terms import (
-    MAX_TRACKED,
+from vedette.index.quality.gains import (
+    ChangedPages,
+    MeasuredGains,
+    concatenate_words,
+    estimate_word_gains,
+    is_unchanged,
+    measure_gains,
+)
+from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves, compute_term_idf
+from vedette.index.quality.watched_queries import (
+    MAX_WORDS,
     NO_WORDS,
     PageWords,
-    TrackedTerms,
-    count_naming_terms,
-    score_pages,
-    select_tracked_terms,
+    QueryScores,
+    WatchedQueries,
+    WatchedQuery,
+    build_watched,
+    count_naming_words,
+    merge_scores,
+    weigh_words,
 )
 from vedette.lab.quality.workload import Workload
 from vedette.policy import Floats, rng_for
@@ -36,26 +48,43 @@ def words(body: str, title: str = "", anchors: str = "") -> PageWords:
     return np.concatenate(fields), tuple(map(len, fields))
 
 
-def watching(*terms: str) -> TrackedTerms:
-    """These terms, each asked in every search."""
-    numbers = np.sort(hash_words(" ".join(terms).encode()))
-    return TrackedTerms(numbers, np.ones(len(numbers)))
+def placed(**places: int) -> PageWords:
+    """A page of six hundred words with each of these words at a place: the earlier, the better it answers."""
+    body = ["sand"] * 600
+    for word, place in places.items():
+        body[place] = word
+    return words(" ".join(body))
 
 
-def curves_of(watched: TrackedTerms, pages: list[PageWords]) -> TermCurves:
+def watching(*terms: str) -> WatchedQueries:
+    """These single words, each asked in every search."""
+    return build_watched([(WatchedQuery.of_word(Slot((hash_word(term),), (1.0,), 1.0)), 1.0) for term in terms])
+
+
+def answers(watched: WatchedQueries, pages: list[PageWords]) -> QueryScores:
+    """How well pages answer, of which nothing but the words is known."""
+    return AnswerScorer(watched).score(concatenate_words(pages), PageSignals.neutral(len(pages)))
+
+
+def measured(curves: QueryCurves, changes: list[tuple[PageWords, PageWords]], importance: float = 0.5) -> MeasuredGains:
+    """What changes bring, from their words."""
+    old, new = ([change[side] for change in changes] for side in (0, 1))
+    scores = merge_scores(answers(curves.watched, old), answers(curves.watched, new), len(curves.watched))
+    known = np.array([len(before[0]) > 0 for before in old], np.bool_)
+    return measure_gains(curves, scores, ChangedPages(known, np.full(len(changes), importance)))
+
+
+def curves_of(watched: WatchedQueries, pages: list[PageWords]) -> QueryCurves:
     """The curves of some pages."""
-    gathered = TermCurveBuilder(watched)
-    gathered.add(
-        score_pages(watched, concatenate_words([NO_WORDS] * len(pages)), concatenate_words(pages)),
-        np.full(len(pages), 0.5),
-    )
+    gathered = QueryCurveBuilder(watched)
+    gathered.add(answers(watched, pages), np.full(len(pages), 0.5))
     return gathered.build(len(pages))
 
 
-def score(watched: TrackedTerms, page: PageWords) -> float:
+def score(watched: WatchedQueries, page: PageWords) -> float:
     """How well a page answers the only watched word."""
-    after = score_pages(watched, concatenate_words([NO_WORDS]), concatenate_words([page])).after
-    return float(after[0]) if len(after) else 0.0
+    found = answers(watched, [page]).score
+    return float(found[0]) if len(found) else 0.0
 
 
 def alone(curve: ScoreCurve, scores: Floats, *, within: bool = False) -> tuple[Floats, Floats]:
@@ -115,7 +144,8 @@ def test_many_queries_at_once_are_as_one_at_a_time(others: list[int], scores: li
 def test_gathered_curves_are_the_histograms_of_the_lab(results: int) -> None:
     """What was binned page by page gives the curve of all scores at once, where each score has a bin of its own."""
     watched = watching("tide")
-    pages = [words("tide " * (1 + number) + "sand " * 600) for number in range(results)]
+    places = (0, 30, 100, 300) if results <= 4 else range(0, 600, 20)
+    pages = [placed(tide=place) for place in places[:results]]
     found = curves_of(watched, [*pages, words("moon")]).text
     expected = histogram_curve(np.array([score(watched, page) for page in pages]))
     ranks, scores = found.ranks[:, 0], found.scores[:, 0]
@@ -128,25 +158,25 @@ def test_gathered_curves_are_the_histograms_of_the_lab(results: int) -> None:
 def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
     """New, changed and vanished pages together: each gain is frequency and idf times that of the closed form."""
     watched = watching("tide")
-    pages = [words("tide " * times + "sand " * 300) for times in (9, 4, 1)]
+    pages = [placed(tide=place) for place in (30, 100, 300)]
     curves = curves_of(watched, pages)
     changes = [
-        PageChange(pages[1], words("tide " * 30 + "sand " * 300)),
-        PageChange(NO_WORDS, words("tide", "tide")),
-        PageChange(pages[0], NO_WORDS),
-        PageChange(pages[2], words("moon")),
-        PageChange(NO_WORDS, words("moon")),
+        (pages[1], placed(tide=0)),
+        (NO_WORDS, words("tide", "tide")),
+        (pages[0], NO_WORDS),
+        (pages[2], words("moon")),
+        (NO_WORDS, words("moon")),
     ]
-    together = measure_gains(curves, changes)
-    each = [measure_gains(curves, [change]) for change in changes]
+    together = measured(curves, changes)
+    each = [measured(curves, [change]) for change in changes]
     assert [column.tolist() for column in together[:3]] == [
         [float(one[column][0]) for one in each] for column in range(3)
     ]
-    known = [row for row, change in enumerate(changes) if len(change.before[0])]
-    assert together.by_word.tolist() == pytest.approx([sum(float(each[row].by_word[0]) for row in known)])
-    assert together.by_word.tolist() == pytest.approx([float(together.gain[known].sum()) / compute_idf(3, 3)])
+    known = [row for row, change in enumerate(changes) if len(change[0][0])]
+    assert together.by_query.tolist() == pytest.approx([sum(float(each[row].by_query[0]) for row in known)])
+    assert together.by_query.tolist() == pytest.approx([float(together.gain[known].sum()) / compute_idf(3, 3)])
     for change, gain in zip(changes, together.gain.tolist(), strict=True):
-        s1, s2 = score(watched, change.before), score(watched, change.after)
+        s1, s2 = score(watched, change[0]), score(watched, change[1])
         listed = [score(watched, page) for page in pages]
         others = exact_curve(np.array([value for value in listed if value != s1]))
         expected = query_gain(others, others.find_rank(s1), others.find_rank(s2), s2)
@@ -154,19 +184,19 @@ def test_a_batch_is_measured_as_each_alone_and_by_the_rule_of_the_lab() -> None:
     assert together.views.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0, 0.0])
 
 
-def asked_of(watched: TrackedTerms, versions: list[PageWords]) -> Workload:
+def asked_of(watched: WatchedQueries, versions: list[PageWords]) -> Workload:
     """The lab's own workload: version v is of page v, but the last one is of page 0, too. All answer all words."""
-    found = [score_pages(watched, concatenate_words([NO_WORDS]), concatenate_words([version])) for version in versions]
+    found = [answers(watched, [version]) for version in versions]
     pages, terms = len(versions) - 1, len(watched)
-    assert all(len(each.term) == terms for each in found)
+    assert all(len(each.query) == terms for each in found)
     return Workload(
         frequency=watched.frequency,
         slot_start=np.arange(terms + 1) * pages,
         slot_page=np.tile(np.arange(pages), terms),
         slot_query=np.repeat(np.arange(terms), pages),
         match_start=np.arange(len(versions) + 1) * terms,
-        match_slot=np.concatenate([each.term * pages + at % pages for at, each in enumerate(found)]),
-        match_score=np.concatenate([each.after for each in found]),
+        match_slot=np.concatenate([each.query * pages + at % pages for at, each in enumerate(found)]),
+        match_score=np.concatenate([each.score for each in found]),
     )
 
 
@@ -177,9 +207,9 @@ def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Score
     Few results are exact. Of many, curves differ a little: here they are binned, and have the page itself in them.
     """
     rng = rng_for(1, "test/gains")
-    times = np.array([1, 3, 8, 20]) if pages == 3 else np.arange(1, pages + 2)
-    each = zip(rng.permutation(times).tolist(), rng.permutation(times).tolist(), strict=True)
-    versions = [words("tide " * tides + "moon " * moons + "sand " * 500) for tides, moons in each]
+    places = np.array([0, 30, 100, 300]) if pages == 3 else 12 * np.arange(pages + 1)
+    each = zip(rng.permutation(places).tolist(), rng.permutation(places).tolist(), strict=True)
+    versions = [placed(tide=tide, moon=1 + moon) for tide, moon in each]
     watched = watching("tide", "moon")
     workload = asked_of(watched, versions)
     weightless = np.ones(len(watched))
@@ -187,7 +217,7 @@ def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Score
         local = np.array([before, *range(1, pages)])
         known = [versions[version] for version in local.tolist() if version >= 0]
         made = curves_of(watched, known)._replace(idf=weightless)
-        found = measure_gains(made, [PageChange(versions[before] if before >= 0 else NO_WORDS, versions[-1])])
+        found = measured(made, [(versions[before] if before >= 0 else NO_WORDS, versions[-1])])
         expected = delta_q_a(0, pages, local, workload, curves=curves)
         assert found.gain[0] == pytest.approx(expected, rel=0.15 if pages > 3 else 1e-9)
 
@@ -197,7 +227,7 @@ def test_importance_moves_nothing_unless_a_word_comes_or_goes() -> None:
     watched = watching("tide")
     page = words("tide sand")
     curves = curves_of(watched, [page, words("tide")])
-    found = measure_gains(curves, [PageChange(page, words("tide tide tide")), PageChange(page, words("sand"), 0.9)])
+    found = measured(curves, [(page, words("tide tide tide")), (page, words("sand"))], importance=0.9)
     assert found.by_links[0] == 0.0
     assert found.by_links[1] > 0.0
 
@@ -207,78 +237,50 @@ def test_what_stays_the_same_brings_nothing(body: list[str], title: list[str]) -
     """The same words have a gain of exactly 0, and are known to be the same."""
     page, again = (words(" ".join(body), " ".join(title)) for _ in range(2))
     curves = curves_of(watching("tide", "moon"), [page, words("tide")])
-    found = measure_gains(curves, [PageChange(page, again)])
+    found = measured(curves, [(page, again)])
     assert is_unchanged(page, again)
     assert (found.gain.tolist(), found.by_links.tolist()) == ([0.0], [0.0])
 
 
 def test_a_name_given_by_others_raises_a_page() -> None:
-    """The text of links to a page counts as its own words do, and more than the body's."""
+    """The text of links to a page counts as its own words do."""
     watched = watching("tide")
     page = words("sand " * 300)
     curves = curves_of(watched, [page, words("tide " + "sand " * 300)])
-    found = measure_gains(curves, [PageChange(page, words("sand " * 300, anchors="tide"))])
+    found = measured(curves, [(page, words("sand " * 300, anchors="tide"))])
     assert found.gain[0] > 0
-    assert found.views[0] == 1.0
+    assert found.views[0] > 0
 
 
 def test_nothing_asked_and_nothing_there_are_fine() -> None:
-    """No watched word, no page, no words: nothing is found, and nothing fails."""
-    empty = select_tracked_terms([], 0.0, count_naming_terms(concatenate_words([])))
-    assert len(empty) == 0
-    found = measure_gains(curves_of(empty, [words("tide")]), [PageChange(NO_WORDS, words("tide"))])
+    """No watched query, no page, no words: nothing is found, and nothing fails."""
+    assert len(watching()) == 0
+    found = measured(curves_of(watching(), [words("tide")]), [(NO_WORDS, words("tide"))])
     assert [column.tolist() for column in found] == [[0.0], [0.0], [0.0], []]
-    assert [len(column) for column in measure_gains(curves_of(watching("tide"), []), [])] == [0, 0, 0, 1]
+    assert [len(column) for column in measured(curves_of(watching("tide"), []), [])] == [0, 0, 0, 1]
 
 
 def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> None:
-    """Titles and texts of links stand for searches until there are real ones; of too many terms the rarest go."""
-    named = count_naming_terms(concatenate_words([words("sand", "tide table"), words("sand", "tide", "moon")]))
-    first = select_tracked_terms([], 0.0, named)
-    share = dict(zip(first.numbers.tolist(), first.frequency.tolist(), strict=True))
+    """Titles and texts of links stand for searches until there are real ones; of too many words the rarest go."""
+    named = count_naming_words(concatenate_words([words("sand", "tide table"), words("sand", "tide", "moon")]))
+    share = dict(zip(*(column.tolist() for column in weigh_words({}, named, 0.0)), strict=True))
     assert share[hash_word("tide")] == 2 * share[hash_word("moon")] > 0
     assert hash_word("sand") not in share
-    later = select_tracked_terms([("sand", 10_000.0)], 10_000.0, named)
-    assert later.frequency[later.numbers == hash_word("sand")] > 50 * later.frequency.sum() / 51
-    many = select_tracked_terms([(f"w{number}", float(number)) for number in range(1, MAX_TRACKED + 100)], 1.0, named)
-    assert len(many) == MAX_TRACKED
-    assert hash_word("w1") not in many.numbers
+    numbers, later = weigh_words({hash_word("sand"): 10_000.0}, named, 10_000.0)
+    assert later[numbers == hash_word("sand")] > 50 * later.sum() / 51
+    numbers, _ = weigh_words({number: float(number) for number in range(1, MAX_WORDS + 100)}, named, 1.0)
+    assert len(numbers) == MAX_WORDS
+    assert 1 not in numbers
 
 
-BODIES = st.lists(st.sampled_from((*THREE, "rock", "salt")), max_size=8).map(" ".join)
-
-
-@given(st.lists(st.tuples(BODIES, BODIES, BODIES, BODIES), min_size=1, max_size=5))
-def test_a_change_is_answered_as_each_version_is_alone(pages: list[tuple[str, str, str, str]]) -> None:
-    """Words that stand where they stood are looked at once, and count for both versions as if looked at twice."""
-    watched = watching(*THREE)
-    before, after = ([words(page[at], page[at + 1]) for page in pages] for at in (0, 2))
-    nothing = concatenate_words([NO_WORDS] * len(pages))
-    found = score_pages(watched, concatenate_words(before), concatenate_words(after))
-    rows = list(zip(found.page.tolist(), found.term.tolist(), strict=True))
-    for version, scores in ((before, found.before), (after, found.after)):
-        alone = score_pages(watched, nothing, concatenate_words(version))
-        expected = dict(zip(zip(alone.page.tolist(), alone.term.tolist(), strict=True), alone.after, strict=True))
-        assert {row: value for row, value in zip(rows, scores.tolist(), strict=True) if value > 0} == expected
-
-
-def test_very_many_pages_and_words_are_told_apart() -> None:
-    """Also where a page and a word together are a number of more than 32 bits."""
-    watched = TrackedTerms(np.arange(MAX_TRACKED, dtype=np.uint32), np.ones(MAX_TRACKED))
-    pages: list[PageWords] = [(np.array([number], np.uint32), (0, 0, 0, 0, 1)) for number in range(3000)]
-    found = score_pages(watched, concatenate_words([NO_WORDS] * len(pages)), concatenate_words(pages))
-    assert found.page.tolist() == found.term.tolist() == list(range(len(pages)))
-
-
-@given(st.lists(st.integers(0, 2**32 - 1), max_size=60), st.lists(st.integers(0, 2**32 - 1), max_size=60))
-def test_watched_words_are_found_whatever_their_numbers(some: list[int], others: list[int]) -> None:
-    """Words that share low bits are told apart."""
-    alike = [*some, *((number ^ (1 << 31)) for number in some[::2])]
-    watched = TrackedTerms(np.unique(np.array(alike, np.uint32)), np.zeros(len(set(alike))))
-    text = np.array([*others, *alike, *((number ^ (1 << 30)) for number in some)], np.uint32)
-    places, which = watched.find(text)
-    assert places.tolist() == np.flatnonzero(np.isin(text, watched.numbers)).tolist()
-    assert watched.numbers[which].tolist() == text[places].tolist()
+def test_what_a_query_would_gain_is_shared_out_over_its_words() -> None:
+    """A page that answers it has its words: the rarer one is worth more, and other forms as much as they count."""
+    low, tide = Slot((7, 8), (1.0, 0.5), 1.0), Slot((5,), (1.0,), 3.0)
+    curves = curves_of(build_watched([(WatchedQuery((low, tide), (True, True), 2), 1.0)]), [])
+    numbers, gains = estimate_word_gains(curves, 0.5)
+    assert numbers.tolist() == [5, 7, 8]
+    assert gains.tolist() == pytest.approx([3 * gains[1], gains[1], gains[1] / 2])
+    assert gains[0] > 0
 
 
 def test_idf_is_that_of_ranking() -> None:

@@ -74,6 +74,15 @@ def test_overlaps_are_counted_in_bins() -> None:
     assert {at: row["pairs"] for at, row in bins.items() if row["pairs"]} == {0.5: 2 / 3, 0.9: 1 / 3}
 
 
+def test_pairs_that_share_nothing_are_pairs_too() -> None:
+    """Figure 3.3: of three old pages two lead to the same new one and the third to another."""
+    at_s = WEEK_S / 2
+    old = [P([V(0.0), V(at_s, links)]) for links in ((3,), (3,), (4,))]
+    bins = rows_with("jaccard", rows_of(web([*old, P([V(at_s)]), P([V(at_s)])])))
+    assert {at: row["pairs"] for at, row in bins.items() if row["pairs"]} == {0.0: 2 / 3, 0.9: 1 / 3}
+    assert bins[0.0]["disjoint"] == 2 / 3
+
+
 def test_a_web_without_news_has_only_a_summary() -> None:
     """Nothing new means no figures, and no division by nothing."""
     rows = rows_of(web([P([V(0.0)])]))

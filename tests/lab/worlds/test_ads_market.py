@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from vedette.errors import UsageError
-from vedette.lab.baselines.ads.greedy import Greedy
 from vedette.lab.bounds.ads_lp import solve_days, solve_lp_revenue
-from vedette.lab.core.experiment import Cell
+from vedette.lab.core.experiment import Cell, Span
+from vedette.lab.core.plan import RunRequest, build_plan
 from vedette.lab.core.registry import load_policies
 from vedette.lab.experiments.ads import EXPERIMENT
 from vedette.lab.experiments.ads_promises import GUARANTEES, build_guarantee_rows
+from vedette.lab.runs.ads.live_market import ATTACKS, Attack, run_live_market
 from vedette.lab.runs.ads.lockstep import run_lockstep
 from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import (
@@ -26,7 +27,8 @@ from vedette.lab.worlds.ads_market import (
 )
 from vedette.policy import Floats, rng_for
 from vedette.serve.ads.by_score import ScorePolicy
-from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
+from vedette.serve.ads.policies.bayes_greedy import BayesGreedy, PacedGreedy
+from vedette.serve.ads.policies.greedy import Greedy
 from vedette.serve.ads.slot_factors import FIRST_FACTORS
 
 SMALL = AdMarketSetting(days=2, queries=300, budget_share=0.3, new_share=0.1)
@@ -226,3 +228,45 @@ def test_rows_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(rows) <= set(EXPERIMENT.policies)
     with pytest.raises(UsageError, match="number of slots"):
         EXPERIMENT.run(Cell("sponsor", "market:few", "default", 1.5, 2))
+
+
+TINY = replace(SMALL, queries=150)
+
+
+def test_a_live_market_is_charged_second_prices_within_budgets() -> None:
+    """No more than the bid at once would be, on the same days, and nothing beyond a budget; holds cost little."""
+    days = draw_market_days(TINY, 3)
+    found = run_live_market(days, PacedGreedy(), 1, SLOTS, 1)
+    free = run_live_market(days, PacedGreedy(), 1, SLOTS, 1, holds=False)
+    assert found.overspend == free.overspend == 0.0
+    assert 0 < found.spent.sum() <= 1.5 * free.spent.sum()
+    highest = max(float(day.offers.bid.max()) for day in days)
+    assert found.spent.sum() <= found.clicked * highest
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_an_attack_is_bounded(kind: str) -> None:
+    """Each address takes a click a day or a fifth of the victim's budget at most, however often it clicks."""
+    days = draw_market_days(TINY, 3)
+    usual = run_live_market(days, PacedGreedy(), 1, SLOTS, 1)
+    victim = int(np.where(np.isfinite(usual.budget[0]), usual.shown, -1.0).argmax())
+    found = run_live_market(days, PacedGreedy(), 1, SLOTS, 1, Attack(kind, 2, victim))
+    assert found.overspend == 0.0
+    others = np.arange(found.attacked.shape[1]) != victim
+    assert found.attacked[:, others].sum() == 0.0
+    offers = days[0].offers
+    click = float(offers.bid[offers.advertiser == victim].max())
+    most = 2 * np.maximum(click, 0.2 * found.budget[:, victim])
+    assert (found.attacked[:, victim] <= most).all()
+    assert kind != "flood" or found.attacked.sum() == 0.0
+
+
+def test_live_charging_is_asked_for_by_name() -> None:
+    """As an option of a run, or behind the market; an attack is always live, and bounds have no rows there."""
+    plan = build_plan(RunRequest(["sponsor"], ["market:few"], ["default"], seeds=1, charge="live"))
+    assert [cell.world for cell in plan.cells] == ["market:few+live"]
+    assert parse_ad_market("few+live").live
+    assert (parse_ad_market("tight+drain-20").attack, parse_ad_market("tight+drain-20").addresses) == ("drain", 20)
+    assert EXPERIMENT.run(Cell("sponsor", "market:few+live", "bound-lp", 1.0, 1)) == []
+    with pytest.raises(UsageError, match="number of days"):
+        EXPERIMENT.run(Cell("sponsor", "market:few+live", "default", 1.0, 1, Span("", "2024-01-01")))

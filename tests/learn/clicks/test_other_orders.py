@@ -6,9 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.learn.sample_events import DAY_S
 
-from vedette.learn.clicks.experiment_groups import GROUP_SHARES, LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.learn.clicks.impressions import Impressions, build_impressions
-from vedette.learn.clicks.off_policy import NOT_ENOUGH_DATA, OrderEstimate, estimate_orders
+from vedette.learn.clicks.off_policy import (
+    GROUP_SHARES,
+    LEARNED_ONLY,
+    NOT_ENOUGH_DATA,
+    RELEVANCE_ONLY,
+    WITH_TRIALS,
+    OrderEstimate,
+    assign_group,
+    estimate_orders,
+)
 from vedette.learn.events import ClickEvent, SearchEvent, ShownResult
 
 EXAMINED = np.array([0.7**place for place in range(5)])

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vedette.policy import Floats, rng_for
@@ -114,15 +114,19 @@ def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[M
     for turn in range(2, rounds + 2):
         day = 10.0 * turn
         signal_s = np.where(told, (day - 1) * DAY_S, np.nan)
-        seen = replace(batch(day, day - 10.0, changed), signal_s=signal_s)
+        seen = replace(batch(day, day - 10.0, changed), signal_s=signal_s, heard_s=np.full(len(told), day * DAY_S))
         state = POLICY.observe(state, seen, day * DAY_S)
     return state, seen
 
 
-def waits_d(state: Memory, seen: KnownPages, *, heard: bool) -> float:
-    """How long the last of the pages waits from two days after its fetch, with or without an announcement."""
+def waits_d(state: Memory, seen: KnownPages, *, heard: bool, read_d: float = 2.0) -> float:
+    """How long the last of the pages waits from two days after its fetch, with or without an announcement.
+
+    The sitemap was last read so many days after the fetch.
+    """
     now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
-    said = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan))
+    heard_s = seen.last_fetch_s + read_d * DAY_S
+    said = replace(seen, signal_s=np.full(len(seen), now - 60.0 if heard else np.nan), heard_s=heard_s)
     due_s = POLICY.due(state, said, now, 0.3, rng_for(1, "tests/expected-gain"))
     return float(due_s[-1] - now) / DAY_S
 
@@ -147,3 +151,74 @@ def test_where_nobody_announces_anything_silence_says_nothing() -> None:
     silent, seen = announced(told=[False] * 4, changed=changed)
     telling, _ = announced(told=changed, changed=changed)
     assert waits_d(silent, seen, heard=False) < waits_d(telling, seen, heard=False)
+
+
+def test_silence_counts_up_to_the_last_read_of_the_sitemap() -> None:
+    """Where changes are announced, a page waits shorter the longer ago its sitemap was read."""
+    state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    waits = [waits_d(state, seen, heard=False, read_d=read_d) for read_d in (0.0, 1.0, 2.0)]
+    assert waits[0] < waits[1] < waits[2]
+
+
+def test_a_site_that_fell_silent_is_trusted_less_and_less() -> None:
+    """After many times the usual gap between its announcements, silence says next to nothing of a page."""
+    state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+
+    def staleness(wait_d: float, *, is_read: bool) -> float:
+        later = replace(seen, last_fetch_s=seen.last_fetch_s + wait_d * DAY_S, signal_s=np.full(4, np.nan))
+        at_s = later.last_fetch_s + 5 * DAY_S
+        read_s = at_s if is_read else np.full(4, np.nan)
+        chance = POLICY.chance(state, replace(later, heard_s=read_s), at_s)
+        return float(-np.log1p(-chance[0]))
+
+    trusted, doubted = (staleness(wait_d, is_read=True) / staleness(wait_d, is_read=False) for wait_d in (1.0, 200.0))
+    assert trusted < 0.5
+    assert doubted > 0.9
+
+
+def test_certain_changes_are_worth_no_more_than_their_hazard_allows() -> None:
+    """A page that was found changed each day is worth no more than its hazard allows, however long it waits."""
+    state = POLICY.observe(POLICY.start(None), batch(1.0, None, [False]), DAY_S)
+    for day in range(2, 40):
+        seen = batch(float(day), day - 1.0, [True])
+        state = POLICY.observe(state, seen, day * DAY_S)
+    days = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+    worth = np.array([POLICY.value(state, seen, (39.0 + day) * DAY_S)[0] for day in days])
+    assert (worth < 2.0).all()  # it changes at least every other day, so a copy is of use for two at most
+
+
+STORIES = st.lists(st.tuples(st.booleans(), st.booleans(), st.floats(0.05, 30.0)), min_size=1, max_size=8)
+
+
+@settings(max_examples=20)  # each teaches all models
+@given(story=STORIES, wait_d=st.floats(0.0, 400.0), heard=st.booleans(), read=st.floats(0.0, 1.0))
+def test_no_fetch_is_worth_more_than_mu_over_h(
+    *, story: list[tuple[bool, bool, float]], wait_d: float, heard: bool, read: float
+) -> None:
+    """Whatever was found, announced and kept silent, worth times cost stays within weight over hazard."""
+    state, day = POLICY.observe(POLICY.start(None), batch(1.0, None, [False]), DAY_S), 1.0
+    for changed, told, gap_d in story:
+        seen = replace(
+            batch(day + gap_d, day, [changed], gain=[1.0]),
+            signal_s=np.array([(day + gap_d / 2) * DAY_S if told else np.nan]),
+        )
+        day += gap_d
+        state = POLICY.observe(state, seen, day * DAY_S)
+    now = (day + wait_d) * DAY_S
+    signal_s = np.array([(day + wait_d / 2) * DAY_S if heard else np.nan])
+    seen = replace(seen, signal_s=signal_s, heard_s=np.array([(day + read * wait_d) * DAY_S]))
+    hazard = POLICY.belief(state, seen, np.array([now])).belief.hazard
+    worth = POLICY.value(state, seen, now)
+    assert (worth >= 0).all()
+    assert (worth * hazard * seen.cost <= POLICY.weights(state, seen) * (1 + 1e-9)).all()
+
+
+def test_causes_are_named() -> None:
+    """An explanation says what moved a belief: an announcement, or the silence of a site that announces its changes."""
+    state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
+    now = float(seen.last_fetch_s[0]) + 5 * DAY_S
+    quiet = replace(seen, signal_s=np.full(4, np.nan), heard_s=np.full(4, now))
+    loud = replace(quiet, signal_s=np.full(4, now - 60.0))
+    assert any("silent" in cause for cause in POLICY.causes(state, quiet, 0, now))
+    assert any("announced" in cause for cause in POLICY.causes(state, loud, 0, now))
+    assert "as likely as not" in POLICY.reason(state, quiet, 0, now)

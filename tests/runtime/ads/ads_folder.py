@@ -10,9 +10,9 @@ from starlette.applications import Starlette
 from tests.data_folders import NOW_S, opened
 from tests.web.small_search import SmallSearch
 
-from vedette.adapters.ads.campaign_store import AdRow
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget
 from vedette.config import Rate, Serve
-from vedette.runtime.ads.selection import FolderAdServer, build_terms
+from vedette.runtime.ads.selection import FolderAdServer, build_settings
 from vedette.runtime.commands.executor import execute_command
 from vedette.web.app import create_app
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
@@ -29,7 +29,8 @@ SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 def ad(campaign: str, bid: str, phrase: str = "red shoes", title: str = "", way: str = "broad") -> AdRow:
     """An ad for a phrase."""
     name = title or f"Shoes of {campaign}"
-    return parse_ad(campaign, name, "Red ones, today", f"https://{campaign}.example.org/shoes", bid, [(way, phrase)])
+    url = f"https://{campaign}.example.org/shoes"
+    return parse_ad(campaign, name, "Red ones, today", url, bid, [AdTarget(way, phrase)])
 
 
 def ordered(folder: Path, *orders: AdCommand) -> None:
@@ -47,9 +48,9 @@ def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
     ordered(folder, *orders)
 
 
-def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> FolderAdServer:
+def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE, seed: int | None = None) -> FolderAdServer:
     """Whoever chooses, by a clock of the test's."""
-    return FolderAdServer(folder, build_terms(serve), lambda _day: b"salt", wall)
+    return FolderAdServer(folder, build_settings(serve), lambda _day: b"salt", wall, seed)
 
 
 def app(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> Starlette:

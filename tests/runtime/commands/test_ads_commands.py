@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.data_folders import NOW_S, opened
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt, UsageError
@@ -26,7 +26,8 @@ from vedette.web.commands.ads_commands import (
 from vedette.web.commands.ads_text import check_landing_url, parse_ad, parse_advertiser, parse_campaign
 from vedette.web.commands.commands import Undo, command_from_json, command_to_json
 
-AD = parse_ad("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [("broad", "Red Shoes")], ["free"])
+SHOES = AdTarget("broad", "Red Shoes")
+AD = parse_ad("spring", "Shoes", "Red ones", "https://shop.example.org/", "0.40", [SHOES], ["free"])
 ANN = SaveAdvertiser(parse_advertiser("ann"))
 SPRING = SaveCampaign(parse_campaign("spring", "ann", "5"))
 
@@ -167,14 +168,14 @@ def test_damage_is_told() -> None:
 def test_an_ad_leads_to_public_pages_only(url: str) -> None:
     """However an address is spelt."""
     with pytest.raises(UsageError):
-        parse_ad("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
+        parse_ad("spring", "Shoes", "Red ones", url, "0.40", [AdTarget("broad", "shoes")])
 
 
 @given(url=st.text(max_size=80))
 def test_any_text_is_judged(url: str) -> None:
     """Never with another error than one in words."""
     try:
-        ad = parse_ad("spring", "Shoes", "Red ones", url, "0.40", [("broad", "shoes")])
+        ad = parse_ad("spring", "Shoes", "Red ones", url, "0.40", [AdTarget("broad", "shoes")])
     except UsageError:
         return
     assert not check_landing_url(ad.url)
@@ -191,8 +192,8 @@ def test_any_text_is_judged(url: str) -> None:
         ({"bid": "0.001"}, "a bid is an amount"),
         ({"bid": "1e9"}, "a bid is an amount"),
         ({"targets": []}, "name a phrase"),
-        ({"targets": [("broad", "!!")]}, "at least one word"),
-        ({"targets": [("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
+        ({"targets": [AdTarget("broad", "!!")]}, "at least one word"),
+        ({"targets": [AdTarget("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
         ({"campaign": "a b"}, "have names"),
     ],
 )
@@ -204,7 +205,7 @@ def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
         "text": "Red ones",
         "url": "https://shop.example.org/",
         "bid": "0.40",
-        "targets": [("broad", "shoes")],
+        "targets": [AdTarget("broad", "shoes")],
     }
     with pytest.raises(UsageError, match=why):
         parse_ad(**{**given_, **change})  # type: ignore[arg-type]  # whatever was typed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vedette.adapters.clock import real_clock
-from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_state
+from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_for_write, open_state
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.config import Config, override
 from vedette.engine.coordinator.coordinator import Coordinator
@@ -20,7 +20,6 @@ from vedette.engine.scheduling.polling import PollResult
 from vedette.errors import SiteError
 from vedette.model import Refusal, Site
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.commands.rpc import Request, RequestHandler
 from vedette.runtime.commands.setting_commands import apply_overrides
 from vedette.runtime.explain.url import collect_explanation

@@ -13,8 +13,17 @@ from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.gain_store import Gain, read_gains_since
 from vedette.adapters.index_store.generations import Generations
+from vedette.index.quality.watched_queries import WatchedQueries
 from vedette.runtime.indexing.indexer import rebuild
-from vedette.runtime.indexing.term_curves import CurveFile, load_needs, load_workload, save_curves, update_curves
+from vedette.runtime.indexing.query_curves import (
+    CurveFile,
+    CurveInfo,
+    load_needs,
+    load_workload,
+    read_curve_info,
+    save_curves,
+    update_curves,
+)
 from vedette.runtime.processes.gain_reader import sum_by_page
 from vedette.text import hash_word
 
@@ -44,6 +53,17 @@ def brought(web: Web, seq: int = 0) -> list[Gain]:
     return read_gains_since(Generations(web.folder).folder, seq, 100)
 
 
+def shares_of(watched: WatchedQueries) -> dict[tuple[str, ...], float]:
+    """The share of searches of each watched query, in order, by those of its words that a test may ask for."""
+    spelled = {hash_word(word): word for word in ["zeppelin", "flights", "submarine", "first", "second", "third"]}
+    first = watched.words[np.append(True, np.diff(watched.slot) > 0)]
+    words = [spelled.get(number, str(number)) for number in first.tolist()]
+    return {
+        tuple(words[begin:end]): share
+        for begin, end, share in zip(watched.start, watched.start[1:], watched.frequency.tolist(), strict=False)
+    }
+
+
 def ids(web: Web) -> dict[str, int]:
     """Pages by their paths."""
     shelf = web.index()
@@ -52,18 +72,19 @@ def ids(web: Web) -> dict[str, int]:
 
 
 def test_what_people_ask_for_is_watched(web: Web) -> None:
-    """Words of queries by how many searches had them; and what pages are called, a little."""
+    """Whole queries by how many searches had them; and what pages are called, a little."""
     generation = Generations(web.folder).current()
     assert generation is not None
-    curves = CurveFile(generation).load()
-    assert curves is not None
-    watched = curves.tracked
-    share = dict(zip(watched.numbers.tolist(), watched.frequency.tolist(), strict=True))
-    assert (
-        share[hash_word("zeppelin")] == share[hash_word("flights")] == pytest.approx(4 * share[hash_word("submarine")])
-    )
-    assert 0 < share[hash_word("first")] < share[hash_word("submarine")] / 10
+    by = CurveFile(generation).load()
+    assert by is not None
+    share = shares_of(by.curves.watched)
+    assert share["zeppelin", "flights"] == pytest.approx(4 * share["submarine",])
+    assert 0 < share["first",] < share["submarine",] / 10
+    assert ("flights",) not in share
     assert load_workload(web.folder, NOW_S).count_searches(NOW_S) == 5000
+    about = read_curve_info(generation)
+    assert about is not None
+    assert about.overlap == 1.0, "of the one query of two words, search serves what is measured"
 
 
 def test_a_changed_page_has_a_gain_and_one_that_is_the_same_has_none(web: Web) -> None:
@@ -132,8 +153,8 @@ def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -
     assert CurveFile(generation).load() is None
 
 
-def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
-    """What changes brought to words is kept beside the curves; of words that are not needy a change brings nothing."""
+def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
+    """What changes brought to queries is kept beside the curves; to those not needy a change brings nothing."""
     generation = Generations(web.folder).current()
     assert generation is not None
     before = brought(web)
@@ -141,13 +162,17 @@ def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_m
     changed = brought(web, before[-1].seq if before else 0)
     whole = sum(row.gain for row in changed if row.what == "again")
     needs = load_needs(generation)
-    gained = dict(zip(needs.numbers.tolist(), needs.gained.tolist(), strict=True))
-    assert gained[hash_word("zeppelin")] > 0 < gained[hash_word("submarine")]
+    by = CurveFile(generation).load()
+    assert by is not None
+    rows = {query: row for row, query in enumerate(shares_of(by.curves.watched))}
+    zeppelins, submarines = (
+        by.curves.watched.prints[rows[query]] for query in (("zeppelin", "flights"), ("submarine",))
+    )
+    gained = dict(zip(needs.prints.tolist(), needs.gained.tolist(), strict=True))
+    assert gained[int(zeppelins)] > 0 < gained[int(submarines)]
     assert set(needs.changes.tolist()) == {1.0}
-    curves = CurveFile(generation).load()
-    assert curves is not None
-    needy = np.flatnonzero(curves.tracked.numbers != hash_word("zeppelin"))
-    save_curves(generation, curves, 3, 0.0, needy)
+    needy = np.flatnonzero(by.curves.watched.prints != zeppelins)
+    save_curves(generation, by.curves, CurveInfo(3, 0.0, 0.0), needy)
     web.answers("c", page("Third", "gardens"))
     brought(web)
     web.answers("c", page("Third", "gardens for a zeppelin and a submarine"))
@@ -155,4 +180,4 @@ def test_words_that_changes_improve_are_remembered_and_the_rest_is_measured_no_m
     assert 0 < part[-1].gain < whole
     web.answers("d", page("Fourth", "another zeppelin"))
     (first,) = [row for row in brought(web, part[-1].seq) if row.what == "first"]
-    assert first.gain > 0, "first fetches are measured by all words"
+    assert first.gain > 0, "first fetches are measured by all queries"

@@ -1,7 +1,10 @@
 """What unseen URLs are expected to bring, worked out from a real folder: when, from what, and what is done without."""
 
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,26 +15,23 @@ from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.crawl_store.url_list import list_unfetched
 from vedette.adapters.event_store.store import EventStore
-from vedette.adapters.index_store.gain_store import read_gains_since
-from vedette.adapters.index_store.generations import Generations
-from vedette.adapters.index_store.impact_store import SKETCH_FILE as SKETCHES
-from vedette.adapters.index_store.impact_store import (
-    ImpactEstimates,
-    StoredSketches,
-    read_info,
-    read_sketches,
-    write_sketches,
-)
+from vedette.adapters.index_store.impact_store import ImpactEstimates, read_info
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.adapters.index_store.tantivy_index import open_reader
+from vedette.engine.coordinator.state import HostState
+from vedette.engine.ports import Ids
+from vedette.engine.scheduling.url_order import ImpactLookup
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
+from vedette.frontier.policies.impact import Impact
+from vedette.frontier.unseen import UnseenUrls
+from vedette.lab.core.registry import find_policy
+from vedette.policy import Floats, rng_for
 from vedette.runtime.explain.decisions import collect_first_fetch
+from vedette.runtime.indexing import impact
 from vedette.runtime.indexing.impact import is_due, run_impact_pass
-from vedette.runtime.indexing.impact_inputs import build_finder, encode_queries, needy_queries, update_sketches
 from vedette.runtime.indexing.indexer import catch_up
 
 TOPICS = [f"{first}{second}" for first in ("bor", "kel", "mun", "ril") for second in ("ado", "eko", "ina", "uma")]
 PAGES = 60
-FILES = ("expected", "expected.places", "expected.links")
 
 
 def words(number: int) -> str:
@@ -97,46 +97,67 @@ def test_without_an_index_nothing_happens(tmp_path: Path) -> None:
     assert run_impact_pass(tmp_path, 0.0) == 0
 
 
-def test_damaged_sketches_are_made_anew(web: Web) -> None:
-    """A file that was cut short costs a making, and nothing else."""
+def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that come while it runs were not learned from, so the index has grown by them since."""
     search(web, ASKED)
+    indexed: property = vars(PageTable)["indexed"]
+    seen: list[int] = []
+
+    def growing(table: PageTable) -> object:
+        found = indexed.__get__(table)
+        seen.append(len(found))
+        return found if len(seen) == 1 else np.append(found, found[-1:])
+
+    monkeypatch.setattr(PageTable, "indexed", property(growing))
     run_impact_pass(web.folder, web.now_s)
-    first, generation = gains(web), Generations(web.folder).current()
-    assert generation is not None
-    (generation / SKETCHES).write_bytes(b"PK half")
-    for name in FILES:
-        (web.folder / "index" / name).unlink()
+    told = read_info(web.folder / "index")
+    assert told is not None
+    assert (len(seen) > 1, told["pages"]) == (True, PAGES + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording(Impact):
+    """The live policy, with all that it is asked and answers."""
+
+    taught: list[tuple[ImpactSettings | None, UnseenUrls, float]] = field(default_factory=list)
+    asked: list[tuple[UnseenUrls, Floats]] = field(default_factory=list)
+
+    def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
+        """Note what is taught."""
+        self.taught.append((state.settings, batch, now))
+        return Impact.observe(self, state, batch, now)
+
+    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
+        """Note what is asked, and the answer."""
+        self.asked.append((batch, Impact.worth(self, state, batch, now, rng)))
+        return self.asked[-1][1]
+
+
+def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One history, two drivers: from the same first fetches the lab's agent has the same worths and the same order."""
+    live = Recording()
+    monkeypatch.setattr(impact, "POLICY", live)
+    search(web, ASKED | {"xylo zenith": 200})
     run_impact_pass(web.folder, web.now_s)
-    assert gains(web) == first
-
-
-def kept_of(web: Web, kept: StoredSketches | None, changed: list[int]) -> StoredSketches:
-    """The sketches of what was asked, after these pages changed."""
-    generation = Generations(web.folder).current()
-    assert generation is not None
-    table = PageTable(generation)
-    texts, wanted = encode_queries(list(ASKED), np.array(list(ASKED.values()), np.float64), None, len(table.indexed))
-    ask = build_finder(open_reader(generation / "tantivy"))
-    made = update_sketches(kept, texts, wanted, table, np.array(changed, np.int64), 7, ask)
-    assert len(needy_queries(made, wanted)) == len(texts)
-    return made
-
-
-def test_sketches_that_are_kept_are_those_that_are_made_anew(web: Web, tmp_path: Path) -> None:
-    """Pages come, change and go: what is brought up to date page by page is what the index says if asked again."""
-    before = kept_of(web, None, [])
-    write_sketches(tmp_path, before)
-    read = read_sketches(tmp_path)
-    assert read is not None
-    web.all_answer({"p/1": page("other", "nothing of that"), "wanted": page(words(2), f"{words(2)} " * 5)})
-    web.answers("p/3", status=404)
-    catch_up(web.folder, start_clock(web.now_s, 1.0))
-    changed = sorted({row.page for row in read_gains_since(web.folder / "index", 0, 1000)})
-    followed, anew = kept_of(web, read, changed), kept_of(web, None, [])
-    assert sorted(map(sorted, followed.sketches.page.tolist())) == sorted(map(sorted, anew.sketches.page.tolist()))
-    assert np.abs(followed.sketches.score - anew.sketches.score).max() < 1e-5
-    assert (followed.sketches.page != before.sketches.page).any()
-    assert sum(followed.rates.times) > 0
+    ((settings, brought, now_s),) = live.taught
+    ((unseen, worth),) = live.asked
+    agent = find_policy("order", "impact")
+    state = agent.observe(agent.start(settings), brought, now_s)
+    again = agent.worth(state, unseen, now_s, rng_for(1, "order/impact"))
+    assert len(np.unique(worth)) > 5, "there is something to order"
+    assert again.tobytes() == worth.tobytes()
+    # What the coordinator reads is that number, in four bytes; it leaves the queue of a host in the same order.
+    estimates = ImpactEstimates(web.folder / "index")
+    known = estimates.get_known(unseen.found.astype(np.uint32))
+    assert known.tolist() == again.astype(np.float32).tolist()
+    ids, left = unseen.found.astype(np.uint32), list[Ids]()
+    hosts: Any = SimpleNamespace(rules=SimpleNamespace(order="impact"))
+    queue: Any = SimpleNamespace(
+        get_queue=lambda _host: (ids, np.full(len(ids), 7, np.uint8)),
+        set_queue=lambda _host, ordered, _fronts: left.append(ordered),
+    )
+    ImpactLookup(hosts, queue, estimates).reorder_host(HostState("a.test", 1))
+    assert left[0].tolist() == ids[np.argsort(-again.astype(np.float32), kind="stable")].tolist()
 
 
 def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_learn() -> None:

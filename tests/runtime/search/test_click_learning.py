@@ -15,10 +15,16 @@ from vedette.adapters.event_store.store import EventStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageFacts, PageTableWriter
 from vedette.engine.search.scoring import hash_query
-from vedette.learn.clicks.experiment_groups import RELEVANCE_ONLY, WITH_TRIALS, assign_group
+from vedette.errors import ConfigError
+from vedette.learn.clicks.off_policy import RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.learn.clicks.rollback_guard import RollbackGuard
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent
-from vedette.runtime.commands.setting_commands import execute_setting_command, is_learning_on
+from vedette.runtime.commands.setting_commands import (
+    OVERRIDES_KEY,
+    execute_setting_command,
+    find_promotion,
+    is_learning_on,
+)
 from vedette.runtime.search.click_learning import LearningJob, learn
 from vedette.runtime.search.reputation_store import (
     REPUTATION_FILE,
@@ -197,6 +203,23 @@ def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generatio
             assert is_learning_on(state.store, configured=True)
         finally:
             learning.close()
+            state.close(clean=True)
+
+
+def test_an_order_says_who_is_tried_while_it_runs(tmp_path: Path) -> None:
+    """A running search follows it at its next look at the state; what a later version wrote is as configured."""
+    folder = tmp_path / "data"
+    with lock_folder(folder):
+        state = open_state(folder, "here", NOW_S)
+        try:
+            assert find_promotion(state.store, "prospect") == "prospect"
+            execute_setting_command(SetMachine({"serve.promotion": "selective"}), state, 0.0)
+            assert find_promotion(state.store, "prospect") == "selective"
+            with pytest.raises(ConfigError, match="relaxed-selective"):
+                execute_setting_command(SetMachine({"serve.promotion": "uniform"}), state, 0.0)
+            state.store.set_value(OVERRIDES_KEY, '{"serve.promotion": "of tomorrow"}')
+            assert find_promotion(state.store, "relaxed-selective") == "relaxed-selective"
+        finally:
             state.close(clean=True)
 
 

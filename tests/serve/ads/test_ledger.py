@@ -1,6 +1,6 @@
 """Money: entries that are only added, budgets that hold at every moment, clicks that are not charged."""
 
-from datetime import UTC, date, timedelta, timezone
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -8,104 +8,98 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.serve.ads.click_validity import Click, ClickRejection, ClickRules, check_click
-from vedette.serve.ads.ledger import Balance, Entry, EntryKind, Ledger, day_of, sum_balances
-
-DAY = date(2024, 5, 1)
-BUDGET = Decimal("1.00")
-GOOD = Click(known_token=True, clicked_before=False, waited_s=3.0, is_bot=False, clicks_from_address=0, on_target=True)
-DEEDS = st.lists(
-    st.tuples(
-        st.sampled_from(["hold", "charge", "refuse", "let go"]),
-        st.integers(0, 6),
-        st.decimals("0.01", "0.60", places=2),
-        st.integers(0, 1),
-    ),
-    max_size=40,
+from vedette.serve.ads.ledger import (
+    ZERO,
+    AddressSpend,
+    AdImpression,
+    Balance,
+    BudgetLine,
+    ClickContext,
+    Entry,
+    EntryKind,
+    ImpressionOffer,
+    PayerBudget,
+    budget_lines,
+    compute_hold,
+    settle_click,
+    sum_balances,
 )
 
-
-def do(ledger: Ledger, deed: str, token: int, price: Decimal, days: int, at_s: float) -> Entry | None:
-    """Something happens to a token."""
-    if deed == "hold":
-        return ledger.hold(str(token), "ann", DAY + timedelta(days=days), price, BUDGET, at_s)
-    if deed == "charge":
-        return ledger.charge(str(token), at_s)
-    if deed == "refuse":
-        return ledger.refuse(str(token), "bot", at_s)
-    ledger.expire_holds(at_s - 3, at_s)
-    return None
+DAY = date(2024, 5, 1)
+GOOD = Click(known_token=True, clicked_before=False, waited_s=3.0, is_bot=False, clicks_from_address=0, on_target=True)
+CENTS = st.decimals("0.00", "5.00", places=2)
 
 
-@given(DEEDS)
-def test_no_order_of_events_exceeds_a_budget(deeds: list[tuple[str, int, Decimal, int]]) -> None:
-    """What is charged and held of a day stays within its budget, and the books balance at every step."""
-    ledger = Ledger()
-    for at_s, deed in enumerate(deeds):
-        do(ledger, *deed, float(at_s))
-        added_up = sum_balances(ledger.entries)
-        for (advertiser, day), balance in added_up.items():
-            assert 0 <= balance.charged <= balance.committed <= BUDGET
-            assert ledger.get_balance(advertiser, day) == balance
+def shown(price: str = "0.40") -> AdImpression:
+    """An impression."""
+    return AdImpression("t", 100.0, DAY, "spring", 1, "red shoes", 0, 1.0, 1.0, Decimal(price), "because")
 
 
-@given(DEEDS, st.integers(0, 80))
-def test_a_ledger_made_anew_stands_where_it_stood(deeds: list[tuple[str, int, Decimal, int]], cut: int) -> None:
-    """From its entries alone, also when lines come twice, as after a crash."""
-    ledger = Ledger()
-    for at_s, deed in enumerate(deeds):
-        do(ledger, *deed, float(at_s))
-    twice = [*ledger.entries[:cut], *ledger.entries]
-    assert Ledger(twice).entries == ledger.entries
+def offered(price: str = "0.40", rate: float = 0.05) -> ImpressionOffer:
+    """One that is wished for."""
+    return ImpressionOffer(shown(price), PayerBudget(Decimal("1.00")), 1.0, rate)
 
 
-@given(DEEDS)
-def test_a_showing_is_charged_once_or_not_at_all(deeds: list[tuple[str, int, Decimal, int]]) -> None:
-    """However often a click is sent; the first answer is the answer."""
-    ledger = Ledger()
-    for at_s, deed in enumerate(deeds):
-        do(ledger, *deed, float(at_s))
-    closed = [entry.token for entry in ledger.entries if entry.kind is not EntryKind.HELD]
-    assert len(closed) == len(set(closed))
+def line(budget: str, charged: str = "0.00", held: str = "0.00") -> BudgetLine:
+    """A budget and what is gone of it."""
+    return BudgetLine(Decimal(budget), Decimal(charged), Decimal(held))
 
 
-def test_a_click_is_charged_to_the_day_of_its_showing() -> None:
-    """Where the money was held; so a click after midnight takes nothing from the new day."""
-    ledger = Ledger()
-    ledger.hold("t", "ann", DAY, Decimal("0.40"), BUDGET, 1.0)
-    assert ledger.get_balance("ann", DAY) == Balance(Decimal("0.00"), Decimal("0.40"))
-    charged = ledger.charge("t", 100_000.0)
-    assert charged is not None
-    assert charged.day == DAY
-    assert ledger.get_balance("ann", DAY) == Balance(Decimal("0.40"), Decimal("0.00"))
-    assert ledger.charge("t", 100_001.0) == charged
+def test_what_is_held_is_what_is_expected() -> None:
+    """The price times the probability of a click; what does not count holds nothing."""
+    assert compute_hold(offered("0.40", 0.05), [line("1.00")], counted=True) == Decimal("0.0200")
+    assert compute_hold(offered("0.40", 0.05), [line("1.00")], counted=False) == ZERO
+    assert compute_hold(offered("0.40", 7.0), [line("1.00")], counted=True) == Decimal("0.40")
 
 
-def test_the_last_cent_is_held_once() -> None:
-    """Of two showings at the price of what is left, the second is refused; what is let go can be had again."""
-    ledger = Ledger()
-    assert ledger.hold("a", "ann", DAY, BUDGET, BUDGET, 1.0)
-    assert ledger.hold("b", "ann", DAY, Decimal("0.01"), BUDGET, 2.0) is None
-    ledger.expire_holds(5.0, 6.0)
-    assert ledger.hold("b", "ann", DAY, Decimal("0.01"), BUDGET, 7.0)
-    late = ledger.charge("a", 8.0)
-    assert late is not None
-    assert late.kind is EntryKind.LET_GO
-
-
-def test_unknown_tokens_and_odd_prices_are_nothing() -> None:
-    """Nothing is entered, and nothing goes wrong."""
-    ledger = Ledger()
-    assert ledger.charge("forged", 1.0) is None
+def test_holds_reach_as_far_as_the_least_of_the_budgets() -> None:
+    """A showing that is not expected to be paid is not made; one that does not count cannot be kept away by holds."""
+    tight = [line("9.00"), line("1.00", "0.50", "0.49")]
+    assert compute_hold(offered("0.40", 0.05), tight, counted=True) is None
+    assert compute_hold(offered("0.40", 0.02), tight, counted=True) == Decimal("0.0080")
+    assert compute_hold(offered("0.40", 0.05), tight, counted=False) == ZERO
+    assert compute_hold(offered(), [line("1.00", "1.00")], counted=False) is None
     for price in ("0", "-1", "NaN", "Infinity"):
-        assert ledger.hold("t", "ann", DAY, Decimal(price), None, 1.0) is None
-    assert ledger.entries == ()
+        assert compute_hold(offered(price), [line("1.00")], counted=True) is None
 
 
-def test_days_are_those_of_the_operator() -> None:
-    """At one moment it is another day elsewhere."""
-    moment_s = 1_700_000_000.0
-    assert day_of(moment_s, UTC) == date(2023, 11, 14)
-    assert day_of(moment_s, timezone(timedelta(hours=3))) == date(2023, 11, 15)
+@given(CENTS, CENTS, CENTS, CENTS, CENTS)
+def test_a_click_never_costs_more_than_is_left(
+    price: Decimal, budget: Decimal, charged: Decimal, more: Decimal, other: Decimal
+) -> None:
+    """Nor more than its price; where nothing is left it is free, with the reason."""
+    lines = [BudgetLine(budget, charged, ZERO), BudgetLine(more, other, ZERO)]
+    clicking = ClickContext(110.0, "ab", is_bot=False, on_target=True, budget=PayerBudget(budget))
+    why_not, amount = settle_click(shown(str(price)), clicking, AddressSpend(), lines, ClickRules())
+    assert 0 <= amount <= price
+    if amount:
+        assert all(one.charged + amount <= one.budget for one in lines)
+    else:
+        assert why_not is ClickRejection.SPENT
+
+
+def test_an_advertiser_has_a_budget_over_all_campaigns() -> None:
+    """What other campaigns were charged is gone of it, whoever else was charged."""
+    balances = {"spring": Balance(Decimal("1.00")), "fall": Balance(Decimal("2.00"), ZERO, "ann"), "x": Balance(ZERO)}
+    own, all_ = budget_lines(PayerBudget(Decimal("9.00"), "ann", Decimal("4.00")), "spring", balances)
+    assert (own.left, all_.left) == (Decimal("8.00"), Decimal("1.00"))
+    assert len(budget_lines(PayerBudget(Decimal("9.00"), "ann"), "spring", balances)) == 1
+
+
+def test_balances_follow_from_entries() -> None:
+    """A charge lets go what was held, which may be less or more than it; a refusal lets it go."""
+
+    def entry(kind: EntryKind, token: str, amount: str) -> Entry:
+        return Entry(kind, token, "spring", DAY, Decimal(amount), 1.0)
+
+    entries = [
+        entry(EntryKind.HELD, "a", "0.0200"),
+        entry(EntryKind.HELD, "b", "0.0200"),
+        entry(EntryKind.HELD, "c", "0.0100"),
+        entry(EntryKind.CHARGED, "a", "0.40"),
+        entry(EntryKind.REFUSED, "b", "0.0200"),
+    ]
+    assert sum_balances(entries) == {("spring", DAY): Balance(Decimal("0.40"), Decimal("0.0100"))}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +113,10 @@ def test_days_are_those_of_the_operator() -> None:
         (GOOD._replace(waited_s=1e9), ClickRejection.LATE),
         (GOOD._replace(is_bot=True), ClickRejection.BOT),
         (GOOD._replace(clicks_from_address=ClickRules().max_per_address), ClickRejection.SAME_ADDRESS),
+        (GOOD._replace(clicks_from_address=1, address_share=Decimal("0.5")), ClickRejection.SAME_ADDRESS),
+        (GOOD._replace(clicks_from_address=0, address_share=Decimal(1)), None),
         (GOOD._replace(on_target=False), ClickRejection.OFF_TARGET),
+        (GOOD._replace(is_spent=True), ClickRejection.SPENT),
     ],
 )
 def test_each_invalid_click_has_its_reason(click: Click, reason: ClickRejection | None) -> None:

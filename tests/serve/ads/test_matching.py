@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.serve.ads.ad_batches import ads, drawn_ads
 
-from vedette.lab.baselines.ads.bmix import Bmix
-from vedette.lab.baselines.ads.greedy import Greedy
 from vedette.policy import rng_for
 from vedette.serve.ads.matching import Matcher, MatchType, Target, is_match
 from vedette.serve.ads.placement import place_ads
 from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
+from vedette.serve.ads.policies.bmix import Bmix
+from vedette.serve.ads.policies.greedy import Greedy
 
 TEXTS = st.lists(st.sampled_from(["red", "blue", "shoes", "hat"]), max_size=5).map(" ".join)
 TARGETS = st.lists(

@@ -8,21 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.ads.ad_batches import ads, drawn_ads
 
-from vedette.lab.baselines.ads.bmix import Bmix
-from vedette.lab.baselines.ads.bmix_e import BmixE
-from vedette.lab.baselines.ads.bmix_et import BmixEt
-from vedette.lab.baselines.ads.bmix_t import BmixT
 from vedette.lab.baselines.ads.bpol import Bpol
-from vedette.lab.baselines.ads.greedy import Greedy
-from vedette.lab.baselines.ads.linear import LinearRates
-from vedette.lab.baselines.ads.msvv import Msvv
-from vedette.lab.baselines.ads.two_level import TwoLevel
 from vedette.lab.core.conformance import CHECKS, Trial
 from vedette.lab.core.registry import load_policies
 from vedette.policy import rng_for
 from vedette.serve.ads.by_score import NO_PRIORS
 from vedette.serve.ads.candidates import rank_top
 from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
+from vedette.serve.ads.policies.bmix import Bmix, BmixE, BmixEt, BmixT
+from vedette.serve.ads.policies.greedy import Greedy, Msvv
+from vedette.serve.ads.policies.linear import LinearRates
+from vedette.serve.ads.policies.two_level import TwoLevel
 
 POLICIES = load_policies("ads")
 ONE = ads(1, bid=[250], asked=[100], shown=[20], clicked=[3], remaining=[500], budget=[2_000])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from vedette.serve.rank.explore.prospect import MAX_AWARE, MAX_LIKES
 from vedette.serve.rank.reputation import Reputation, pair_key
-from vedette.serve.rank.reranking import MAX_POINTS, ReorderedResults, TrialLimits, reorder
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION, MAX_POINTS, ReorderedResults, TrialLimits, reorder
 
 NONE, NO = np.zeros(0, np.int64), np.zeros(0)
 QUERY = 12345
@@ -41,11 +41,18 @@ def reputation(
     return Reputation(*pages, table, np.ones(SHAPE), general, 1e6)
 
 
-def ordered(scores: list[float], known: Reputation, first: int = 2, most: int = 2, seed: int = 1) -> ReorderedResults:
+def ordered(
+    scores: list[float],
+    known: Reputation,
+    first: int = 2,
+    most: int = 2,
+    seed: int = 1,
+    promotion: str = DEFAULT_PROMOTION,
+) -> ReorderedResults:
     """The order of pages 1, 2, 3 … with these scores."""
     ids = np.arange(1, len(scores) + 1)
     by_score = np.argsort(-np.array(scores), kind="stable")
-    chances = TrialLimits(first, most, np.random.default_rng(seed))
+    chances = TrialLimits(first, most, np.random.default_rng(seed), promotion)
     return reorder(by_score, np.array(scores), known.look_up(ids, ids, QUERY), known, chances)
 
 
@@ -145,3 +152,32 @@ def test_who_was_never_seen_is_tried_before_who_was(seed: int) -> None:
     )
     found = ordered([6.0] * 12 + [5.0, 5.0], known, most=1, seed=seed)
     assert found.rows[found.is_unproven].tolist() == [13]
+
+
+# Six results that answer ever worse; pages 4 and 6 were never seen, page 5 twice.
+SEEN = {1: (10.0, 100.0), 2: (10.0, 100.0), 3: (10.0, 100.0), 5: (0.0, 2.0)}
+SIX = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0]
+
+
+@pytest.mark.parametrize(("promotion", "pool"), [("selective", {3, 5}), ("relaxed-selective", {3, 4, 5})])
+def test_selective_promotion_draws_from_those_that_nobody_has_seen(promotion: str, pool: set[int]) -> None:
+    """Each of the pool is drawn as often as the written chance says, at the open places and nowhere else."""
+    known, draws = reputation(SEEN), 400
+    lists = [ordered(SIX, known, most=1, seed=seed, promotion=promotion) for seed in range(draws)]
+    second = [int(found.rows[1]) for found in lists]
+    assert {*second} == pool
+    for found in lists:
+        assert found.is_unproven.tolist() == [False, True, False, False, False, False]
+        assert found.propensities[1] == pytest.approx(1 / len(pool))
+        assert [row for row in found.rows.tolist() if row != found.rows[1]] == sorted({*range(6)} - {found.rows[1]})
+    for row in pool:
+        assert second.count(row) / draws == pytest.approx(1 / len(pool), abs=0.08)
+
+
+def test_selective_promotion_keeps_to_the_limits() -> None:
+    """None where none is allowed, not before its first place, and nothing where everything was seen."""
+    known = reputation(SEEN)
+    assert not ordered(SIX, known, most=0, promotion="selective").is_unproven.any()
+    assert ordered(SIX, known, first=3, promotion="selective").rows.tolist()[:2] == [0, 1]
+    everything = reputation(dict.fromkeys(range(1, 7), (10.0, 100.0)))
+    assert not ordered(SIX, everything, promotion="selective").is_unproven.any()

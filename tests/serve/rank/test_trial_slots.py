@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vedette.serve.rank.explore.slot_allocation import TrialSlots
-from vedette.serve.rank.trial_slots import draw_trial_list
+from vedette.serve.rank.trial_slots import plan_trial_list
 
 WORTHS = st.lists(
     st.tuples(st.integers(1, 40), st.sampled_from([0, 0, 5, 20, 60])), min_size=1, max_size=40
@@ -21,9 +21,8 @@ def test_a_seat_raises_and_costs_others_a_place_at_most(
     """Each is there once; the tried are few, behind the first open place, and higher than they would be."""
     own = np.array([float(each) for each, _ in worths])
     tried = np.where([more > 0 for _, more in worths], own + np.array([more for _, more in worths]), 0.0)
-    found = draw_trial_list(
-        own, tried, np.full(len(own), 4.0), TrialSlots(first, most, views), np.random.default_rng(seed)
-    )
+    plan = plan_trial_list(own, tried, np.full(len(own), 4.0), TrialSlots(first, most, views))
+    found = plan.draw(np.random.default_rng(seed))
     before = np.argsort(-own, kind="stable")
     assert sorted(found.rows.tolist()) == list(range(len(own)))
     places = np.flatnonzero(found.is_tried)
@@ -45,22 +44,27 @@ def test_chances_are_those_that_come_about() -> None:
     stood = Counter[tuple[int, int]]()
     told: dict[tuple[int, int], float] = {}
     rng = np.random.default_rng(1)
+    plan = plan_trial_list(own, tried, np.full(12, 99.0), TrialSlots(2, 4, 1.0))
     for _ in range(draws):
-        found = draw_trial_list(own, tried, np.full(12, 99.0), TrialSlots(2, 4, 1.0), rng)
+        found = plan.draw(rng)
         assert found.is_tried.sum() == 4
         for place, (row, chance) in enumerate(zip(found.rows.tolist(), found.propensities.tolist(), strict=True)):
             stood[row, place] += 1
             assert abs(told.setdefault((row, place), chance) - chance) < 1e-9
     for at, times in stood.items():
         assert abs(times / draws - told[at]) < 5 * np.sqrt(told[at] * (1 - told[at]) / draws) + 1e-9
+    for place in range(12):  # single places of many lists come about with the same chances
+        seen = Counter(plan.draw_at_ranks(np.full(4_000, place + 1), rng).tolist())
+        for row, times in seen.items():
+            chance = told[row, place]
+            assert abs(times / 4_000 - chance) < 5 * np.sqrt(chance * (1 - chance) / 4_000) + 1e-9
 
 
 def test_who_has_no_seat_stays_where_it_stood() -> None:
     """Many candidates, one seat: the others keep their order, also those who would be worth more if tried."""
     own = np.arange(20.0, 0.0, -1.0)
-    found = draw_trial_list(
-        own, np.where(own < 19, 100.0, 0.0), np.full(20, 99.0), TrialSlots(2, 1, 1.0), np.random.default_rng(4)
-    )
+    plan = plan_trial_list(own, np.where(own < 19, 100.0, 0.0), np.full(20, 99.0), TrialSlots(2, 1, 1.0))
+    found = plan.draw(np.random.default_rng(4))
     rest = found.rows[~found.is_tried].tolist()
     assert rest == sorted(rest)
     assert found.rows[0] == 0

@@ -17,7 +17,8 @@ CREATE TABLE IF NOT EXISTS advertiser (
   name TEXT PRIMARY KEY,
   reader_key TEXT NOT NULL,        -- the key with which its reports are read; empty for none
   key_digest TEXT NOT NULL,        -- of that key's secret: another key of the same name is not his
-  added_s REAL NOT NULL
+  added_s REAL NOT NULL,
+  budget TEXT NOT NULL DEFAULT ''  -- of a day, over all campaigns; empty for none
 ) STRICT;
 CREATE TABLE IF NOT EXISTS campaign (
   name TEXT PRIMARY KEY,
@@ -34,9 +35,9 @@ CREATE TABLE IF NOT EXISTS ad (
   title TEXT NOT NULL,
   text TEXT NOT NULL,
   url TEXT NOT NULL,
-  targets TEXT NOT NULL,           -- pairs of a way and a phrase, as JSON
+  targets TEXT NOT NULL,           -- a way, a phrase, and perhaps a bid for it, as JSON
   negatives TEXT NOT NULL,         -- phrases that keep it away, as JSON
-  bid TEXT NOT NULL,               -- for a click
+  bid TEXT NOT NULL,               -- for a click, where the phrase has none of its own
   standing TEXT NOT NULL,          -- submitted, approved, revoked
   added_s REAL NOT NULL
 ) STRICT
@@ -45,12 +46,21 @@ _AD = "id, campaign, title, text, url, targets, negatives, bid, standing, added_
 
 
 class AdvertiserRow(NamedTuple):
-    """An advertiser as stored; ``key`` names the user key that may read its ad reports, ``digest`` is its digest."""
+    """An advertiser as stored; ``key`` names the user key that may read its ad reports, ``digest`` is its digest.
+
+    ``budget`` is what all campaigns together may cost on a day; empty for no limit.
+    """
 
     name: str
     key: str = ""
     digest: str = ""
     added_s: float = 0.0
+    budget: str = ""
+
+    @property
+    def daily_budget(self) -> Decimal | None:
+        """The budget of one day over all campaigns; None if there is none."""
+        return Decimal(self.budget) if self.budget else None
 
 
 class CampaignRow(NamedTuple):
@@ -78,15 +88,23 @@ class CampaignRow(NamedTuple):
         return Decimal(self.budget)
 
 
+class AdTarget(NamedTuple):
+    """A stored target of an ad: match type (exact, phrase, broad), phrase, and the bid for it if it has its own."""
+
+    way: str
+    phrase: str
+    bid: str = ""
+
+
 class AdRow(NamedTuple):
-    """A stored ad; ``targets`` are pairs of match type (exact, phrase, broad) and phrase; ``id`` is 0 until saved."""
+    """A stored ad; ``bid`` is for targets without a bid of their own; ``id`` is 0 until saved."""
 
     id: int
     campaign: str
     title: str
     text: str
     url: str
-    targets: tuple[tuple[str, str], ...]
+    targets: tuple[AdTarget, ...]
     negatives: tuple[str, ...]
     bid: str
     standing: AdStatus = "submitted"
@@ -101,12 +119,13 @@ class CampaignStore:
 
     def list_advertisers(self) -> list[AdvertiserRow]:
         """List all stored advertisers, by name."""
-        sql = "SELECT name, reader_key, key_digest, added_s FROM advertiser ORDER BY name"
+        sql = "SELECT name, reader_key, key_digest, added_s, budget FROM advertiser ORDER BY name"
         return [AdvertiserRow(*row) for row in self._db.execute(sql)]
 
     def save_advertiser(self, row: AdvertiserRow) -> None:
         """Save an advertiser, new or with another key."""
-        self._db.execute("INSERT OR REPLACE INTO advertiser VALUES (?, ?, ?, ?)", row)
+        columns = "name, reader_key, key_digest, added_s, budget"
+        self._db.execute(f"INSERT OR REPLACE INTO advertiser ({columns}) VALUES (?, ?, ?, ?, ?)", row)  # noqa: S608 - our columns
 
     def delete_advertiser(self, name: str) -> None:
         """Delete an advertiser from the campaign store."""
@@ -142,5 +161,5 @@ def _to_json(values: Sequence[object]) -> str:
 
 def _parse_ad(row: Sequence[Any]) -> AdRow:
     kept = AdRow(*row)
-    targets = tuple((way, phrase) for way, phrase in json.loads(row[5]))
+    targets = tuple(AdTarget(*target) for target in json.loads(row[5]))
     return kept._replace(targets=targets, negatives=tuple(json.loads(row[6])))

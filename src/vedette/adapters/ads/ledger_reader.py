@@ -6,9 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vedette.adapters.ads.ledger_store import IMPRESSION_COLUMNS, LEDGER_FILE, AdImpression, impression_from_row
+from vedette.adapters.ads.ledger_store import IMPRESSION_COLUMNS, LEDGER_FILE, impression_from_row
 from vedette.serve.ads.catalog import AdCounts
-from vedette.serve.ads.ledger import Balance
+from vedette.serve.ads.ledger import AdImpression, Balance, SlotTally
 
 
 class AdTally(NamedTuple):
@@ -35,30 +35,20 @@ class RefusedClicks(NamedTuple):
     times: int
 
 
-class SlotTally(NamedTuple):
-    """How often an ad was shown for a phrase in a slot (from 0), and clicked there, by the ad ledger."""
-
-    ad: int
-    phrase: str
-    slot: int
-    shown: int
-    clicked: int
-
-
 class LedgerReader:
     """Reader of the ad ledger ``ledger.db``; each query sees one snapshot, empty if no ad was ever shown."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read_counts(self) -> list[AdCounts]:
-        """Read the impressions, views and clicks of each ad and phrase from the ad ledger, over all days."""
-        sql = "SELECT ad, phrase, sum(shown), sum(views), sum(clicked) FROM tally GROUP BY ad, phrase"
-        return [AdCounts(*row) for row in self._query(sql)]
+    def read_counts(self) -> Mapping[tuple[int, str], AdCounts]:
+        """Read the counted impressions, views and clicks of each ad and phrase from the ad ledger, over all days."""
+        rows = self._query("SELECT ad, phrase, shown, views, clicked FROM learned ORDER BY ad, phrase")
+        return {(ad, phrase): AdCounts(*counts) for ad, phrase, *counts in rows}
 
     def count_queries(self) -> Mapping[str, float]:
         """Count the queries that matched each ad phrase, over all days of the ad ledger."""
-        return dict(self._query("SELECT phrase, sum(times) FROM asked GROUP BY phrase"))
+        return dict(self._query("SELECT phrase, times FROM phrase ORDER BY phrase"))
 
     def read_hourly_queries(self, since: date) -> list[tuple[date, int, str, int]]:
         """Read the number of queries per ad phrase and hour from the ad ledger."""
@@ -68,24 +58,24 @@ class LedgerReader:
 
     def read_balances(self, day: date) -> Mapping[str, Balance]:
         """Read the balance of each payer on a day from the ad ledger."""
-        sql = "SELECT payer, charged, held FROM balance WHERE day = ?"
+        sql = "SELECT payer, charged, held, advertiser FROM balance WHERE day = ?"
         rows = self._query(sql, day.isoformat())
-        return {payer: Balance(Decimal(charged), Decimal(held)) for payer, charged, held in rows}
+        return {payer: Balance(Decimal(charged), Decimal(held), whose) for payer, charged, held, whose in rows}
 
     def read_charges(self, day: date, since_s: float) -> list[tuple[float, str, Decimal]]:
         """List the ad charges of a day that began at ``since_s``: time of the impression, payer, amount."""
         sql = (
-            "SELECT at_s, payer, price FROM showing "
+            "SELECT at_s, payer, charged FROM showing "
             "WHERE at_s >= ? AND day = ? AND closed = 'charged' ORDER BY at_s, slot"
         )
         rows = self._query(sql, since_s, day.isoformat())
-        return [(at_s, payer, Decimal(price)) for at_s, payer, price in rows]
+        return [(at_s, payer, Decimal(amount)) for at_s, payer, amount in rows]
 
     def tally_by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
         """Count ad impressions and charged clicks by slot, between two times, from the ad ledger."""
         sql = (
             "SELECT ad, phrase, slot, count(*), sum(closed = 'charged') FROM showing "
-            "WHERE at_s > ? AND at_s <= ? GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
+            "WHERE at_s > ? AND at_s <= ? AND counted GROUP BY ad, phrase, slot ORDER BY ad, phrase, slot"
         )
         return [SlotTally(*row) for row in self._query(sql, after_s, until_s)]
 

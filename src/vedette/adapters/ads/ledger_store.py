@@ -1,24 +1,42 @@
 """Store of the ad ledger ``ledger.db``: impressions, clicks and charges, each one transaction of a server.
 
-An impression *holds* the price of a click of its campaign's budget of the day, or it is not made. So what is charged
-and held is never above the budget, however many processes serve clicks. A click is judged and charged at once: a kill
-leaves it charged or not clicked, and a second click is answered by what was entered. What nobody clicked is released
-when the time in which clicks count is over.
+The rules are those of ``serve.ads.ledger``. A click is judged, capped at what is left of the day's budgets and charged
+in one transaction, so what is charged is never above a budget, however many processes serve clicks: a kill leaves a
+click charged or not clicked, and a second click is answered by what was entered. Each search releases what nobody
+clicked while clicks counted.
 
 Balances are kept beside the entries, in the same transactions, and added up from the entries alone at each start.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
 
 from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
 from vedette.errors import StoreCorrupt
-from vedette.serve.ads.click_validity import DEFAULT_RULES, Click, ClickRejection, ClickRules, check_click
-from vedette.serve.ads.ledger import Balance, Entry, EntryKind, sum_balances
+from vedette.serve.ads.click_validity import DEFAULT_RULES, ClickRejection, ClickRules
+from vedette.serve.ads.ledger import (
+    ZERO,
+    AddressSpend,
+    AdImpression,
+    AdQuery,
+    Balance,
+    BudgetLine,
+    ClickContext,
+    ClickOutcome,
+    Entry,
+    EntryKind,
+    ImpressionOffer,
+    LostImpression,
+    PayerBudget,
+    apply_entry,
+    budget_lines,
+    compute_hold,
+    settle_click,
+    sum_balances,
+)
 
 # Every commit is on the disk before it is answered. Each server process writes, one at a time. Entries are only ever
 # added: the database itself refuses to change or drop one, and to hold or close an impression twice.
@@ -99,80 +117,54 @@ CREATE TABLE refusal (
   PRIMARY KEY (day, payer, reason)
 ) STRICT, WITHOUT ROWID
 """,
+    # Until version 1 a showing held the whole price of a click.
+    """
+ALTER TABLE showing ADD COLUMN held TEXT NOT NULL DEFAULT '0.00';     -- what it was expected to cost
+ALTER TABLE showing ADD COLUMN counted INTEGER NOT NULL DEFAULT 1;    -- whether it held money and is learned from
+ALTER TABLE showing ADD COLUMN charged TEXT NOT NULL DEFAULT '0.00';  -- what its click cost
+UPDATE showing SET held = price, charged = iif(closed = 'charged', price, '0.00');
+ALTER TABLE balance ADD COLUMN advertiser TEXT NOT NULL DEFAULT '';   -- whose campaign the payer was
+CREATE TABLE learned (             -- what is counted of an ad, over all days
+  ad INTEGER NOT NULL,
+  phrase TEXT NOT NULL,
+  shown INTEGER NOT NULL,
+  views REAL NOT NULL,
+  clicked INTEGER NOT NULL,
+  PRIMARY KEY (ad, phrase)
+) STRICT, WITHOUT ROWID;
+INSERT INTO learned SELECT ad, phrase, sum(shown), sum(views), sum(clicked) FROM tally GROUP BY ad, phrase;
+CREATE TABLE phrase (phrase TEXT PRIMARY KEY, times INTEGER NOT NULL) STRICT, WITHOUT ROWID;  -- all of asked
+INSERT INTO phrase SELECT phrase, sum(times) FROM asked GROUP BY phrase;
+CREATE TABLE quota (               -- how often an address was counted, for a campaign or a phrase; kept for two days
+  day TEXT NOT NULL,
+  mark TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  times INTEGER NOT NULL,
+  PRIMARY KEY (day, mark, topic)
+) STRICT, WITHOUT ROWID
+""",
 )
 
 LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
 
 
-# Released with one impression at most; more waits for the next.
-MAX_RELEASED = 500
-IMPRESSION_COLUMNS = "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said"
+# Released with one search at most; more waits for the next.
+MAX_RELEASED = 5000
+IMPRESSION_COLUMNS = (
+    "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said, held, counted, charged"
+)
 _ENTRY = "INSERT INTO entry (kind, token, payer, day, amount, at_s, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_LOST = ("lost_budget", "lost_rank", "lost_reserve")
 _TALLY = (
     "INSERT INTO tally (day, ad, phrase, payer, shown, views, clicked, charged, lost_budget, lost_rank, lost_reserve) "
-    "VALUES (?, ?, ?, ?, 0, 0, 0, '0.00', 0, 0, 0) ON CONFLICT DO NOTHING"
+    "VALUES (?, ?, ?, ?, ?, ?, 0, '0.00', ?, ?, ?) ON CONFLICT DO UPDATE SET shown = shown + excluded.shown, "
+    "views = views + excluded.views, lost_budget = lost_budget + excluded.lost_budget, "
+    "lost_rank = lost_rank + excluded.lost_rank, lost_reserve = lost_reserve + excluded.lost_reserve"
 )
-
-
-class AdImpression(NamedTuple):
-    """An ad shown in a slot (from 0); ``closed`` is its outcome, empty while a click may still come."""
-
-    token: str
-    at_s: float
-    day: date
-    payer: str
-    ad: int
-    phrase: str
-    slot: int
-    score: float
-    propensity: float
-    price: Decimal
-    reason: str
-    closed: str = ""
-    said: str = ""
-
-
-class ImpressionOffer(NamedTuple):
-    """A proposed ad impression, its payer's budget for the day, and how visible its slot is."""
-
-    impression: AdImpression
-    budget: Decimal
-    seen: float
-
-
-class LostImpression(NamedTuple):
-    """An ad that a query could have shown but did not; ``to`` is the cause: budget, rank or reserve."""
-
-    ad: int
-    phrase: str
-    payer: str
-    to: str
-
-
-class AdQuery(NamedTuple):
-    """A search query that matched these ad phrases, in an hour of a day."""
-
-    day: date
-    hour: int
-    phrases: Sequence[str]
-    lost: Sequence[LostImpression] = ()
-
-
-class ClickContext(NamedTuple):
-    """An ad click to be judged: time, visitor hash, whether it is a bot's, whether the ad may still run."""
-
-    at_s: float
-    visitor_hash: str
-    is_bot: bool
-    on_target: bool
-
-
-class ClickOutcome(NamedTuple):
-    """The outcome of an ad click: its impression (None if the token is unknown), and why it was not charged."""
-
-    impression: AdImpression | None
-    objection: ClickRejection | None
-    charged: Decimal = Decimal("0.00")
+_LEARNED = (
+    "INSERT INTO learned VALUES (?, ?, 1, ?, 0) "
+    "ON CONFLICT DO UPDATE SET shown = shown + 1, views = views + excluded.views"
+)
 
 
 class LedgerStore(SqliteStore):
@@ -193,19 +185,22 @@ class LedgerStore(SqliteStore):
     ) -> list[AdImpression]:
         """Record a query in the ad ledger, hold the cost of its impressions, and return those within budget."""
         with self._transaction() as db:
+            self._release_expired(asked.at_s, rules.max_delay_s)
+            db.execute("DELETE FROM quota WHERE day < ?", ((asked.day - timedelta(days=1)).isoformat(),))
             for phrase in asked.phrases:
-                sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
-                db.execute(sql, (asked.day.isoformat(), asked.hour, phrase))
-            if offered:
-                self._release_expired(offered[0].impression.at_s, rules.max_delay_s)
-            held = [one for one in offered if self._hold(one)]
+                if self._count_visitor(asked, f"phrase {phrase}", rules):
+                    sql = "INSERT INTO asked VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+                    db.execute(sql, (asked.day.isoformat(), asked.hour, phrase))
+                    sql = "INSERT INTO phrase VALUES (?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
+                    db.execute(sql, (phrase,))
+            found = [(one, self._hold(one, asked, rules)) for one in offered]
             lost = [
                 LostImpression(one.impression.ad, one.impression.phrase, one.impression.payer, "budget")
-                for one in offered
-                if one not in held
+                for one, held in found
+                if held is None
             ]
             self._count_lost(asked.day, (*asked.lost, *lost))
-        return [one.impression for one in held]
+        return [held for _, held in found if held is not None]
 
     def record_click(self, token: str, clicking: ClickContext, rules: ClickRules = DEFAULT_RULES) -> ClickOutcome:
         """Charge an ad click in the ledger, or return why it is free; only an impression's first click counts."""
@@ -213,25 +208,20 @@ class LedgerStore(SqliteStore):
             showing = _find_impression(db, token)
             if showing is None:
                 return ClickOutcome(None, ClickRejection.FORGED)
-            why_not = check_click(self._build_click(showing, clicking), rules)
+            lines = self._read_lines(clicking.budget, showing)
+            before = self._read_address(showing, clicking.visitor)
+            why_not, amount = settle_click(showing, clicking, before, lines, rules)
             if not showing.closed:
-                self._settle_click(
-                    showing, EntryKind.REFUSED if why_not else EntryKind.CHARGED, clicking, why_not or ""
-                )
+                self._close_impression(showing, clicking, why_not, amount)
             if why_not:
                 self._count_refused(showing.day, showing.payer, why_not)
                 return ClickOutcome(showing, why_not)
-            return ClickOutcome(showing, None, showing.price)
+            return ClickOutcome(showing, None, amount)
 
     def count_refused_click(self, day: date, reason: str) -> None:
         """Count an ad click without a valid token in the ledger."""
         with self._transaction():
             self._count_refused(day, "", reason)
-
-    def release_expired(self, at_s: float, rules: ClickRules = DEFAULT_RULES) -> None:
-        """Release the amounts held in the ad ledger for impressions that were not clicked in time."""
-        with self._transaction():
-            self._release_expired(at_s, rules.max_delay_s)
 
     def find_impression(self, token: str) -> AdImpression | None:
         """Find an ad impression in the ledger by its token."""
@@ -252,90 +242,117 @@ class LedgerStore(SqliteStore):
                 f"the ledger's balance of {wrong[0]} on {wrong[1]} does not follow from its entries: restore ledger.db"
             )
 
-    def _hold(self, offered: ImpressionOffer) -> bool:
+    def _hold(self, offered: ImpressionOffer, asked: AdQuery, rules: ClickRules) -> AdImpression | None:
         showing = offered.impression
-        if _find_impression(self._db, showing.token) is not None:
-            return True  # held before: nothing is held twice
-        balance = self._read_balance(showing.payer, showing.day)
-        if not 0 < showing.price <= offered.budget - balance.committed:
-            return False
+        if known := _find_impression(self._db, showing.token):
+            return known  # nothing is held twice
+        counted = self._count_visitor(asked, f"campaign {showing.payer}", rules)
+        lines = self._read_lines(offered.budget, showing)
+        held = compute_hold(offered, lines, counted=counted)
+        if held is None:
+            return None
+        showing = showing._replace(held=held, counted=counted)
         day = showing.day.isoformat()
         self._db.execute(
-            f"INSERT INTO showing ({IMPRESSION_COLUMNS}, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '')",  # noqa: S608 - our columns
-            (*showing[:2], day, *showing[3:9], str(showing.price), showing.reason),
+            f"INSERT INTO showing ({IMPRESSION_COLUMNS}, mark) VALUES ({'?, ' * 16}'')",  # noqa: S608 - our columns
+            (*showing[:2], day, *showing[3:9], str(showing.price), *showing[10:13], str(held), counted, "0.00"),
         )
-        self._append_entry(
-            Entry(EntryKind.HELD, showing.token, showing.payer, showing.day, showing.price, showing.at_s)
-        )
-        self._db.execute(_TALLY, (day, showing.ad, showing.phrase, showing.payer))
-        self._db.execute(
-            "UPDATE tally SET shown = shown + 1, views = views + ? WHERE day = ? AND ad = ? AND phrase = ?",
-            (offered.seen, day, showing.ad, showing.phrase),
-        )
-        return True
+        entry = Entry(EntryKind.HELD, showing.token, showing.payer, showing.day, held, showing.at_s)
+        self._append_entries([(entry, ZERO)], offered.budget.advertiser)
+        views = offered.seen if counted else 0.0
+        self._db.execute(_TALLY, (day, showing.ad, showing.phrase, showing.payer, 1, views, 0, 0, 0))
+        if counted:
+            self._db.execute(_LEARNED, (showing.ad, showing.phrase, views))
+        return showing
 
-    def _build_click(self, showing: AdImpression, clicking: ClickContext) -> Click:
-        sql = "SELECT count(*) FROM showing WHERE payer = ? AND day = ? AND mark = ? AND closed = 'charged'"
-        key = (showing.payer, showing.day.isoformat(), clicking.visitor_hash)
-        (before,) = self._db.execute(sql, key).fetchone() if clicking.visitor_hash else (0,)
-        return Click(
-            known_token=True,
-            clicked_before=showing.closed in {EntryKind.CHARGED, EntryKind.REFUSED},
-            # What was let go was late, however the clock was set since.
-            waited_s=float("inf") if showing.closed else clicking.at_s - showing.at_s,
-            is_bot=clicking.is_bot,
-            clicks_from_address=before,
-            on_target=clicking.on_target,
-        )
+    def _count_visitor(self, asked: AdQuery, topic: str, rules: ClickRules) -> bool:
+        """Count a visitor's search or showing; return whether it is within what one address may count for."""
+        if not asked.visitor:
+            return True
+        sql = "INSERT INTO quota VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1 RETURNING times"
+        (times,) = self._db.execute(sql, (asked.day.isoformat(), asked.visitor, topic)).fetchone()
+        return bool(times <= rules.max_showings)
 
-    def _settle_click(self, showing: AdImpression, kind: EntryKind, clicking: ClickContext, why: str) -> None:
-        self._close_impression(showing, kind, clicking.at_s, why, clicking.visitor_hash)
-        if kind is not EntryKind.CHARGED:
+    def _read_address(self, showing: AdImpression, visitor: str) -> AddressSpend:
+        if not visitor:
+            return AddressSpend()
+        sql = "SELECT charged FROM showing WHERE payer = ? AND day = ? AND mark = ? AND closed = 'charged'"
+        rows = self._db.execute(sql, (showing.payer, showing.day.isoformat(), visitor)).fetchall()
+        return AddressSpend(len(rows), sum((Decimal(amount) for (amount,) in rows), ZERO))
+
+    def _close_impression(
+        self, showing: AdImpression, clicking: ClickContext, why_not: ClickRejection | None, amount: Decimal
+    ) -> None:
+        kind = EntryKind.REFUSED if why_not else EntryKind.CHARGED
+        entered = showing.held if why_not else amount
+        entry = Entry(kind, showing.token, showing.payer, showing.day, entered, clicking.at_s, str(why_not or ""))
+        self._append_entries([(entry, showing.held)], clicking.budget.advertiser)
+        sql = "UPDATE showing SET closed = ?, said = ?, mark = ?, charged = ? WHERE token = ?"
+        self._db.execute(sql, (kind.value, entry.reason, clicking.visitor, str(amount), showing.token))
+        if why_not:
             return
         key = (showing.day.isoformat(), showing.ad, showing.phrase)
         where = "WHERE day = ? AND ad = ? AND phrase = ?"
         (charged,) = self._db.execute(f"SELECT charged FROM tally {where}", key).fetchone()  # noqa: S608 - our words
         sql = f"UPDATE tally SET clicked = clicked + 1, charged = ? {where}"  # noqa: S608 - our words
-        self._db.execute(sql, (str(Decimal(charged) + showing.price), *key))
-
-    def _close_impression(
-        self, showing: AdImpression, kind: EntryKind, at_s: float, why: str = "", mark: str = ""
-    ) -> None:
-        self._append_entry(Entry(kind, showing.token, showing.payer, showing.day, showing.price, at_s, why))
-        sql = "UPDATE showing SET closed = ?, said = ?, mark = ? WHERE token = ?"
-        self._db.execute(sql, (kind.value, str(why), mark, showing.token))
+        self._db.execute(sql, (str(Decimal(charged) + amount), *key))
+        if showing.counted:
+            self._db.execute("UPDATE learned SET clicked = clicked + 1 WHERE ad = ? AND phrase = ?", key[1:])
 
     def _release_expired(self, at_s: float, latest_s: float) -> None:
         sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
-        for row in self._db.execute(sql, (at_s - latest_s, MAX_RELEASED)).fetchall():
-            self._close_impression(impression_from_row(row), EntryKind.LET_GO, at_s)
+        late = [impression_from_row(row) for row in self._db.execute(sql, (at_s - latest_s, MAX_RELEASED))]
+        if not late:
+            return
+        self._append_entries(
+            [(Entry(EntryKind.LET_GO, one.token, one.payer, one.day, one.held, at_s), one.held) for one in late]
+        )
+        self._db.executemany(
+            "UPDATE showing SET closed = ? WHERE token = ?", [(EntryKind.LET_GO.value, one.token) for one in late]
+        )
 
-    def _append_entry(self, entry: Entry) -> None:
-        """Append an entry to the ad ledger and update the payer's balance."""
-        day = entry.day.isoformat()
-        key = (entry.kind.value, entry.token, entry.advertiser, day)
-        self._db.execute(_ENTRY, (*key, str(entry.amount), entry.at_s, str(entry.reason)))
-        balance = self._read_balance(entry.advertiser, entry.day)
-        if entry.kind is EntryKind.HELD:
-            balance = balance._replace(held=balance.held + entry.amount)
-        else:
-            charged = entry.amount if entry.kind is EntryKind.CHARGED else Decimal(0)
-            balance = Balance(balance.charged + charged, balance.held - entry.amount)
-        row = (entry.advertiser, day, str(balance.charged), str(balance.held))
-        self._db.execute("INSERT OR REPLACE INTO balance VALUES (?, ?, ?, ?)", row)
+    def _append_entries(self, entries: Sequence[tuple[Entry, Decimal]], advertiser: str = "") -> None:
+        """Append entries to the ad ledger, each with what its impression had held, and update the balances."""
+        rows = [
+            (one.kind.value, one.token, one.payer, one.day.isoformat(), str(one.amount), one.at_s, one.reason)
+            for one, _ in entries
+        ]
+        self._db.executemany(_ENTRY, rows)
+        balances: dict[tuple[str, date], Balance] = {}
+        for entry, released in entries:
+            key = entry.payer, entry.day
+            before = balances.get(key) or self._read_balance(*key)
+            balances[key] = apply_entry(before, entry, released)
+        sql = (
+            "INSERT INTO balance VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged = excluded.charged, "
+            "held = excluded.held, advertiser = iif(advertiser = '', excluded.advertiser, advertiser)"
+        )
+        for (payer, day), balance in balances.items():
+            row = (payer, day.isoformat(), str(balance.charged), str(balance.held), balance.advertiser or advertiser)
+            self._db.execute(sql, row)
 
     def _read_balance(self, payer: str, day: date) -> Balance:
-        sql = "SELECT charged, held FROM balance WHERE payer = ? AND day = ?"
+        sql = "SELECT charged, held, advertiser FROM balance WHERE payer = ? AND day = ?"
         row = self._db.execute(sql, (payer, day.isoformat())).fetchone()
-        return Balance(*map(Decimal, row)) if row else Balance()
+        return Balance(Decimal(row[0]), Decimal(row[1]), row[2]) if row else Balance()
+
+    def _read_lines(self, of: PayerBudget, showing: AdImpression) -> list[BudgetLine]:
+        """Read the budgets that limit an impression; all payers of the day only where the advertiser has one."""
+        if of.advertiser_budget is None:
+            return budget_lines(of, showing.payer, {showing.payer: self._read_balance(showing.payer, showing.day)})
+        return budget_lines(of, showing.payer, self._read_balances(showing.day))
+
+    def _read_balances(self, day: date) -> dict[str, Balance]:
+        sql = "SELECT payer, charged, held, advertiser FROM balance WHERE day = ?"
+        rows = self._db.execute(sql, (day.isoformat(),))
+        return {payer: Balance(Decimal(charged), Decimal(held), whose) for payer, charged, held, whose in rows}
 
     def _count_lost(self, day: date, lost: Iterable[LostImpression]) -> None:
-        for one in lost:
-            key = (day.isoformat(), one.ad, one.phrase)
-            self._db.execute(_TALLY, (*key, one.payer))
-            column = {"budget": "lost_budget", "rank": "lost_rank", "reserve": "lost_reserve"}[one.to]
-            sql = f"UPDATE tally SET {column} = {column} + 1 WHERE day = ? AND ad = ? AND phrase = ?"  # noqa: S608 - one of three words
-            self._db.execute(sql, key)
+        rows = [
+            (day.isoformat(), one.ad, one.phrase, one.payer, 0, 0.0, *(int(f"lost_{one.to}" == name) for name in _LOST))
+            for one in lost
+        ]
+        self._db.executemany(_TALLY, rows)
 
     def _count_refused(self, day: date, payer: str, reason: str) -> None:
         sql = "INSERT INTO refusal VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1"
@@ -362,4 +379,10 @@ def _find_impression(db: sqlite3.Connection, token: str) -> AdImpression | None:
 def impression_from_row(row: Sequence[object]) -> AdImpression:
     """Build an ad impression from a ledger row of ``IMPRESSION_COLUMNS``."""
     made = AdImpression(*row)  # type: ignore[arg-type]  # as the table has them
-    return made._replace(day=date.fromisoformat(str(made.day)), price=Decimal(str(made.price)))
+    return made._replace(
+        day=date.fromisoformat(str(made.day)),
+        price=Decimal(str(made.price)),
+        held=Decimal(str(made.held)),
+        counted=bool(made.counted),
+        charged=Decimal(str(made.charged)),
+    )

@@ -11,6 +11,7 @@ lock       held while a process uses the folder
 import errno
 import fcntl
 import re
+import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -209,3 +210,23 @@ def explain_database_errors(folder: Path) -> Iterator[None]:
         raise StoreError(f"{folder}: {error}; nothing committed is lost: make room, or check permissions") from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(f"{folder}/state.db cannot be read ({error}): restore it, or name another folder") from error
+
+
+@contextmanager
+def open_for_write(folder: Path, wall_s: float) -> Iterator[State]:
+    """Open the state of a data folder for writing while no coordinator runs; commit at the end, or roll back.
+
+    A folder whose last crawl was killed stays marked so: the next crawl must be as cautious as after a crash.
+    """
+    with lock_folder(folder):
+        state = open_state(folder, socket.gethostname(), wall_s)
+        try:
+            yield state
+        except BaseException:
+            if state.db.in_transaction:
+                state.db.execute("ROLLBACK")
+            if state.clean:
+                state.store.set_value("end", "clean")
+            state.db.close()
+            raise
+        state.close(clean=state.clean)

@@ -2,9 +2,9 @@
 
 Format 3 added the tables of page content, format 4 those of search, format 5 what operators may undo and the hosts
 that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads, format 9
-what tells near-duplicates apart and when failed URLs are tried again. They are made where they are missing; URLs that
-had failed get another try, content fills as pages are fetched again, refresh memory within an hour, and the index is
-built from the archive.
+what tells near-duplicates apart and when failed URLs are tried again, format 10 budgets of advertisers. They are made
+where they are missing; URLs that had failed get another try, content fills as pages are fetched again, refresh memory
+within an hour, and the index is built from the archive.
 
 Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
 one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
@@ -37,7 +37,7 @@ from vedette.errors import StoreCorrupt
 from vedette.model import Refusal, origin_of, partition_of
 
 # The format that folders are brought to.
-NEWEST_FORMAT = 9
+NEWEST_FORMAT = 10
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
@@ -49,6 +49,7 @@ _ADDED = (
     ("action", "who", "TEXT NOT NULL DEFAULT ''"),
     ("action", "undo", "TEXT"),
     ("action", "undone_s", "REAL"),
+    ("advertiser", "budget", "TEXT NOT NULL DEFAULT ''"),
 )
 # Before format 9, what had failed was never tried again unless it had been fetched before.
 _RETRY_FAILED = (
@@ -66,14 +67,15 @@ _PAGES = (
 def upgrade_folder(folder: Path, number: int | None) -> list[str]:
     """Upgrade a locked data folder of an older format; return notices for the operator."""
     notices = [migrate_format_1(folder)] if number == 1 else []
-    if number in range(1, NEWEST_FORMAT):
+    if number is not None and number in range(1, NEWEST_FORMAT):
         with closing(sqlite3.connect(folder / "state.db", isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             create_tables(db)
             for table, column, kind in _ADDED:
                 if column not in [row[1] for row in db.execute(f"PRAGMA table_info({table})")]:
                     db.execute(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
-            db.execute(_RETRY_FAILED, (json.dumps([str(refusal) for refusal in Refusal]),))
+            if number < 9:
+                db.execute(_RETRY_FAILED, (json.dumps([str(refusal) for refusal in Refusal]),))
             CrawlStore(db).create_secret()
             db.execute("COMMIT")
         write_format(folder, NEWEST_FORMAT)

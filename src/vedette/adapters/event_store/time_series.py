@@ -119,6 +119,13 @@ SERIES: Mapping[str, SeriesInfo] = {
     "waiting": SeriesInfo("URLs that wait to be fetched", "n"),
     "coverage": SeriesInfo("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
     "current_share": SeriesInfo("current: share of pages that are still as they were fetched, by estimate", "share"),
+    "quality": SeriesInfo(
+        "quality: what searches find in the index, as a share of what current copies would give, by estimate", "share"
+    ),
+    "views_current_share": SeriesInfo(
+        "share of views of results that go to pages which are still as they were fetched, by estimate", "share"
+    ),
+    "change_loss": SeriesInfo("share of a view that is lost where the copy has missed a change, as measured", "share"),
     "checked_in_time": SeriesInfo("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
     "median_age_s": SeriesInfo("median time since the pages in the index were last fetched", "s"),
     "price": SeriesInfo(

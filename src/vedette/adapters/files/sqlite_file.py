@@ -52,18 +52,29 @@ class SqliteFile:
 
     @contextmanager
     def read(self, folder: Path) -> Iterator[sqlite3.Connection | None]:
-        """Open a SQLite file for reading beside its writers; None if nothing was ever written."""
+        """Open a SQLite file for reading beside its writers; None if nothing was ever written.
+
+        An older file is migrated first, since nobody may have written since the upgrade.
+        """
         path = folder / self.name
         if not path.exists():
             yield None
             return
         with self.explain_errors(folder):
-            address = f"{path.resolve().as_uri()}?mode=ro"
-            db = sqlite3.connect(address, timeout=self.busy_s, uri=True, isolation_level=None)
+            db = self._connect_readonly(path)
             try:
-                yield db if self._check_version(db, folder) else None
+                version = self._check_version(db, folder)
+                if 0 < version < len(self.migrations):
+                    db.close()
+                    self.open(folder).close()
+                    db = self._connect_readonly(path)
+                yield db if version else None
             finally:
                 db.close()
+
+    def _connect_readonly(self, path: Path) -> sqlite3.Connection:
+        address = f"{path.resolve().as_uri()}?mode=ro"
+        return sqlite3.connect(address, timeout=self.busy_s, uri=True, isolation_level=None)
 
     def query(self, folder: Path, sql: str, *values: float | str) -> list[Any]:
         """Return the rows of one SQL query on a SQLite file, beside its writers; none if nothing was ever written.

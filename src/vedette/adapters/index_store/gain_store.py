@@ -31,6 +31,12 @@ CREATE TABLE IF NOT EXISTS gain (
   views REAL                       -- how often the page is shown now, where that was found out
 ) STRICT;
 """
+_SCALE_SCHEMA = """
+CREATE TABLE IF NOT EXISTS scale (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  per_view REAL NOT NULL           -- what a view of any result brings, in the unit of gains
+) STRICT;
+"""
 _SINCE = "SELECT seq, page, fetched_s, what, gain, by_links, views FROM gain WHERE seq > ? ORDER BY seq LIMIT ?"
 _APPEND = "INSERT INTO gain (page, fetched_s, what, gain, by_links, views) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -66,6 +72,10 @@ class GainStore:
     def append(self, gains: Iterable[Gain]) -> None:
         """Append search gains to the gain store; it assigns the sequence numbers, whatever ``seq`` says."""
         self._pending += [gain[1:] for gain in gains]
+
+    def save_scale(self, per_view: float) -> None:
+        """Save what a view of any result brings, in the unit of gains."""
+        self._db.execute("INSERT OR REPLACE INTO scale VALUES (1, ?)", (per_view,))
 
     def commit(self) -> None:
         """Commit the appended search gains; the file is locked for this moment only."""
@@ -104,6 +114,12 @@ def read_newest_seq(index: Path) -> int:
     return int((_query(index, "SELECT coalesce(max(seq), 0) FROM gain") or [(0,)])[0][0])
 
 
+def read_scale(index: Path) -> float | None:
+    """Return what a view of any result brings, in the unit of gains; None where it was not measured yet."""
+    rows = _query(index, "SELECT per_view FROM scale")
+    return float(rows[0][0]) if rows else None
+
+
 def _query(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
     path = index / FILE
     if not path.exists():
@@ -135,6 +151,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     with db:
         db.execute("BEGIN IMMEDIATE")
         db.execute(_SCHEMA)
+        db.execute(_SCALE_SCHEMA)
         if not db.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'gain'").fetchone():
             db.execute("INSERT INTO sqlite_sequence VALUES ('gain', ?)", (time.time_ns() // 1000,))
     return db

@@ -24,51 +24,10 @@ from vedette.adapters.files.atomic import replace_file, replace_text
 from vedette.engine.ports import Ids
 from vedette.frontier.impact.estimates import QUEUE_SHARES, assign_by_bounds, compute_bounds
 from vedette.frontier.impact.group_means import pool_means
-from vedette.frontier.impact.query_need import BUCKETS, Improvability
-from vedette.frontier.impact.sketches import TOP_K, Sketches
 from vedette.frontier.impact.url_features import hash_folders
 from vedette.policy import Floats, Ints
 
-SKETCH_FILE = "sketches"
 UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-
-
-class StoredSketches(NamedTuple):
-    """Stored sketches of queries by word fingerprint, for impact estimates; ``seq`` is the page change they include."""
-
-    prints: Ints
-    sketches: Sketches
-    rates: Improvability
-    seq: int
-
-
-def write_sketches(generation: Path, kept: StoredSketches) -> None:
-    """Write the query sketches of an index generation, for impact estimates."""
-    sketches, rates = kept.sketches, kept.rates
-    with replace_file(generation / SKETCH_FILE) as file:
-        np.savez(
-            file,
-            prints=kept.prints,
-            score=sketches.score.astype(np.float32),
-            page=sketches.page.astype(np.int32),
-            lost=sketches.removed,
-            rates=np.array([rates.times, rates.scores, rates.gains]),
-            top=np.array(rates.top),
-            seq=np.array(kept.seq),
-        )
-
-
-def read_sketches(generation: Path) -> StoredSketches | None:
-    """Read the query sketches of an index generation for impact estimates; None if there are none readable."""
-    with suppress(*UNREADABLE), (generation / SKETCH_FILE).open("rb") as file, np.load(file) as kept:
-        score, page = kept["score"].astype(np.float64), kept["page"].astype(np.int64)
-        prints, lost, rates = kept["prints"], kept["lost"], kept["rates"]
-        is_sound = score.ndim == 2 and score.shape == page.shape and score.shape[1] > TOP_K
-        if is_sound and len(prints) == len(lost) == len(score) and rates.shape == (3, BUCKETS):
-            times, scores, gains = (tuple(row) for row in rates.tolist())
-            fitted = Improvability(float(kept["top"]), times, scores, gains)
-            return StoredSketches(prints, Sketches(score, page, lost), fitted, int(kept["seq"]))
-    return None
 
 
 IMPACT_FILE, PLACES_FILE, LINKS_FILE, INFO_FILE = "expected", "expected.places", "expected.links", "expected.json"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from vedette.adapters.crawl_store.data_folder import check_format, explain_errors
+from vedette.adapters.crawl_store.data_folder import check_format, explain_errors, open_for_write
 from vedette.cli.data_folder import data_folder, load_config
 from vedette.cli.options import (
     add_data_options,
@@ -21,7 +21,6 @@ from vedette.cli.output import format_count, format_counts, format_number
 from vedette.errors import UsageError
 from vedette.fetch.request import PRODUCT
 from vedette.runtime.commands.importer import Importer, ImportSummary
-from vedette.runtime.commands.offline import open_for_write
 from vedette.version import __version__
 
 STANDARD_INPUT = Path("-")

@@ -13,9 +13,9 @@ from vedette.web.commands.commands import SetMachine
 
 DESCRIPTION = """\
 Change a setting of the machine without a restart: crawl.budget, crawl.contact,
-refresh.policy or serve.learn. What is set here applies at once, before what the environment
-and vedette.toml say, until --as-configured takes it back. Without NAME it prints what
-applies. Each change is logged, and the console can undo it.
+refresh.policy, serve.learn or serve.promotion. What is set here applies at once, before what
+the environment and vedette.toml say, until --as-configured takes it back. Without NAME it
+prints what applies. Each change is logged, and the console can undo it.
 
   vedette set refresh.policy nutch
   vedette set crawl.budget 50000/d
@@ -27,7 +27,10 @@ applies. Each change is logged, and the console can undo it.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette set``."""
     parser.add_argument(
-        "name", metavar="NAME", nargs="?", help="crawl.budget, crawl.contact, refresh.policy or serve.learn"
+        "name",
+        metavar="NAME",
+        nargs="?",
+        help="crawl.budget, crawl.contact, refresh.policy, serve.learn or serve.promotion",
     )
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
     parser.add_argument("--as-configured", action="store_true", help="let the configured value apply again")
@@ -52,6 +55,7 @@ def _print_settings(options: argparse.Namespace) -> int:
         "crawl.contact": config.crawl.contact,
         "refresh.policy": config.refresh.policy,
         "serve.learn": "true" if config.serve.learn else "false",
+        "serve.promotion": config.serve.promotion,
     }
     if options.json:
         print(json.dumps({"settings": held, "chosen": sorted(chosen)}))

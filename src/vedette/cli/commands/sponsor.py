@@ -4,18 +4,18 @@ import argparse
 import json
 from collections.abc import Sequence
 from functools import partial
-from zoneinfo import ZoneInfo
 
 from vedette.adapters.ads.campaign_store import AdStatus
 from vedette.cli.data_folder import crawled_folder, execute_and_print, format_command, load_config
 from vedette.cli.options import Subparsers, add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.cli.output import sanitize
 from vedette.errors import UsageError
+from vedette.runtime.ads.selection import build_settings
 from vedette.runtime.ads.service import FolderAdService
 from vedette.web.ads.ports import AdStats, CampaignLine
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
 from vedette.web.commands.ads_commands import PauseCampaign, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
-from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
+from vedette.web.commands.ads_text import format_target, parse_ad, parse_advertiser, parse_campaign, parse_target
 
 DESCRIPTION = """\
 Sponsored results: shown beside results, in a frame of their own, where the settings
@@ -35,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_campaign_commands(inner)
     _add_ad_commands(inner)
     add_folder_subcommand(inner, "list", "all campaigns and ads", _list)
+    why = add_folder_subcommand(inner, "why", "why an ad is shown for a search now, or not", _explain)
+    why.add_argument("number", metavar="NUMBER", type=int, help="the number of the ad")
+    why.add_argument("query", metavar="QUERY", help="what somebody searches for")
     purpose = "what ads showed, brought and cost in the last 30 days"
     report = add_folder_subcommand(inner, "report", purpose, _report)
     report.add_argument("--advertiser", metavar="NAME", default="", help="of this one only")
@@ -45,15 +48,15 @@ run = require_subcommand
 
 
 def _add_campaign_commands(inner: Subparsers) -> None:
-    purpose = "somebody may have campaigns; or another key for one who may"
+    purpose = "add an advertiser, or change the key or budget of one"
     who = add_folder_subcommand(inner, "advertiser", purpose, _save_advertiser)
-    who.add_argument("name", metavar="NAME", help="by which he is known")
+    who.add_argument("name", metavar="NAME", help="by which the advertiser is known")
     who.add_argument(
         "--key",
         metavar="KEY",
-        default="",
-        help="the name of the key with which he reads his reports and orders what is his",
+        help="the name of the key with which this advertiser reads reports and orders; '' for none",
     )
+    who.add_argument("--budget", metavar="AMOUNT", help="what all campaigns may cost a day; '' for no limit")
     purpose = "make a campaign, or change its budget and days"
     campaign = add_folder_subcommand(inner, "campaign", purpose, _save_campaign)
     campaign.add_argument("name", metavar="NAME", help="by which it is known")
@@ -80,7 +83,11 @@ def _add_ad_commands(inner: Subparsers) -> None:
         ("not", "never shown where a query has these words"),
     ):
         more.add_argument(
-            f"--{way}", metavar="PHRASE", action="append", default=[], help=f"{purpose} (may be repeated)"
+            f"--{way}",
+            metavar="PHRASE" if way == "not" else "PHRASE[=BID]",
+            action="append",
+            default=[],
+            help=f"{purpose} (may be repeated)",
         )
     verdicts: dict[str, tuple[str, AdStatus]] = {
         "approve": ("let an ad be shown", "approved"),
@@ -92,7 +99,13 @@ def _add_ad_commands(inner: Subparsers) -> None:
 
 
 def _save_advertiser(options: argparse.Namespace) -> int:
-    return execute_and_print(options, SaveAdvertiser(parse_advertiser(options.name, options.key)))
+    row = parse_advertiser(options.name, options.key or "", options.budget or "")
+    # What is not named stays as it is.
+    for before in _open_ads_service(options).list_advertisers():
+        if before.name == row.name:
+            row = row._replace(key=before.key) if options.key is None else row
+            row = row._replace(budget=before.budget) if options.budget is None else row
+    return execute_and_print(options, SaveAdvertiser(row))
 
 
 def _save_campaign(options: argparse.Namespace) -> int:
@@ -103,7 +116,7 @@ def _save_campaign(options: argparse.Namespace) -> int:
 
 
 def _submit_ad(options: argparse.Namespace) -> int:
-    targets = [(way, phrase) for way in ("exact", "phrase", "broad") for phrase in getattr(options, way)]
+    targets = [parse_target(way, typed) for way in ("exact", "phrase", "broad") for typed in getattr(options, way)]
     negatives: Sequence[str] = getattr(options, "not")
     ad = parse_ad(
         options.campaign, options.title, options.text, options.url, options.bid, targets, negatives, options.edit
@@ -137,12 +150,26 @@ def _list(options: argparse.Namespace) -> int:
         print(f"{row.name} ({row.advertiser}): {line.today.charged} of {row.budget} spent today{paused}")
         for each in ads:
             if each.ad.campaign == row.name:
-                phrases = ", ".join(f"{way} {phrase}" for way, phrase in each.ad.targets)
+                phrases = ", ".join(f"{target.way} {format_target(target)}" for target in each.ad.targets)
                 print(
                     f"  {each.ad.id}  {sanitize(each.ad.title)}  bid {each.ad.bid}  {each.state}; {sanitize(phrases)}"
                 )
     if not campaigns:
         print(f"No campaigns yet: {format_command('sponsor advertiser NAME', options)} is the first step.")
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    told = _open_ads_service(options).explain_ad(options.number, options.query)
+    if told is None:
+        raise UsageError(f'there is no ad {options.number}; "vedette sponsor list" shows them')
+    if options.json:
+        print(json.dumps(told._asdict()))
+        return 0
+    print(f"{'Shown' if told.shown else 'Not shown'}. {sanitize(told.reason)}")
+    if told.advice:
+        print(sanitize(told.advice))
+    print(told.history)
     return 0
 
 
@@ -180,4 +207,4 @@ def _format_click_rate(figures: AdStats) -> str:
 
 
 def _open_ads_service(options: argparse.Namespace) -> FolderAdService:
-    return FolderAdService(crawled_folder(options), ZoneInfo(load_config(options).serve.time_zone))
+    return FolderAdService(crawled_folder(options), build_settings(load_config(options).serve))

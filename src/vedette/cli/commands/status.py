@@ -123,6 +123,7 @@ def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | 
     index = told["index"]
     behind = f", {format_number(index['waiting'])} wait to be looked at" if index["waiting"] else ""
     yield f"Index     {format_count(index['pages'], 'page')} can be found{behind}"
+    yield from _quality_lines(now)
     if told["ranking"]:
         yield f"Results   {told['ranking']}"
     yield from _content_lines(told["reading"])
@@ -131,6 +132,14 @@ def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | 
     yield from _site_lines(told["sites"])
     archive = told["archive"]
     yield f"Archive   {format_bytes(archive['bytes'])} in {format_count(archive['files'], 'file')}"
+
+
+def _quality_lines(now: Status | None) -> Iterator[str]:
+    """Yield the ``vedette status`` line on the estimated search quality; none before it was estimated."""
+    refresh = now["refresh"] if now else {}
+    if refresh.get("quality") is not None:
+        said = f"{refresh['quality']:.1%} of what current copies would give searches, by estimate"
+        yield f"Quality   {said}; {refresh['viewed_share']:.0%} of views go to current pages"
 
 
 def _budget_lines(now: Status) -> Iterator[str]:

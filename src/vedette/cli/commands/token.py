@@ -4,10 +4,10 @@ import argparse
 import json
 import secrets
 
+from vedette.adapters.crawl_store.data_folder import open_for_write
 from vedette.cli.data_folder import ACTOR, execute
 from vedette.cli.options import add_folder_subcommand, add_subcommands, require_subcommand
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.auth.tokens import create_operator_token, hash_secret
 from vedette.web.commands.commands import ReplaceToken

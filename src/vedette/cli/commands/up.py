@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from vedette.adapters.crawl_store.data_folder import lock_folder
+from vedette.adapters.crawl_store.data_folder import lock_folder, open_for_write
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.cli.commands.crawl import format_summary
 from vedette.cli.commands.token import console_lines, ensure_token
@@ -26,7 +26,6 @@ from vedette.cli.progress import Screen
 from vedette.errors import UsageError
 from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.run import check_sites, find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.commands import AddSite

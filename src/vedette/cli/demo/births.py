@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vedette.adapters.clock import Clock, start_clock
+from vedette.adapters.crawl_store.data_folder import open_for_write
 from vedette.cli.demo.crawlers import (
     OTHER_SPELLINGS,
     Contender,
@@ -48,7 +49,6 @@ from vedette.lab.worlds.synthetic.presets import BIRTHS_PLACE, births_world
 from vedette.lab.worlds.synthetic.server import start_server
 from vedette.model import Site
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.timeutil import DAY_S, MINUTE_S, parse_date
 from vedette.web.commands.alert_text import parse_alert

@@ -7,7 +7,14 @@ from functools import partial
 from pathlib import Path
 
 from vedette.adapters.clock import start_clock
-from vedette.cli.lab.runs import import_frontpages, import_git, list_lab, run_experiments, write_reports
+from vedette.cli.lab.runs import (
+    import_frontpages,
+    import_git,
+    list_lab,
+    print_headlines,
+    run_experiments,
+    write_reports,
+)
 from vedette.cli.options import Subparsers, add_subcommand, add_subcommands, parse_speed, require_subcommand
 from vedette.config import parse_duration
 from vedette.errors import UsageError
@@ -33,6 +40,14 @@ Write tables, comparisons and plots of finished runs.
   vedette lab report lab-runs/discovery-0a1b2c3d --data vedette-data
 """
 
+HEADLINES_HELP = """\
+Hold a discovery policy against a rival in runs of discovery-per-host, as Thompson23 does: ratios of coverage
+and of overhead and the difference of hours to discovery as means over hosts, and pages found as ratios of sums.
+
+  vedette lab run discovery --per-host --world frontpages:frontpages-2023.npz --policies thompson,pham --out runs/2023
+  vedette lab headlines runs/2023 --policy thompson --rival pham
+"""
+
 SERVE_HELP = """\
 Serve a made web on loopback until Ctrl-C. The file of --connect-to lines tells a crawler
 where its hosts are:
@@ -52,7 +67,8 @@ disallowed by robots.txt, or was sent before robots.txt was known. Exit code 1 i
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette lab`` and their options."""
     inner = add_subcommands(parser)
-    for add in (_add_list, _add_run, _add_report, _add_import_git, _add_import_frontpages, _add_serve, _add_judge):
+    reads = (_add_list, _add_run, _add_report, _add_headlines)
+    for add in (*reads, _add_import_git, _add_import_frontpages, _add_serve, _add_judge):
         add(inner).add_argument("--debug", action="store_true", help="show where an error comes from")
 
 
@@ -77,7 +93,14 @@ def _add_run(inner: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument("--budget", metavar="B,…", default="", help="numbers above 0 (default: the experiment's own)")
     parser.add_argument("--policies", metavar="P,…", default="", help="names, or module:Policy (default: all it knows)")
     parser.add_argument("--seeds", metavar="N", default="10", help="seeds 1 to N (default: 10)")
+    parser.add_argument(
+        "--charge",
+        choices=("bid", "live"),
+        default="bid",
+        help="sponsor: charge the bid at once, as published, or as a server does (default: bid)",
+    )
     parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
+    parser.add_argument("--as-live", action="store_true", help="with the crawler's own modules (discovery)")
     parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
     parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")
     parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder (default: one in lab-runs)")
@@ -102,6 +125,16 @@ def _add_report(inner: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
     )
+    return parser
+
+
+def _add_headlines(inner: Subparsers) -> argparse.ArgumentParser:
+    purpose = "how much better a discovery policy is than a rival"
+    parser = add_subcommand(inner, "headlines", purpose, print_headlines, HEADLINES_HELP)
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=Path, help="folders of runs of discovery-per-host")
+    parser.add_argument("--policy", metavar="NAME", default="default", help="the policy (default: default)")
+    parser.add_argument("--rival", metavar="NAME", default="thompson", help="its rival (default: thompson)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line, and nothing else")
     return parser
 
 

@@ -20,7 +20,9 @@ from vedette.lab.core.report import read_run, write_report
 from vedette.lab.core.run_folder import ROWS_FILE, Row, RunFolder, default_folder
 from vedette.lab.core.run_folder import to_dict as plain_runs
 from vedette.lab.core.runner import run_cells
+from vedette.lab.core.statistics import Interval
 from vedette.lab.core.summary import build_sheets, humanize
+from vedette.lab.runs.discovery.headlines import compute_headlines
 from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world
 
 PRINT_INTERVAL_S = 5.0
@@ -56,9 +58,13 @@ NAME_COLUMNS = ("world", "budget", "policy")
 
 
 def format_table(rows: Sequence[Row], experiment: Experiment, width: int = WIDTH) -> list[str]:
-    """Format an experiment's rows as a plain table with the metrics that fit; nothing if it would be long."""
+    """Format an experiment's rows as a plain table with the metrics that fit; nothing if it would be long.
+
+    Curves and rows by host are for a report.
+    """
+    rows = [row for row in rows if all(name in experiment.metrics for name in row.numbers)]
     told = {(row.cell.world, row.cell.budget, row.cell.policy) for row in rows}
-    if len(told) > MAX_LINES or len(rows) > MAX_ROWS or not _has_only_metrics(rows, experiment):
+    if not rows or len(told) > MAX_LINES or len(rows) > MAX_ROWS:
         return []
     sheet = build_sheets(rows, experiment)[0]
     columns = [
@@ -72,11 +78,6 @@ def format_table(rows: Sequence[Row], experiment: Experiment, width: int = WIDTH
     shown = [*names, *_columns_that_fit(of_metrics, widths, width - sum(widths[at] for at in names))]
     lines = ["".join(line[at].ljust(widths[at]) for at in shown).rstrip() for line in columns]
     return [*lines, *_column_meanings(sheet.columns, [at for at in shown if at in of_metrics], experiment)]
-
-
-def _has_only_metrics(rows: Sequence[Row], experiment: Experiment) -> bool:
-    """Check whether each row of an experiment is one cell's metrics; curves and rows by host are for a report."""
-    return bool(rows) and all(name in experiment.metrics for row in rows for name in row.numbers)
 
 
 def _columns_that_fit(metrics: Sequence[int], widths: Sequence[int], room: int) -> Iterator[int]:
@@ -152,8 +153,8 @@ def _print_how_to_resume(folder: RunFolder) -> Iterator[None]:
 
 
 def _parse_wanted(options: argparse.Namespace) -> RunRequest:
-    # What is asked of each host is an experiment of its own, by a name that follows from the other's.
-    each = "-per-host" if options.per_host else ""
+    # What is asked of each host, or of the crawler's own modules, is an experiment of its own, named after the other.
+    each = "-per-host" if options.per_host else "-as-live" if options.as_live else ""
     return RunRequest(
         [f"{name}{each}" for name in _split_list(options.experiments)],
         _split_list(options.world),
@@ -161,6 +162,7 @@ def _parse_wanted(options: argparse.Namespace) -> RunRequest:
         [_parse_budget(text) for text in _split_list(options.budget)],
         _parse_whole("--seeds", options.seeds),
         parse_span(options.begin, options.end),
+        options.charge,
     )
 
 
@@ -205,6 +207,28 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
     if not places:
         raise UsageError("say where the report goes: --to DIR, --data DIR for the console, or both")
     return places
+
+
+def print_headlines(options: argparse.Namespace) -> int:
+    """Run ``vedette lab headlines``: print how a discovery policy does against a rival, both ways of averaging."""
+    rows = [row for run in options.runs for row in read_run(run).rows]
+    found = compute_headlines(rows, options.policy, options.rival)
+    if not found:
+        raise UsageError(f"no run of discovery-per-host among these has both {options.policy} and {options.rival}")
+    if options.json:
+        for each in found:
+            print(json.dumps(each._asdict()))
+        return 0
+    means = f"{'coverage':>22} {'overhead':>22} {'HTD-P90, h':>22}"
+    print(f"{'world':40} {'budget':>6} {means} {'new pages':>9} {'all pages':>9}")
+    for each in found:
+        means = " ".join(map(_format_interval, (each.coverage_ratio, each.overhead_ratio, each.htd_difference_h)))
+        print(f"{each.world:40} {each.budget:6g} {means} {each.pages_pooled:9.3f} {each.pages_by_regret:9.3f}")
+    return 0
+
+
+def _format_interval(each: Interval) -> str:
+    return f"{each.mean:.3f} [{each.low:.3f}, {each.high:.3f}]".rjust(22)
 
 
 def import_git(options: argparse.Namespace) -> int:

@@ -1,12 +1,13 @@
 """Accrual: poll the discovery sources where most is lost by waiting, by a model of links that gather and vanish."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from vedette.discover.polling.arrivals import LIFETIMES_H, estimate_answer_chance
 from vedette.discover.polling.overlap import AccrualState, compute_accrued
-from vedette.discover.polling.poll_value import PATIENCE_H, compute_index, compute_ucb, compute_urgency, estimate_yield
+from vedette.discover.polling.poll_value import PATIENCE_H, compute_ucb, compute_urgency, estimate_yield
 from vedette.discover.polling.rates import RatePosterior
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints, Picks
@@ -24,24 +25,45 @@ from vedette.timeutil import DAY_S, HOUR_S
 EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
 
 
-def compute_exploration_bonus(options: Sources, k: int, now: float, *, is_priced: bool = False) -> Floats:
-    """Compute the exploration bonus of polling each discovery source, in new pages; 0 for those never polled.
+def compute_exploration_turn(options: Sources, k: int, now: float, *, is_priced: bool = False) -> float:
+    """Compute after how long a source is polled to learn, although it should bring nothing; infinite before any poll.
 
     Where a price says how many polls are made, k is only the most of them: then those of the last day count.
     """
     tried_s = options.last_poll_s
-    seen = np.isfinite(tried_s)
-    if not seen.any() or k < 1:
-        return np.zeros(len(options))
-    usual = options.found.sum() / max(int(options.polls.sum()), 1)
-    step_s = now - float(tried_s[seen].max())
-    between_s = step_s / k
+    latest_s = float(tried_s.max(initial=-np.inf))
+    if not np.isfinite(latest_s) or k < 1:
+        return np.inf
+    between_s = (now - latest_s) / k
     if is_priced:
         between_s = max(between_s, DAY_S / max(int((options.poll_s > now - DAY_S).sum()), 1))
-    turn_s = max(MIN_REVISIT_S, between_s * len(options) / EXPLORATION_SHARE)
-    unseen_s = np.where(seen, now - tried_s, 0.0)
+    return max(MIN_REVISIT_S, between_s * len(options) / EXPLORATION_SHARE)
+
+
+def compute_exploration_bonus(options: Sources, turn_s: float, now: float, usual: float | None = None) -> Floats:
+    """Compute the exploration bonus of polling each discovery source, in new pages; 0 for those never polled.
+
+    ``usual`` is what a poll brings in the mean, by default that of these sources.
+    """
+    if usual is None:
+        usual = float(options.found.sum() / max(int(options.polls.sum()), 1))
+    unseen_s = np.where(np.isfinite(options.last_poll_s), now - options.last_poll_s, 0.0)
     worth: Floats = usual * (unseen_s / turn_s) ** 2
     return worth
+
+
+class PollValues(NamedTuple):
+    """What polls of sources are worth, by what makes it up: ``total = (hope(lost) * chance + lesson) * weight``.
+
+    ``lost`` is what waiting loses by kind of lifetime, at a link an hour; ``chance`` that of an answer; ``lesson`` what
+    the poll would teach. Each source is taken on its own.
+    """
+
+    lost: Floats
+    chance: Floats
+    lesson: Floats
+    weight: Floats
+    total: Floats
 
 
 class GreedyPicker:
@@ -50,18 +72,11 @@ class GreedyPicker:
     Gains only fall, and only those of relatives of a source that was taken.
     """
 
-    def __init__(
-        self,
-        belief: AccrualState,
-        place: Ints,
-        lost: Floats,
-        chance: Floats,
-        lesson: Floats,
-        optimism: float,
-        now: float,
-    ) -> None:
+    def __init__(self, belief: AccrualState, options: Sources, values: PollValues, optimism: float, now: float) -> None:
+        place = options.place
         self._rates = belief.arrivals.estimate_rates(place, now)
-        self._lost, self._chance, self._bonus, self._optimism = lost.copy(), chance, lesson, optimism
+        self._values, self._optimism = values, optimism
+        self._lost = values.lost.copy()
         self._age_h = (now - belief.arrivals.find_accrual_start_s(place, now)) / HOUR_S
         row_of = np.full(len(belief.arrivals), -1, np.int64)
         row_of[place] = np.arange(len(place))
@@ -72,25 +87,33 @@ class GreedyPicker:
         self._row, self._column = row[order], column[order]
         self._starts = np.searchsorted(shower[self._row, self._column], np.arange(len(place) + 1))
 
-    def pick(self, k: int, price: float = 0.0) -> Ints:
-        """Pick up to k discovery sources to poll, best first; none whose gain is below the price by then."""
+    def pick(self, k: int, price: float, pending: Ints) -> Ints:
+        """Pick up to k discovery sources to poll, best first; none whose gain is below the price by then.
+
+        Those that are ``pending`` are taken before the first.
+        """
+        for row in pending.tolist():
+            self._take(row)
         gain = self._compute_gain(np.arange(len(self._lost)))
+        gain[pending] = -np.inf
         taken = np.zeros(min(k, len(gain)), np.int64)
         for nth in range(len(taken)):
             taken[nth] = best = int(np.argmax(gain))
-            if gain[best] < price:
+            if gain[best] < price or np.isneginf(gain[best]):
                 return taken[:nth]
-            kin = self._take_best(best)
+            kin = self._take(best)
             gain[kin] = np.where(np.isneginf(gain[kin]), -np.inf, self._compute_gain(kin))
             gain[best] = -np.inf
         return taken
 
     def _compute_gain(self, rows: Ints) -> Floats:
-        rates = RatePosterior(self._rates.shape[rows], self._rates.rate[rows])
-        return compute_ucb(rates, self._lost[rows], self._optimism) * self._chance[rows] + self._bonus[rows]
+        rates, values = RatePosterior(self._rates.shape[rows], self._rates.rate[rows]), self._values
+        hope = compute_ucb(rates, self._lost[rows], self._optimism)
+        gain: Floats = (hope * values.chance[rows] + values.lesson[rows]) * values.weight[rows]
+        return gain
 
-    def _take_best(self, best: int) -> Ints:
-        """Take the best source, and subtract from its relatives the links that polling it will already show."""
+    def _take(self, best: int) -> Ints:
+        """Take a source, and subtract from its relatives the links that polling it will already show."""
         pairs = slice(self._starts[best], self._starts[best + 1])
         kin, share = self._row[pairs], self._share[self._row[pairs], self._column[pairs]]
         age_h = self._age_h[kin, None]
@@ -104,6 +127,8 @@ def _compute_accrued_share(age_h: Floats) -> Floats:
     return part
 
 
+# When a source is worth a poll is looked for at so many times ahead.
+MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS = 60.0, 30 * DAY_S, 24
 # Of so many times k the best are weighed against each other; the others are never among the k.
 CANDIDATES_PER_PICK, MIN_CANDIDATES = 4, 256
 
@@ -157,6 +182,8 @@ class Accrual:
 
         A first poll teaches only what is there.
         """
+        if not len(batch):
+            return state
         arrivals = state.arrivals.grow_copy(batch)
         state = AccrualState(arrivals, state.overlap).ensure_places(batch)
         ok = batch.failures == 0
@@ -170,24 +197,68 @@ class Accrual:
     def choose(self, state: AccrualState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose up to k discovery sources to poll, most urgent first; nothing is random."""
         state = state.ensure_places(options)
+        turn_s = compute_exploration_turn(options, k, now, is_priced=self.price > 0)
+        values = self.compute_values(state, options, turn_s, now)
+        rows = _select_top(values.total, CANDIDATES_PER_PICK * k + MIN_CANDIDATES)
+        pending = np.zeros(0, np.int64)
+        if options.pending is not None:
+            rows = np.union1d(rows, np.flatnonzero(options.pending))
+            pending = np.flatnonzero(options.pending[rows])
+        some = replace(options, place=options.place[rows])
+        picker = GreedyPicker(state, some, PollValues(*(each[rows] for each in values)), self.optimism, now)
+        chosen = rows[picker.pick(k, self.price, pending)]
+        return Picks(chosen, np.ones(len(chosen)))
+
+    def compute_values(
+        self, state: AccrualState, options: Sources, turn_s: float, now: float, usual: float | None = None
+    ) -> PollValues:
+        """Compute what a poll of each source is worth now; ``turn_s`` and ``usual`` are those of looks to learn."""
         arrivals, place = state.arrivals, options.place
         lost = compute_urgency(compute_accrued(state, place, now), self.patience_h)
         chance = estimate_answer_chance(arrivals.down_s[place], options.last_poll_s, now)
-        lesson = compute_exploration_bonus(options, k, now, is_priced=self.price > 0) * chance
-        hope = compute_ucb(arrivals.estimate_rates(place, now), lost, self.optimism) * chance + lesson
-        rows = _select_top(hope, CANDIDATES_PER_PICK * k + MIN_CANDIDATES)
-        picking = GreedyPicker(state, place[rows], lost[rows], chance[rows], lesson[rows], self.optimism, now)
-        chosen = rows[picking.pick(k, self.price)]
-        return Picks(chosen, np.ones(len(chosen)))
+        lesson = compute_exploration_bonus(options, turn_s, now, usual) * chance
+        weight = np.ones(len(options)) if options.weight is None else options.weight
+        hope = compute_ucb(arrivals.estimate_rates(place, now), lost, self.optimism)
+        return PollValues(lost, chance, lesson, weight, (hope * chance + lesson) * weight)
+
+    def forecast(
+        self, state: AccrualState, options: Sources, turn_s: float, now: float, usual: float | None = None
+    ) -> Floats:
+        """Forecast when each source will be worth a poll at the price, if nothing is polled until then.
+
+        At most 30 days ahead; in between the steps of time that are computed, values are taken for straight.
+        """
+        state = state.ensure_places(options)
+        wait_s = np.concatenate([[0.0], np.geomspace(MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS)])
+        values = [self.compute_values(state, options, turn_s, now + each, usual).total for each in wait_s.tolist()]
+        high = np.maximum.accumulate(np.stack(values), axis=0)
+        upper = np.minimum((high < self.price).sum(axis=0), TIME_STEPS)
+        lower = np.maximum(upper - 1, 0)
+        every = np.arange(len(options))
+        low_value, gap = high[lower, every], high[upper, every] - high[lower, every]
+        part = np.clip(np.where(gap > 0, (self.price - low_value) / np.where(gap > 0, gap, 1.0), 1.0), 0.0, 1.0)
+        times: Floats = now + wait_s[lower] + np.where(upper > 0, part, 0.0) * (wait_s[upper] - wait_s[lower])
+        return times
 
     def reason(self, state: AccrualState, batch: Sources, row: int, now: float) -> str:
         """Explain a poll: what it would bring, what waiting would lose, and since when links have gathered."""
-        one = estimate_yield(state, batch, now)[row]
-        lost = compute_index(state, batch, now)[row]
-        if not np.isfinite(batch.last_poll_s[row]):
-            return f"accrual: never looked at; a look may bring {one:.1f} new pages"
-        age_h = (now - batch.last_poll_s[row]) / HOUR_S
-        return f"accrual: {one:.1f} new pages expected {age_h:.1f} h after the last try; waiting loses {lost:.1f}"
+        turn_s = compute_exploration_turn(batch, 1, now, is_priced=True)
+        return self.explain(state.ensure_places(batch), batch, turn_s, now)[row]
+
+    def explain(
+        self, state: AccrualState, batch: Sources, turn_s: float, now: float, usual: float | None = None
+    ) -> list[str]:
+        """Explain polls of some sources, where ``turn_s`` and ``usual`` are those of all sources."""
+        values, expected = self.compute_values(state, batch, turn_s, now, usual), estimate_yield(state, batch, now)
+        to_learn = (values.lesson * values.weight > values.total / 2) & (values.total > 0)
+        age_h = (now - batch.last_poll_s) / HOUR_S
+        return [
+            f"accrual: {one:.2g} new pages expected {hours:.1f} h after the last poll; waiting loses {worth:.2g}"
+            f"{', mostly what a poll would teach' if learns else ''}"
+            if np.isfinite(hours)
+            else f"accrual: never polled; a poll may bring {one:.2g} new pages"
+            for one, hours, worth, learns in zip(expected, age_h, values.total, to_learn, strict=True)
+        ]
 
 
 def _select_top(value: Floats, count: int) -> Ints:

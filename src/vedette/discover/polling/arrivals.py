@@ -189,6 +189,15 @@ class ArrivalModel:
             filled=np.concatenate([self.filled, np.tile(LIFETIMES_H, (more, 1))]),
         )
 
+    def select(self, places: Ints) -> "ArrivalModel":
+        """Return the arrival model of some sources, in this order; rhythms of hosts stay."""
+        tracked = self.tracked.grow_copy(len(self))
+        columns = {
+            name: getattr(self, name)[places] for name in ("host", "links", "hours", "looked_s", "down_s", "filled")
+        }
+        followed = TrackedLinks(tracked.link[places], tracked.weight[places], tracked.kind[places])
+        return replace(self, **columns, tracked=followed)
+
     def ensure_places(self, batch: Sources) -> "ArrivalModel":
         """Return this arrival model if it knows all places of a batch, else a copy that has them."""
         return self if int(batch.place.max(initial=-1)) < len(self) else self.grow_copy(batch)

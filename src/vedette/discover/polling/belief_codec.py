@@ -4,6 +4,7 @@ Which source showed which link is left out: it would be most of the text, and th
 """
 
 import json
+import zlib
 from base64 import b85decode, b85encode
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,29 +14,28 @@ import numpy as np
 
 from vedette.discover.polling.arrivals import ArrivalModel, compute_weekly_fill
 from vedette.discover.polling.overlap import AccrualState
+from vedette.discover.polling.sources import PollHistory
 
 _ARRIVALS = ("host", "links", "hours", "looked_s", "down_s", "filled")
 _RHYTHM = ("day", "week", "pace")
 _OVERLAP = ("other", "shared", "tried")
+_COUNTS = ("polls", "found", "failures")
+# How columns are compressed: fast, since most of what they hold are zeros and NaN.
+_PACKED, _LEVEL = "zlib", 1
 _COLUMN_TYPES = frozenset({"<f8", "<i8"})
 
 
 class StoredAccrual(NamedTuple):
-    """Stored beliefs about discovery sources.
-
-    With the sources' ids and hosts, last tries, and counts (polls, finds, failures in a row).
-    """
+    """Stored beliefs about discovery sources, with the sources' ids and the history of their polls."""
 
     state: AccrualState
-    ids: Sequence[int] = ()
-    hosts: Sequence[int] = ()
-    last_try_s: Sequence[float] = ()
-    counts: Sequence[tuple[int, ...]] = ()
+    ids: Sequence[int]
+    history: PollHistory
 
 
 def create_empty() -> StoredAccrual:
     """Return stored beliefs about no discovery source."""
-    return StoredAccrual(AccrualState.empty())
+    return StoredAccrual(AccrualState.empty(), (), PollHistory(np.zeros(0, np.int64), is_numbered=True))
 
 
 def pack(kept: StoredAccrual) -> str:
@@ -44,14 +44,14 @@ def pack(kept: StoredAccrual) -> str:
     >>> unpack(pack(create_empty())).ids, unpack("nonsense").ids, unpack(None).ids
     ((), (), ())
     """
-    arrivals, overlap = kept.state
+    (arrivals, overlap), polls = kept.state, kept.history.to_columns()
     columns = {name: getattr(arrivals, name) for name in _ARRIVALS}
     columns |= {name: getattr(arrivals.rhythm, name) for name in _RHYTHM}
     columns |= {name: getattr(overlap, name) for name in _OVERLAP}
     columns["reckoned_s"] = np.array([arrivals.rhythm.computed_s])
-    columns["ids"], columns["hosts"] = (np.array(each, np.int64) for each in (kept.ids, kept.hosts))
-    columns["tried_s"] = np.array(kept.last_try_s, np.float64)
-    columns["counts"] = np.array(kept.counts, np.int64).reshape(-1, 3)
+    columns["ids"], columns["hosts"] = np.array(kept.ids, np.int64), polls["host"]
+    columns["tried_s"], columns["poll_s"] = polls["last_poll_s"], polls["poll_s"]
+    columns["counts"] = np.stack([polls[name] for name in _COUNTS], axis=1)
     return json.dumps({name: _encode_column(column) for name, column in columns.items()})
 
 
@@ -59,18 +59,19 @@ def unpack(text: str | None) -> StoredAccrual:
     """Decode beliefs about discovery sources from text; empty where there is none, or it makes no sense."""
     try:
         return _build_stored({name: _decode_column(*told) for name, told in json.loads(text or "").items()})
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
         return create_empty()
 
 
-def _encode_column(column: Any) -> tuple[str, Sequence[int], str]:  # noqa: ANN401 - an array of any shape
-    return column.dtype.str, column.shape, b85encode(column.tobytes()).decode()
+def _encode_column(column: Any) -> tuple[str, Sequence[int], str, str]:  # noqa: ANN401 - an array of any shape
+    return column.dtype.str, column.shape, b85encode(zlib.compress(column.tobytes(), _LEVEL)).decode(), _PACKED
 
 
-def _decode_column(kind: str, shape: Sequence[int], text: str) -> Any:  # noqa: ANN401 - an array of any shape
+def _decode_column(kind: str, shape: Sequence[int], text: str, how: str = "") -> Any:  # noqa: ANN401 - of any shape
     if kind not in _COLUMN_TYPES:
         raise ValueError(f"no column of {kind}")
-    return np.frombuffer(b85decode(text), kind).reshape(shape).copy()
+    raw = b85decode(text)  # until version 9 of data folders columns were not compressed
+    return np.frombuffer(zlib.decompress(raw) if how == _PACKED else raw, kind).reshape(shape).copy()
 
 
 def _build_stored(columns: dict[str, Any]) -> StoredAccrual:
@@ -79,12 +80,18 @@ def _build_stored(columns: dict[str, Any]) -> StoredAccrual:
     rhythm = replace(fresh.arrivals.rhythm, **told, computed_s=float(columns["reckoned_s"][0]))
     own = {name: columns[name] for name in _ARRIVALS}
     overlap = replace(fresh.overlap, **{name: columns[name] for name in _OVERLAP})
-    ids, hosts, tried_s = (tuple(columns[name].tolist()) for name in ("ids", "hosts", "tried_s"))
-    counts = tuple(tuple(row) for row in columns["counts"].tolist())
     belief = AccrualState(
         ArrivalModel(rhythm=rhythm, weekly_fill=compute_weekly_fill(rhythm.pace), **own),
         overlap.grow_copy(len(own["host"])),
     )
-    if not len(ids) == len(hosts) == len(tried_s) == len(counts) >= len(belief.arrivals):
+    ids, counts = tuple(columns["ids"].tolist()), columns["counts"]
+    if not len(ids) == len(columns["hosts"]) == len(columns["tried_s"]) == len(counts) >= len(belief.arrivals):
         raise ValueError("columns of different lengths")
-    return StoredAccrual(belief, ids, hosts, tried_s, counts)
+    polls = PollHistory(columns["hosts"], is_numbered=True).to_columns()
+    polls |= {"last_poll_s": columns["tried_s"], **{name: counts[:, column] for column, name in enumerate(_COUNTS)}}
+    # Older texts do not say when the polls before the last one were.
+    tried_s = columns["tried_s"]
+    polls["poll_s"][:, 0] = np.where(np.isfinite(tried_s), tried_s, np.nan)
+    return StoredAccrual(
+        belief, ids, PollHistory.from_columns(polls | {"poll_s": columns.get("poll_s", polls["poll_s"])})
+    )

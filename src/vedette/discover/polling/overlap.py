@@ -80,6 +80,15 @@ class Overlap:
             return Overlap(other, shared, tried, *_grow_ring(self, slots))
         return Overlap(other, shared, tried, self.link.copy(), self.shown_by.copy(), self.shown_count.copy())
 
+    def select(self, places: Ints) -> "Overlap":
+        """Return the overlap of some sources, in this order; others are nobody's relatives any more."""
+        number = np.full(len(self.other) + 1, -1, np.int64)  # the last is for -1, which is nobody
+        number[places] = np.arange(len(places))
+        other = number[self.other[places]]
+        shared, tried = (np.where(other >= 0, each[places], 0.0) for each in (self.shared, self.tried))
+        shown_by = number[self.shown_by].astype(np.int32)
+        return Overlap(other, shared, tried, self.link.copy(), shown_by, self.shown_count.copy())
+
     def learn_polls(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
         """Learn the overlap of sources from polls.
 
@@ -216,6 +225,17 @@ class AccrualState(NamedTuple):
         arrivals = self.arrivals.ensure_places(batch)
         known = len(self.overlap.other) >= len(arrivals)
         return AccrualState(arrivals, self.overlap if known else self.overlap.grow_copy(len(arrivals)))
+
+    def select(self, places: Ints) -> "AccrualState":
+        """Return the state of some sources, in this order; their places count from 0 again."""
+        return AccrualState(self.arrivals.select(places), self.overlap.select(places))
+
+
+def estimate_unique_rates(belief: AccrualState, place: Ints) -> Floats:
+    """Estimate new links an hour at each source that no relative of it shows."""
+    kept = np.prod(1.0 - belief.overlap.estimate_share(place), axis=1) ** OVERLAP_DISCOUNT
+    rates: Floats = belief.arrivals.estimate_own_rates(place).mean.sum(axis=1) * kept
+    return rates
 
 
 def compute_accrued(belief: AccrualState, place: Ints, now: float) -> Floats:

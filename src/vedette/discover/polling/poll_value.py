@@ -17,9 +17,6 @@ from vedette.policy import Floats
 
 # A find that comes so late counts 1 / e of one that comes at once.
 PATIENCE_H = 8.0
-MIN_WAIT_S, MAX_WAIT_S = 300.0, 30 * 86_400.0
-# Times at which the index is reckoned to find when it reaches a price; in between it is taken for straight.
-TIME_STEPS = 48
 # What a source fills up to is reached never; this near it counts as full.
 NEARLY_FULL = 1e-3
 
@@ -49,6 +46,11 @@ def compute_urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
     return lost
 
 
+def compute_urgency_after(age_h: float, patience_h: float = PATIENCE_H) -> Floats:
+    """Compute the urgency of a poll by kind of lifetime, so long after the last one, at a link an hour."""
+    return compute_urgency(LIFETIMES_H * -np.expm1(-age_h / LIFETIMES_H), patience_h)
+
+
 def estimate_yield(state: AccrualState, options: Sources, now: float) -> Floats:
     """Estimate how many new pages a poll of each source would bring now, each source taken on its own."""
     state = state.ensure_places(options)
@@ -72,34 +74,6 @@ def compute_ucb(rates: RatePosterior, amount: Floats, optimism: float) -> Floats
     mean = (rates.mean * amount).sum(axis=-1)
     hope: Floats = mean + optimism * np.sqrt((rates.variance * amount**2).sum(axis=-1))
     return hope
-
-
-def compute_due(
-    state: AccrualState,
-    options: Sources,
-    now: float,
-    price: Floats | float,
-    rng: np.random.Generator,  # noqa: ARG001 - the shape that all due times have
-) -> Floats:
-    """Compute when each source's poll is due: its index reaches the price, in 5 minutes to 30 days.
-
-    Assumes that no source is polled until then.
-
-    There may be a price for each: who costs twice as much has to bring twice as much, who is watched brings more.
-    """
-    state = state.ensure_places(options)
-    wait_s = np.geomspace(MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS)
-    reached = np.stack([compute_index(state, options, now + each) for each in wait_s.tolist()])
-    high = np.maximum.accumulate(reached, axis=0)
-    step = (high < price).sum(axis=0)
-    upper = np.minimum(step, TIME_STEPS - 1)
-    lower = np.maximum(upper - 1, 0)
-    every = np.arange(len(options))
-    low_value, gap = high[lower, every], high[upper, every] - high[lower, every]
-    part = np.where(gap > 0, (price - low_value) / np.where(gap > 0, gap, 1.0), 1.0)
-    when_s = wait_s[lower] + np.clip(part, 0.0, 1.0) * (wait_s[upper] - wait_s[lower])
-    times: Floats = now + when_s
-    return times
 
 
 def estimate_rates(state: AccrualState, options: Sources) -> RateInterval:

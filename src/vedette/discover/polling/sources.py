@@ -1,7 +1,8 @@
 """Discovery sources, the pages that are polled for their links: the batch that polling policies judge."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,11 @@ class Sources:
     Where the rows were just polled, ``shown[shown_start[i]:shown_start[i + 1]]`` are the targets of row ``i``,
     numbered in the order in which polls first brought them, and ``shown_new`` says which were new. In a batch to choose
     from they are empty.
+
+    In a batch to choose from, ``weight`` is how many ordinary new pages one of this source counts for, per ordinary
+    fetch that a poll costs; a source of weight 0 may not be polled now. ``pending`` marks those that are being polled:
+    they are not chosen again, and what they will show is not worth another poll. Without them all weights are 1 and
+    nothing is pending.
     """
 
     place: Ints
@@ -49,6 +55,8 @@ class Sources:
     shown_start: Ints
     shown: Ints
     shown_new: Bools
+    weight: Floats | None = None
+    pending: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.place)
@@ -89,68 +97,103 @@ class PollResults(NamedTuple):
 class PollHistory:
     """The poll history of each discovery source, as ``Sources`` has it. Batches handed out are copies.
 
+    Targets are numbered in the order in which polls first brought them, unless their numbers count up in that order
+    already (``is_numbered``), as the ids of a crawl's URLs do.
+
     >>> book = PollHistory(np.array([0, 0, 1]))
     >>> one, none = np.array([True]), np.zeros(0, np.int64)
     >>> told = book.record(PollResults(np.array([2]), one, np.array([0, 2]), np.array([70, 50]), np.ones(2, bool)),
     ...     90.0)
     >>> told.yields[0, 0], told.shown.tolist()
     (np.int64(2), [0, 1])
-    >>> book.list_options().last_poll_s.tolist()
-    [-inf, -inf, 90.0]
+    >>> book.list_options().last_poll_s.tolist(), book.add(np.array([1])).tolist(), len(book.list_options())
+    ([-inf, -inf, 90.0], [3], 4)
     """
 
-    def __init__(self, host: Ints) -> None:
-        count = len(host)
-        self._host = host.astype(np.int64)
-        self._last_poll_s: Floats = np.full(count, -np.inf)
-        self._failures: Ints = np.zeros(count, np.int64)
-        self._polls: Ints = np.zeros(count, np.int64)
-        self._found: Ints = np.zeros(count, np.int64)
-        self._links: Ints = np.zeros(count, np.int64)
-        self._poll_s: Floats = np.full((count, RECENT_POLLS), np.nan)
-        self._yields: Ints = np.zeros((count, RECENT_POLLS), np.int64)
-        self._number: dict[int, int] = {}
+    def __init__(self, host: Ints, *, is_numbered: bool = False) -> None:
+        self._columns = _create_columns(host)
+        self._count = len(host)
+        self._number: dict[int, int] | None = None if is_numbered else {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, host: Ints) -> Ints:
+        """Add sources of these hosts that were never polled, and return their places."""
+        first, self._count = self._count, self._count + len(host)
+        room = len(self._columns["host"])
+        if self._count > room:
+            more = _create_columns(np.zeros(max(self._count - room, room), np.int64))
+            self._columns = {name: np.concatenate([old, more[name]]) for name, old in self._columns.items()}
+        for name, column in _create_columns(host).items():
+            self._columns[name][first : self._count] = column
+        return np.arange(first, self._count)
+
+    def select(self, places: Ints) -> "PollHistory":
+        """Return the history of some sources, in this order; their places count from 0 again."""
+        return PollHistory.from_columns({name: column[places] for name, column in self._columns.items()})
 
     def list_options(self) -> Sources:
         """Return all discovery sources, for a policy to choose polls from."""
-        every = np.arange(len(self._host))
+        return self.list_some(np.arange(self._count))
+
+    def list_some(self, places: Ints) -> Sources:
+        """Return some discovery sources, for a policy to judge."""
         nothing = np.zeros(0, np.int64)
-        return self._build_batch(every, np.zeros(len(every) + 1, np.int64), nothing, nothing.astype(bool))
+        return self._build_batch(places, np.zeros(len(places) + 1, np.int64), nothing, nothing.astype(bool))
 
     def record(self, brought: PollResults, now_s: float) -> Sources:
         """Record what polls brought, and return the rows of the polled sources, to learn from."""
-        place, ok = brought.place, brought.ok
-        self._last_poll_s[place] = now_s
-        self._failures[place] = np.where(ok, 0, self._failures[place] + 1)
+        place, ok, columns = brought.place, brought.ok, self._columns
+        columns["last_poll_s"][place] = now_s
+        columns["failures"][place] = np.where(ok, 0, columns["failures"][place] + 1)
         good = place[ok]
         yields = brought.yields[ok]
-        self._polls[good] += 1
-        self._found[good] += yields
-        self._links[good] = np.diff(brought.start)[ok]
-        self._poll_s[good, 1:], self._poll_s[good, 0] = self._poll_s[good, :-1], now_s
-        self._yields[good, 1:], self._yields[good, 0] = self._yields[good, :-1], yields
+        columns["polls"][good] += 1
+        columns["found"][good] += yields
+        columns["links"][good] = np.diff(brought.start)[ok]
+        for name, latest in (("poll_s", now_s), ("yields", yields)):
+            column = columns[name]
+            column[good, 1:], column[good, 0] = column[good, :-1], latest
         return self._build_batch(place, brought.start, self._number_targets(brought.target), brought.new)
+
+    def to_columns(self) -> dict[str, npt.NDArray[np.generic]]:
+        """Return the history as columns by name, to be stored."""
+        return {name: column[: self._count] for name, column in self._columns.items()}
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, npt.NDArray[np.generic]]) -> "PollHistory":
+        """Return the history that these columns hold, of targets whose numbers count up; all have the same length."""
+        kept = cls(np.asarray(columns["host"], np.int64), is_numbered=True)
+        for name, column in kept._columns.items():
+            column[:] = columns[name]
+        return kept
 
     def _number_targets(self, targets: Ints) -> Ints:
         """Number poll targets in the order found; a recording's numbers would reveal how many are still unfound."""
         number = self._number
+        if number is None:
+            return targets.copy()
         return np.array([number.setdefault(target, len(number)) for target in targets.tolist()], np.int64)
 
     def _build_batch(self, rows: Ints, start: Ints, shown: Ints, new: npt.NDArray[np.bool_]) -> Sources:
-        return Sources(
-            place=rows.copy(),
-            host=self._host[rows],
-            last_poll_s=self._last_poll_s[rows],
-            failures=self._failures[rows],
-            polls=self._polls[rows],
-            found=self._found[rows],
-            links=self._links[rows],
-            poll_s=self._poll_s[rows],
-            yields=self._yields[rows],
-            shown_start=start.copy(),
-            shown=shown,
-            shown_new=new.copy(),
-        )
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        return Sources(place=rows.copy(), shown_start=start.copy(), shown=shown, shown_new=new.copy(), **columns)
+
+
+def _create_columns(host: Ints) -> dict[str, Any]:
+    """Create the columns of a poll history of sources that were never polled."""
+    count = len(host)
+    return {
+        "host": host.astype(np.int64),
+        "last_poll_s": np.full(count, -np.inf),
+        "failures": np.zeros(count, np.int64),
+        "polls": np.zeros(count, np.int64),
+        "found": np.zeros(count, np.int64),
+        "links": np.zeros(count, np.int64),
+        "poll_s": np.full((count, RECENT_POLLS), np.nan),
+        "yields": np.zeros((count, RECENT_POLLS), np.int64),
+    }
 
 
 def grow_rows(rows: Floats, place: Ints) -> Floats:

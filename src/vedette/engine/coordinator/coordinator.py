@@ -75,7 +75,8 @@ class Coordinator:
         self._held_back = HeldBack(self.trap_filter, hosts, urls, store, self.tally)
         states = self._url_states = UrlStates(urls, store, schedule, self.tally)
         self._novelty = NoveltyDetector(hosts, urls, store)
-        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness, hosts.gap_s)
+        interval_s = schedule.sources.interval_s
+        self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness, hosts.gap_s, interval_s)
         self._polls = PollTracker(hosts, urls, store, self.refresher)
         traps = self.trap_filter
         self._sitemaps = SitemapGuesser(hosts, urls, store, states, traps, self.normalize_url)
@@ -396,10 +397,14 @@ class Coordinator:
         if not self.rules.recrawl:
             return len(failed)
         self.refresher.step(now_s)
-        due, judged = self.refresher.get_due(now_s, most)
+        due, worth = self.refresher.get_due(now_s, most)
         woken = set(self.urls.requeue([one.id for one in due], priority=1).tolist())
-        refreshes = len(woken & judged)
+        refreshes = len(woken & worth.keys())
         self.refresher.add_spent(refreshes, len(woken) - refreshes)
+        for one in due:
+            if one.id in woken and one.id in worth:
+                host = self.host_table.get(one.host)
+                host.refreshes[one.id], host.worth = worth[one.id], max(host.worth, worth[one.id])
         self._wake_hosts(due)
         return len(failed) + len(woken)
 
@@ -409,9 +414,11 @@ class Coordinator:
             host.paused_until_s = 0.0
             self.host_table.enqueue(host)
 
-    def on_gains(self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = ()) -> None:
-        """Pass measured search gains to refresh and spending, those of first fetches to their model, too."""
-        self.refresher.on_gains(gains, now_s)
+    def on_gains(
+        self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = (), per_view: float | None = None
+    ) -> None:
+        """Pass measured search gains, and what a view brings in their unit, to refresh, spending and first fetches."""
+        self.refresher.on_gains(gains, now_s, per_view)
         self.spending.add_gains((*gains, *firsts))
         self.first_fetches.on_change_gains(gains, now_s)
         self.first_fetches.on_first_gains(firsts, now_s)

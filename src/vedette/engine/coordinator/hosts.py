@@ -18,6 +18,7 @@ from vedette.engine.scheduling.budget import FetchBudget
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.fetch.politeness import find_next_open_s, parse_hours
 from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsState, RobotsStatus
+from vedette.frontier.queues import TurnQueue
 from vedette.model import Failure, Origin, origin_of
 
 # A heap whose entries are never taken out of its middle: an entry counts only while it says what its host says
@@ -25,10 +26,15 @@ from vedette.model import Failure, Origin, origin_of
 
 
 class HostCalendar:
-    """Calendar of when the coordinator comes back to each host; each host is in it at most once."""
+    """Calendar of when the coordinator comes back to each host; each host is in it at most once.
+
+    Of hosts that are due, the one with the best URL waiting comes first, as far as is known (``HostState.worth``), and
+    every fourth time the one that has waited longest. That matters where fetchers have no room for all of them.
+    """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, HostState]] = []
+        self._due: TurnQueue[HostState] = TurnQueue()
         self._number = 0
 
     def put(self, host: HostState, at_s: float) -> None:
@@ -37,24 +43,28 @@ class HostCalendar:
             host.queued_s = at_s
             self._number += 1
             heappush(self._heap, (at_s, self._number, host))
+        elif host in self._due:
+            self._due.add(host, host.best_worth)
 
     def take(self, until_s: float) -> HostState | None:
-        """Take the first host that is due by a time out of the calendar."""
-        self._drop_stale()
-        if not self._heap or self._heap[0][0] > until_s:
-            return None
-        host = heappop(self._heap)[2]
-        host.queued_s = None
-        return host
+        """Take the next host that is due by a time out of the calendar."""
+        while self._heap and self._heap[0][0] <= until_s:
+            at_s, _, host = heappop(self._heap)
+            if host.queued_s == at_s:
+                self._due.add(host, host.best_worth)
+        while (due := self._due.take()) is not None:
+            if due.queued_s is not None and due.queued_s <= until_s:
+                due.queued_s = None
+                return due
+        return None
 
     def next_s(self) -> float | None:
-        """Return the time of the first host in the calendar."""
-        self._drop_stale()
-        return self._heap[0][0] if self._heap else None
-
-    def _drop_stale(self) -> None:
+        """Return the time of the first host in the calendar; -infinity where some are due already."""
         while self._heap and self._heap[0][2].queued_s != self._heap[0][0]:
             heappop(self._heap)
+        if self._due:
+            return -inf
+        return self._heap[0][0] if self._heap else None
 
 
 # An address holds for half an hour. A name that cannot be looked up is looked up again after pauses that double; what

@@ -10,7 +10,7 @@ from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.state import FoundUrl
 from vedette.engine.messages import FetchResult, FetchSuccess, Kind
 from vedette.engine.ports import ChangeSignal, CrawlStore, LinkOrigin, PageRow, SignalKind, UnlistedLink, UrlFrontier
-from vedette.engine.scheduling.polling import MAX_INTERVAL_S, MAX_LINKS, PollResult
+from vedette.engine.scheduling.polling import MAX_LINKS, PollResult
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import is_good, is_source
 from vedette.frontier.pattern_yield import MIN_WORDS, FetchYield
@@ -170,8 +170,8 @@ def _strip_ending(address: str) -> str:
 class PollTracker:
     """Learn from discovery polls in fetch reports: what each poll found, and when to poll again.
 
-    A poll is an ordinary fetch. What it brought is known when its links were admitted, so due times are set again then.
-    Where the operator set no budget there is nothing to be thrifty with, and lists come round at their fixed pace.
+    A poll is an ordinary fetch. What it brought is known when its links were admitted, so it is forecast then when the
+    source will be polled again.
     """
 
     def __init__(self, hosts: HostTable, urls: UrlFrontier, store: CrawlStore, refresher: RefreshScheduler) -> None:
@@ -187,19 +187,9 @@ class PollTracker:
             self._build_poll(result, new, rows.get(result.task.id))._replace(cost=cost)
             for result, cost in zip(pages, costs, strict=True)
         ]
-        lists = {look.id for look in looks if look.is_list}
-        looking, price = self._refresher.poller, self._refresher.price
-        sources = looking.on_polls(looks, now_s)
-        times = looking.get_due_times(
-            [id_ for id_ in sources if self._refresher.has_budget or id_ not in lists], price, now_s
-        )
-        self._store.save_due_times(
-            [
-                (id_, min(at_s, now_s + MAX_INTERVAL_S) if id_ in lists else min(at_s, rows[id_].due_s))
-                for id_, at_s in times.items()
-                if id_ in rows and is_good(rows[id_].status)
-            ]
-        )
+        sources = self._refresher.poller.on_polls(looks, now_s)
+        times = self._refresher.polls.forecast(self._store.get_known_pages(sources), now_s)
+        self._store.save_due_times(list(times.items()))
 
     def _collect_births(self, results: Sequence[FetchResult], now_s: float) -> Iterator[ChangeSignal]:
         """Collect the publication dates that polled lists give for new URLs; old dates do not count."""
@@ -220,6 +210,10 @@ class PollTracker:
         is_list = is_source(task.url, row.kind if row is not None else result.kind)
         count = new[task.url]
         matters = is_list or count or self._refresher.poller.is_source(task.id)
-        links = self._urls.find_ids(result.links[:MAX_LINKS]).tolist() if matters and result.links else []
+        # What is new has the highest ids; of long lists all links are looked up where something is.
+        named = result.links if count else result.links[:MAX_LINKS]
+        links = self._urls.find_ids(named).tolist() if matters and result.links else []
         known = [id_ for id_ in links if id_]
+        if len(known) > MAX_LINKS:
+            known = sorted(known, reverse=True)[:MAX_LINKS]
         return PollResult(task.id, host, ok=True, is_list=is_list, is_refetch=again, links=known, new=count)

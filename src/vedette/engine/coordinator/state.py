@@ -12,6 +12,10 @@ from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import ConnectOverride
 from vedette.frontier.queues import OrderName
 from vedette.model import Failure, Origin, Site
+from vedette.pricing import DEFAULT_WORTH, GAIN_LASTS_D
+
+# What must not wait is worth more than anything else: URLs requested by name, then those that are new on the web.
+REQUESTED_WORTH, NEW_WORTH = 1e9, 1e8
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,8 @@ class HostState:
     ordered, ``sort_state`` says what was known when they were last sorted by worth. ``unreachable`` says why its name
     could not be looked up. ``detoured`` says that its address is that of an operator's override, which holds for the
     ports that it names. ``budget_wait`` says which part of the fetch budget it waits for; empty where it does not.
+    ``worth`` is that of the best URL when some were last selected, or of a refresh that was added since, and of any
+    unseen page before that. ``refreshes`` has what a refresh of the known pages that wait here is worth.
     """
 
     name: str
@@ -113,6 +119,8 @@ class HostState:
     lookup_failures: int = 0
     resolving: bool = False
     queued_s: float | None = None
+    worth: float = DEFAULT_WORTH * GAIN_LASTS_D
+    refreshes: dict[int, float] = field(default_factory=dict)
     impact_version: int = 0
     sort_state: SortState | None = None
 
@@ -120,6 +128,13 @@ class HostState:
     def busy(self) -> bool:
         """Whether a fetcher holds a task for this host."""
         return bool(self.in_flight or self.robots_in_flight or self.parts_in_flight)
+
+    @property
+    def best_worth(self) -> float:
+        """What the best URL that waits for this host is worth, as far as is known without a look at all of them."""
+        if self.requested or self.new_urls:
+            return REQUESTED_WORTH if self.requested else NEW_WORTH
+        return self.worth
 
     @property
     def trouble(self) -> str:

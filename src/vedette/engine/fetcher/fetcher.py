@@ -73,7 +73,7 @@ class Fetcher:
             if asked.rests_until_s > asked.settings.ready_s:  # given out before the coordinator heard that it rests
                 self.returned.append(task)
             else:
-                self.frontier.add(task.host, task, task.worth)
+                self.frontier.add(task.host, task, task.worth, task.value)
 
     def recall(self, recall: Recall) -> None:
         """Give back every unsent task of these hosts to the coordinator."""
@@ -129,7 +129,7 @@ class Fetcher:
         """Give back a host's pages after its robots.txt arrived, so that the coordinator judges them again."""
         for task in self.frontier.clear(host):
             if task.purpose == "robots":
-                self.frontier.add(host, task, task.worth)
+                self.frontier.add(host, task, task.worth, task.value)
             else:
                 self.returned.append(task)
 

@@ -168,8 +168,8 @@ class FirstFetches:
         worth = float(self._model.worth_from_gains(np.array([gain]), [list_groups(url, in_links)])[0])
         return worth * GAIN_LASTS_D / float(self._costs.estimate([(site_of(url),)])[0])
 
-    def estimate_worths(self, urls: Sequence[str], in_links: Sequence[int]) -> Floats:
-        """Estimate the first-fetch worth of many URLs without impact estimates, by folder and in-links."""
+    def estimate_worths(self, urls: Sequence[str], in_links: Sequence[int], gains: Floats | None = None) -> Floats:
+        """Estimate the first-fetch worth of many URLs by folder and in-links, or by impact ``gains`` that are known."""
         firsts, known = self._folders
         if firsts is not self._model or len(known) > MAX_FOLDERS:
             known = {}
@@ -184,7 +184,12 @@ class FirstFetches:
         found = [known[key] for key in keys]
         sites = list(dict.fromkeys(site for _, site in found))
         costs = dict(zip(sites, self._costs.estimate([(site,) for site in sites]).tolist(), strict=True))
-        return np.array([each * GAIN_LASTS_D / costs[site] for each, site in found], np.float64)
+        per_day = np.array([each for each, _ in found], np.float64)
+        rows = np.flatnonzero(np.isfinite(gains)).tolist() if gains is not None else []
+        if gains is not None and rows:
+            groups = [list_groups(urls[row], in_links[row]) for row in rows]
+            per_day[rows] = self._model.worth_from_gains(gains[rows], groups)
+        return np.asarray(per_day * GAIN_LASTS_D / np.array([costs[site] for _, site in found], np.float64))
 
     @property
     def measured(self) -> float:

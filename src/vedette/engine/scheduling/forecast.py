@@ -6,7 +6,7 @@ about 35 % should turn out to have changed; where they do not, its due times are
 
 import json
 from dataclasses import asdict, dataclass, fields, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from vedette.refresh.known_pages import Bools
 BINS = 10
 # What was a day ago counts half.
 HALF_LIFE_S = 86_400.0
+# As many measured changes say what an outdated copy loses; older ones fade.
+MAX_CHANGES = 5_000.0
 _EMPTY_BINS = (0.0,) * BINS
 
 
@@ -101,38 +103,58 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Estimated freshness: share of pages still as fetched, by the policy, over a round through all pages.
+    """Estimated freshness over a round through all pages, by the policy: of pages, and of what people view.
 
-    ``share`` and ``judged`` are of the last whole round, or of the one that goes on where that is the first.
+    ``share`` is the share of pages that are still as fetched, ``viewed`` the share of views that go to such pages; the
+    same where no page was viewed. These and ``judged`` are of the last whole round, or of the one that goes on where
+    that is the first.
 
-    >>> first = Freshness("nutch").observe(np.array([0.25, 0.75]))
-    >>> first.share, first.judged, first.end_round().observe(np.array([1.0])).share
-    (0.5, 2, 0.5)
+    >>> first = Freshness("nutch").observe(np.array([0.25, 0.75]), np.array([0.9, 0.3]))
+    >>> first.share, round(first.viewed, 3), first.judged, first.end_round().observe(np.ones(1), np.zeros(1)).share
+    (0.5, 0.625, 2, 0.5)
     """
 
     policy: str
     share: float | None = None
+    viewed: float | None = None
     judged: int = 0
     is_whole: bool = False
     changed: float = 0.0
     count: int = 0
+    changed_views: float = 0.0
+    views: float = 0.0
 
-    def observe(self, chance: Floats | None) -> "Freshness":
-        """Add pages to the freshness round; ``chance`` is how probably each has changed, None if unknown."""
+    def observe(self, chance: Floats | None, views: Floats) -> "Freshness":
+        """Add pages to the round: how probably each has changed, None if unknown, and its views, NaN if unknown."""
         if chance is None or not len(chance):
             return self
-        more = replace(self, changed=self.changed + float(chance.sum()), count=self.count + len(chance))
-        return more if self.is_whole else replace(more, share=1.0 - more.changed / more.count, judged=more.count)
+        views = np.maximum(np.nan_to_num(views), 0.0)
+        more = replace(
+            self,
+            changed=self.changed + float(chance.sum()),
+            count=self.count + len(chance),
+            changed_views=self.changed_views + float((chance * views).sum()),
+            views=self.views + float(views.sum()),
+        )
+        return more if self.is_whole else more.compute_shares()
 
     def end_round(self) -> "Freshness":
         """End a freshness round that has gone over all pages."""
         if not self.count:
             return self
-        return Freshness(self.policy, 1.0 - self.changed / self.count, self.count, is_whole=True)
+        done = self.compute_shares()
+        return Freshness(self.policy, done.share, done.viewed, done.judged, is_whole=True)
+
+    def compute_shares(self) -> "Freshness":
+        """Return the freshness with its shares computed from the round that goes on."""
+        share = 1.0 - self.changed / self.count
+        viewed = 1.0 - self.changed_views / self.views if self.views > 0 else share
+        return replace(self, share=share, viewed=viewed, judged=self.count)
 
     def to_json(self) -> str:
         """Serialize the estimated freshness for the console and the next run."""
-        return json.dumps({"policy": self.policy, "share": self.share, "judged": self.judged})
+        names = ("policy", "share", "viewed", "judged")
+        return json.dumps({name: getattr(self, name) for name in names})
 
     @classmethod
     def from_json(cls, text: str | None, policy: str) -> "Freshness":
@@ -144,10 +166,81 @@ class Freshness:
         """
         try:
             read = json.loads(text or "{}")
-            kept = cls(str(read["policy"]), float(read["share"]), int(read["judged"]), is_whole=True)
-        except (TypeError, ValueError, KeyError):
+            share = float(read["share"])
+            viewed = float(read.get("viewed", share))  # an earlier version did not weigh by views
+            kept = cls(str(read["policy"]), share, viewed, int(read["judged"]), is_whole=True)
+        except (AttributeError, TypeError, ValueError, KeyError):
             return cls(policy)
-        return kept if kept.policy == policy and isfinite(kept.share or 0.0) else cls(policy)
+        return kept if kept.policy == policy and isfinite(share) and isfinite(viewed) else cls(policy)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLoss:
+    """What a view of an outdated copy loses, as a share of what a view of a current one brings.
+
+        share = (gains of changes / views of the pages that changed) / what a view brings
+
+    ``gained`` and ``viewed`` are sums over measured changes, ``per_view`` is what a view of any result brings by the
+    same scores. Until enough was measured, a part of the loss is assumed to be whole: quality is rather estimated too
+    low than too high.
+
+    >>> known = ChangeLoss(per_view=2.0).observe(np.full(99, 0.004), np.full(99, 0.01))
+    >>> ChangeLoss().share, round(known.share, 2)
+    (1.0, 0.21)
+    """
+
+    changes: float = 0.0
+    gained: float = 0.0
+    viewed: float = 0.0
+    per_view: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """Share of what a view brings that is lost where the copy has missed a change; 1 if unknown."""
+        if not (self.viewed > 0 and self.per_view > 0):
+            return 1.0
+        measured = min(self.gained / (self.viewed * self.per_view), 1.0)
+        return (self.changes * measured + 1.0) / (self.changes + 1.0)
+
+    def observe(self, gains: Floats, views: Floats) -> "ChangeLoss":
+        """Add measured changes: what each brought, and how often its page is viewed; NaN where unknown."""
+        known = np.isfinite(gains) & np.isfinite(views)
+        part = min(MAX_CHANGES / (self.changes + known.sum() + 1e-9), 1.0)  # what is long ago fades
+        return replace(
+            self,
+            changes=part * (self.changes + float(known.sum())),
+            gained=part * (self.gained + float(np.maximum(gains[known], 0.0).sum())),
+            viewed=part * (self.viewed + float(np.maximum(views[known], 0.0).sum())),
+        )
+
+    def to_json(self) -> str:
+        """Serialize the loss by outdated copies for the next run."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "ChangeLoss":
+        """Parse the saved loss by outdated copies; empty where it makes no sense.
+
+        >>> ChangeLoss.from_json('{"gained": 2.0}').gained, ChangeLoss.from_json('{"gained": "x"}').gained
+        (2.0, 0.0)
+        """
+        try:
+            read = json.loads(text or "{}")
+            kept = cls(**{each.name: float(read[each.name]) for each in fields(cls) if each.name in read})
+        except (TypeError, ValueError):
+            return cls()
+        return kept if all(0.0 <= each < inf for each in asdict(kept).values()) else cls()
+
+
+def estimate_quality(freshness: Freshness, loss: ChangeLoss) -> float | None:
+    """Estimate repository quality Q (Pandey08, eq. 4.5) of one's own index; None before any page was judged.
+
+        Q = 1 - sum over pages of (share of views) (chance that the copy is outdated) (share lost in such a view)
+
+    >>> estimate_quality(Freshness("nutch", 0.5, 0.75, 2), ChangeLoss(99.0, 0.5, 1.0, 2.0))
+    0.935625
+    """
+    return None if freshness.viewed is None else 1.0 - (1.0 - freshness.viewed) * loss.share
 
 
 def _add_to_bins(sums: tuple[float, ...], bins: Ints, more: Floats) -> tuple[float, ...]:

@@ -5,9 +5,10 @@ else the batch writes. Each row begins with the signature of its policy: what an
 whose change waits to be measured has the signature inverted.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from vedette.engine.decision_record import Decision, DecisionRecorder
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain, KnownPage, PageRow, RefreshState
 from vedette.engine.scheduling.fetch_cost import FetchCost, HostLatency
-from vedette.engine.scheduling.policy_runner import PolicyRunner
+from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, stream_name
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
 from vedette.model import origin_of
 from vedette.policy import Floats, Ints, rng_for
@@ -102,6 +103,42 @@ class GroupRows:
         if last >= len(self._rows):
             more = np.zeros((last + 1, self._rows.shape[1]))
             self._rows = np.concatenate([self._rows, more])
+
+
+class SourceReads:
+    """When the feeds and sitemaps of each site were last read: until then an announcement would have been heard.
+
+    >>> reads = SourceReads.from_json(SourceReads().add("https://a.example/feed", 90.0).to_json())
+    >>> reads.find(["https://a.example/x/1", "https://b.example/"]).tolist()
+    [90.0, nan]
+    """
+
+    def __init__(self, read_s: Mapping[str, float] | None = None) -> None:
+        self._read_s = dict(read_s or {})
+
+    def add(self, url: str, now_s: float) -> "SourceReads":
+        """Add a read of a source; sites beyond the number of groups are left out."""
+        site = site_of(url)
+        if site in self._read_s or len(self._read_s) < MAX_GROUPS:
+            self._read_s[site] = max(now_s, self._read_s.get(site, now_s))
+        return self
+
+    def find(self, urls: Sequence[str]) -> Floats:
+        """Find when the sources of each page's site were last read; NaN where it has none."""
+        return np.array([self._read_s.get(site_of(url), np.nan) for url in urls], np.float64)
+
+    def to_json(self) -> str:
+        """Serialize the source reads for the next run."""
+        return json.dumps(self._read_s)
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "SourceReads":
+        """Parse the source reads that an earlier run saved; empty where they make no sense."""
+        try:
+            kept = {str(site): float(at_s) for site, at_s in json.loads(text or "{}").items()}
+        except (TypeError, ValueError, AttributeError):
+            return cls()
+        return cls({site: at_s for site, at_s in kept.items() if np.isfinite(at_s)})
 
 
 NOT_MODIFIED = 304
@@ -237,10 +274,8 @@ def with_gain(look: KnownPage, gained: FetchGain) -> KnownPage:
     return look._replace(state=kept._replace(gain=gain, views=views))
 
 
-# Fetches were learned from and dated; pages were asked about; gains were learned from.
-Stage = Literal["fetched", "asked", "gained"]
 SIGNATURE_BYTES, NUMBER_BYTES = 4, 8
-COST_KEY, SECONDS_KEY = "refresh cost", "connection seconds"
+COST_KEY, SECONDS_KEY, READS_KEY = "refresh cost", "connection seconds", "source reads"
 # Means of hosts are many, so they are written now and then: a crash loses some minutes of them.
 SAVE_EVERY_S = 600.0
 
@@ -260,18 +295,23 @@ class PolicyMemory:
         self._runner, self._store, self._seed, self._recorder = mind, book, seed, witness
         page_width, group_width = mind.widths
         self._page_bytes = SIGNATURE_BYTES + NUMBER_BYTES * page_width
-        self._unweighed = bytes(255 - byte for byte in mind.signature)
-        kept = [(name, _decode_row(blob)) for name, blob in book.get_groups() if blob.startswith(mind.signature)]
+        # Pages have the rows that they had in the earlier version of a policy; groups are upgraded.
+        self._marks = (mind.signature, *([mind.earlier_signature] if mind.earlier_signature else ()))
+        self._unweighed = tuple(bytes(255 - byte for byte in mark) for mark in self._marks)
+        kept = [
+            (name, _decode_row(blob) if blob.startswith(mind.signature) else mind.upgrade_group(_decode_row(blob)))
+            for name, blob in book.get_groups()
+            if blob.startswith(self._marks)
+        ]
         self._groups = GroupRows(group_width, kept)
         self._cost = FetchCost.from_json(book.get_value(COST_KEY))
         self._seconds = HostLatency.from_json(book.get_value(SECONDS_KEY))
+        self._reads = SourceReads.from_json(book.get_value(READS_KEY))
         self._kept_s: float | None = None
 
     def has_memory(self, kept: RefreshState) -> bool:
         """Check whether the refresh policy remembers a page."""
-        return len(kept.memory) == self._page_bytes and kept.memory.startswith(
-            (self._runner.signature, self._unweighed)
-        )
+        return len(kept.memory) == self._page_bytes and kept.memory.startswith((*self._marks, *self._unweighed))
 
     def is_unmeasured(self, kept: RefreshState) -> bool:
         """Check whether a page's latest change waits to be measured before the policy learns from it."""
@@ -287,6 +327,7 @@ class PolicyMemory:
         picked = self._groups.select([one.result.task.url for one in came])
         seconds = self._seconds.estimate([one.result.task.host for one in came])
         batch = batch_from_results(came, picked, self._cost.estimate([one.body_bytes for one in came], seconds))
+        batch = replace(batch, heard_s=self._reads.find([one.result.task.url for one in came]))
         return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
 
     def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
@@ -294,7 +335,12 @@ class PolicyMemory:
         picked = self._groups.select([look.url for look in looks])
         seconds = self._seconds.estimate([origin_of(look.url).host for look in looks])
         batch = batch_from_pages(looks, picked, self._cost.estimate([look.page.body_bytes for look in looks], seconds))
+        batch = replace(batch, heard_s=self._reads.find([look.url for look in looks]))
         return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
+
+    def on_source_read(self, url: str, now_s: float) -> None:
+        """Note that a feed or sitemap was read: by now its site would have announced its changes."""
+        self._reads.add(url, now_s)
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
         """Estimate the cost of these fetches in ordinary fetches, by the policy memory's cost model."""
@@ -311,11 +357,12 @@ class PolicyMemory:
         now_s = came[-1].result.ended_s
         if self._kept_s is None or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
             self._store.set_value(SECONDS_KEY, self._seconds.to_json())
+            self._store.set_value(READS_KEY, self._reads.to_json())
             self._kept_s = now_s
 
     def compute_due_times(self, stage: Stage, made: PageBatch, after: Memory, now_s: float, price: float) -> Floats:
         """Compute the due times of a batch at a price, by the policy memory after the batch."""
-        due_s = self._runner.due(after, made.batch, now_s, price, rng_for(self._seed, _stream_name(stage, now_s)))
+        due_s = self._runner.due(after, made.batch, now_s, price, rng_for(self._seed, stream_name(stage, now_s)))
         self.record_decision(stage, made, after, now_s, {"price": price, "due_s": due_s})
         return due_s
 
@@ -330,13 +377,13 @@ class PolicyMemory:
         outcome = {"due_s": dates["due_s"].tolist()} if dates else {}
         outcome |= _list_rows(after) if stage != "asked" else {}
         policies = {self._runner.policy.name: _list_settings(self._runner.policy)}
-        stream = _stream_name(stage, now_s)
+        stream = stream_name(stage, now_s)
         self._recorder(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
 
     def save(self, made: PageBatch, after: Memory, kept: Sequence[RefreshState], *, unweighed: bool = False) -> None:
         """Save the policy memory of a batch; ``unweighed`` where its fetches wait to be learned from."""
         mark = self._runner.signature
-        row_mark = self._unweighed if unweighed else mark
+        row_mark = self._unweighed[0] if unweighed else mark
         rows = zip(kept, after.pages, strict=True)
         self._store.save_refresh_states([one._replace(memory=row_mark + row.tobytes()) for one, row in rows])
         self._groups.update(made.groups, after.groups)
@@ -348,10 +395,6 @@ class PolicyMemory:
             if self.has_memory(one):
                 pages[row] = _decode_row(one.memory)
         return Memory(pages, picked.rows)
-
-
-def _stream_name(stage: Stage, now_s: float) -> str:
-    return f"refresh/{stage}/{now_s}"
 
 
 def _decode_row(blob: bytes) -> Floats:
@@ -371,7 +414,8 @@ def _list_settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each pol
 class PolicyVerdict(NamedTuple):
     """The refresh policy's verdict on one page, for explanations; None where it does not say.
 
-    ``worth`` is per unit of ``cost``.
+    ``worth`` is per unit of ``cost``. After ``median_wait_d`` days without a fetch the page has changed as likely as
+    not; ``causes`` are what moved that belief beside the page's own changes.
     """
 
     policy: str
@@ -383,13 +427,15 @@ class PolicyVerdict(NamedTuple):
     worth: float | None
     price: float | None
     cost: float = 1.0
+    median_wait_d: float | None = None
+    causes: Sequence[str] = ()
 
 
 def explain_page(mind: PolicyRunner, made: PageBatch, now_s: float, price: float | None) -> PolicyVerdict:
     """Explain the refresh policy's verdict on the one page of a batch, at a price."""
     memory, batch = made.memory, made.batch
     rates, worth = mind.rates(memory, batch), mind.value(memory, batch, now_s)
-    chance = mind.chance(memory, batch, np.array([now_s]))
+    chance, wait_d = mind.chance(memory, batch, np.array([now_s])), mind.median_wait_d(memory, batch)
     low, high = (float(rates.low[0]), float(rates.high[0])) if rates else (None, None)
     return PolicyVerdict(
         policy=mind.policy.name,
@@ -401,4 +447,6 @@ def explain_page(mind: PolicyRunner, made: PageBatch, now_s: float, price: float
         worth=float(worth[0]) if worth is not None else None,
         price=price,
         cost=float(batch.cost[0]),
+        median_wait_d=float(wait_d[0]) if wait_d is not None else None,
+        causes=mind.causes(memory, batch, 0, now_s),
     )

@@ -1,11 +1,12 @@
 """Policy runner: run a refresh policy over memory rows of pages and groups, whatever kind of state it has.
 
 The coordinator has the rows of pages on disk and those of groups in memory. It passes those of a batch, with positions
-0, 1, 2 …, so a batch costs what the batch is large. The lab uses the same runner, so both decide alike.
+0, 1, 2 …, so a batch costs what the batch is large. The lab uses the same runner over rows in arrays
+(``lab.runs.refresh.agents``), so both decide alike.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import xxhash
@@ -18,6 +19,13 @@ from vedette.timeutil import DAY_S, HOUR_S
 
 # No page is asked for more often, however cheap fetches are.
 MIN_INTERVAL_S = HOUR_S
+# Fetches were learned from and dated; pages were asked about; gains were learned from.
+Stage = Literal["fetched", "asked", "gained"]
+
+
+def stream_name(stage: Stage, now_s: float) -> str:
+    """Return the name of the random stream that a batch of the refresh policy draws from."""
+    return f"refresh/{stage}/{now_s}"
 
 
 class _OptionalMethods(Protocol):
@@ -25,11 +33,17 @@ class _OptionalMethods(Protocol):
 
     def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory: ...
 
+    def upgrade_group(self, row: Floats) -> Floats: ...
+
     def value(self, state: Memory, batch: KnownPages, now: float) -> Floats: ...
 
     def rates(self, state: Memory, batch: KnownPages) -> Rates: ...
 
     def chance(self, state: Memory, batch: KnownPages, at_s: Floats) -> Floats: ...
+
+    def median_wait_d(self, state: Memory, batch: KnownPages) -> Floats: ...
+
+    def causes(self, state: Memory, batch: KnownPages, row: int, now: float) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +67,20 @@ class PolicyRunner:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_start", self.policy.start(None))
-        signature = xxhash.xxh32_digest(f"{self.policy.name} {self.widths}".encode())
-        object.__setattr__(self, "signature", signature)
+        object.__setattr__(self, "signature", self._sign(self.widths))
+
+    def _sign(self, widths: tuple[int, int]) -> bytes:
+        return xxhash.xxh32_digest(f"{self.policy.name} {widths}".encode())
+
+    @property
+    def earlier_signature(self) -> bytes | None:
+        """The signature of memory that an earlier version of the policy left and that can be upgraded, if any."""
+        width: int | None = getattr(self.policy, "earlier_group_width", None)
+        return None if width is None else self._sign((self.widths[0], width))
+
+    def upgrade_group(self, row: Floats) -> Floats:
+        """Return a group row that an earlier version of the refresh policy left as this one remembers it."""
+        return cast("_OptionalMethods", self.policy).upgrade_group(row)
 
     @property
     def is_priced(self) -> bool:
@@ -113,6 +139,16 @@ class PolicyRunner:
             return cast("Floats", model.chance(rows, batch, at_s))
         rates = self.rates(memory, batch)
         return None if rates is None else -np.expm1(-rates.mean * np.maximum(at_s - batch.last_fetch_s, 0.0) / DAY_S)
+
+    def median_wait_d(self, memory: Memory, batch: KnownPages) -> Floats | None:
+        """Return the days after which each page has changed as likely as not; None if the policy does not say."""
+        asked = cast("_OptionalMethods", self.policy)
+        return asked.median_wait_d(memory, batch) if hasattr(self.policy, "median_wait_d") else None
+
+    def causes(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> list[str]:
+        """List what moves the policy's belief about a page beside its own changes; empty if it does not say."""
+        asked = cast("_OptionalMethods", self.policy)
+        return asked.causes(memory, batch, row, now_s) if hasattr(self.policy, "causes") else []
 
     def reason(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> str:
         """Return the refresh policy's reason for the due time of a page."""

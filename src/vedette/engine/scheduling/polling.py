@@ -1,185 +1,62 @@
 """Polling: run the discovery policy: which known pages are polled for new links, and when.
 
 Sources are found, not given. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
-becomes one when a later fetch of it shows an unknown URL. The policy estimates what each will bring
-(``discover.policies.accrual``), and a poll is made when what would be lost by waiting reaches the price of refreshes:
-there is one price for both. So polls spread over the day, and over sources, by themselves.
+becomes one when a later fetch of it shows an unknown URL. The policy (``discover.policies.accrual``) is the one that
+the lab runs: it is asked every minute or so which of all sources to poll now, and nothing else decides.
+
+    with a budget      polls and refreshes have one price, and every poll that is worth it is made
+    without one        polls are a share of all requests, and the best of them are made (``PollAllowance``)
+
+When a source will be polled is a forecast for people, made again and again as prices and beliefs move.
 
 What is learned of sources is held in memory and saved now and then: a crash loses some minutes of it.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import inf, isfinite
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from vedette.discover.policies.accrual import Accrual
+from vedette.discover.policies.accrual import Accrual, compute_exploration_turn
 from vedette.discover.polling.belief_codec import StoredAccrual, pack, unpack
-from vedette.discover.polling.poll_value import (
-    MIN_WAIT_S,
-    compute_due,
-    compute_index,
-    estimate_rates,
-    estimate_yield,
-    get_weekly_pace,
-)
-from vedette.discover.polling.sources import Bools, Sources
-from vedette.engine.ports import CrawlStore, PageRow
-from vedette.engine.scheduling.forecast import HALF_LIFE_S
-from vedette.index.fields import list_site_values
+from vedette.discover.polling.overlap import estimate_unique_rates
+from vedette.discover.polling.poll_value import estimate_rates, estimate_yield, get_weekly_pace
+from vedette.discover.polling.sources import PollResults, Sources
+from vedette.engine.scheduling.poll_counts import AlertInterest, PollAllowance, PollCounts, PollStore, SourceCount
 from vedette.policy import Floats, Ints, rng_for
 from vedette.pricing import DEFAULT_WORTH
+from vedette.timeutil import DAY_S
 
-# A look is a fetch of a source that had been fetched before: at a first fetch everything is unknown, which says nothing
-# of what is new. One that names nothing unknown, or is not answered, was in vain.
-
-
-# A page that somebody waits for counts for so many others. What is lost by waiting grows about with the square of the
-# time, so what is watched as a whole is looked at about twice as often.
-ALERT_WEIGHT = 4.0
-EVERYWHERE = "*"
-# So many links of a source, from all over it, speak for the others.
-LINK_SAMPLE = 64
-
-
-class AlertInterest:
-    """Weight discovery sources by alerts: new pages at a place that an alert watches are worth more.
-
-    An alert names a place: a host, a path on one, or everywhere. What a source will bring lies where the rest of its
-    links lie, so its share of links at such places is the share of its new pages that an alert waits for. An alert on a
-    query alone names no place, and moves no poll; a query within a place counts as the place. Links are cached until
-    the source is polled again, or the alerts change.
-    """
-
-    def __init__(self, book: CrawlStore) -> None:
-        self._store = book
-        self._places: frozenset[str] = frozenset()
-        self._share: dict[int, float] = {}
-
-    def get_weights(self, ids: Sequence[int]) -> Floats:
-        """Return how many ordinary new pages one new page of each discovery source counts for."""
-        return 1.0 + (ALERT_WEIGHT - 1.0) * np.array(self.get_shares(ids), np.float64)
-
-    def get_shares(self, ids: Sequence[int]) -> list[float]:
-        """Return the share of each source's links that lies at places that alerts watch."""
-        places = frozenset(self._store.get_alert_places())
-        if places != self._places:
-            self._places, self._share = places, {}
-        if not places or EVERYWHERE in places:
-            return [float(bool(places))] * len(ids)
-        for id_ in ids:
-            if id_ not in self._share:
-                self._share[id_] = _compute_share(self._store.get_links(id_), places)
-        return [self._share[id_] for id_ in ids]
-
-    def invalidate(self, id_: int) -> None:
-        """Drop the cached alert share of a source that was polled, as its links may have changed."""
-        self._share.pop(id_, None)
-
-
-def _compute_share(links: Sequence[str], places: frozenset[str]) -> float:
-    """Compute the share of links that lies at one of these alert places.
-
-    >>> _compute_share(["https://a.example/news/1", "https://a.example/shop"], frozenset({"a.example/news"}))
-    0.5
-    """
-    some = links[:: len(links) // LINK_SAMPLE + 1]
-    return sum(not places.isdisjoint(list_site_values(link)) for link in some) / len(some) if some else 0.0
-
-
-class SourceCount(NamedTuple):
-    """Poll counts of one discovery source since it is known: polls, URLs found, polls in vain."""
-
-    polls: int = 0
-    found: int = 0
-    wasted: int = 0
-
-    def add_poll(self, new: int) -> "SourceCount":
-        """Add a poll that found this many new URLs to a source's counts."""
-        return SourceCount(self.polls + 1, self.found + new, self.wasted + (new == 0))
-
-
-NO_POLLS = SourceCount()
-
-
-@dataclass(slots=True)
-class PollCounts:
-    """Poll counts by discovery source, and in all as fading sums over about the last day.
-
-    >>> counts = PollCounts()
-    >>> counts.add(7, new=2, now_s=0.0), counts.add(7, new=0, now_s=0.0)
-    (None, None)
-    >>> counts.get(7), counts.polls, counts.wasted_share
-    (SourceCount(polls=2, found=2, wasted=1), 2.0, 0.5)
-    """
-
-    polls: float = 0.0
-    found: float = 0.0
-    wasted: float = 0.0
-    at_s: float = 0.0
-    _by_source: dict[int, SourceCount] = field(default_factory=dict)
-
-    @property
-    def wasted_share(self) -> float | None:
-        """Share of discovery polls that found nothing."""
-        return self.wasted / self.polls if self.polls > 0 else None
-
-    def get(self, id_: int) -> SourceCount:
-        """Return the poll counts of one discovery source."""
-        return self._by_source.get(id_, NO_POLLS)
-
-    def add(self, id_: int, *, new: int, now_s: float) -> None:
-        """Count a poll of a discovery source that found this many unseen URLs."""
-        part = 0.5 ** (max(now_s - self.at_s, 0.0) / HALF_LIFE_S)
-        self.polls = part * self.polls + 1.0
-        self.found = part * self.found + new
-        self.wasted = part * self.wasted + (new == 0)
-        self.at_s = max(now_s, self.at_s)
-        self._by_source[id_] = self.get(id_).add_poll(new)
-
-    def to_json(self) -> str:
-        """Serialize the poll counts for the next run."""
-        sums = [self.polls, self.found, self.wasted, self.at_s]
-        return json.dumps({"sums": sums, "sources": {str(id_): row for id_, row in self._by_source.items()}})
-
-    @classmethod
-    def from_json(cls, text: str | None) -> "PollCounts":
-        """Parse the poll counts that an earlier run saved; empty where they make no sense.
-
-        >>> counts = PollCounts()
-        >>> counts.add(7, new=2, now_s=0.0)
-        >>> PollCounts.from_json(counts.to_json()).get(7).found, PollCounts.from_json("[]").polls
-        (2, 0.0)
-        """
-        try:
-            told: Any = json.loads(text or "{}")
-            looks, found, wasted, at_s = (float(each) for each in told["sums"])
-            rows = {int(id_): SourceCount(*map(int, row)) for id_, row in told["sources"].items()}
-        except (TypeError, ValueError, KeyError, AttributeError):
-            return cls()
-        sound = all(isfinite(each) and each >= 0.0 for each in (looks, found, wasted)) and isfinite(at_s)
-        return cls(looks, found, wasted, at_s, rows) if sound else cls()
-
-
-SOURCES_KEY, COUNTS_KEY = "sources", "look counts"
+SOURCES_KEY, COUNTS_KEY, PACE_KEY = "sources", "look counts", "look pace"
 # A page that people lack for a day counts for as many ordinary changes that they lack for a day, as in a first fetch.
 PAGE_WORTH = DEFAULT_WORTH
-MAX_SOURCES = 5_000
-# Lists are there to name what is new; other pages must not take their room.
-MAX_PAGES = 4_000
+# Where there is no room the least valuable leave, so many parts of all at a time.
+MAX_SOURCES, EVICTED_SHARE = 100_000, 0.01
 # Of so many links of a page it is remembered who else shows them.
-MAX_LINKS = 300
+MAX_LINKS = 1_000
 SAVE_EVERY_S = 600.0
-# However little a list brings, it is looked at once a day.
-MAX_INTERVAL_S = 86_400.0
-DUE_VALID_S, PRICE_TOLERANCE = 900.0, 0.05
-# One that is due and has not been looked at is asked about again after so long.
-OVERDUE_RECHECK_S = 30.0
+# The policy is asked every minute, and with many sources no more often than its time is a small part of all; the same
+# holds for learning, which otherwise is done at once, and for saving.
+ASK_EVERY_S, ASK_S_PER_SOURCE, MANY_SOURCES = 60.0, 3e-3, 2_000
+# How often a source may be polled under a common price.
+MIN_GAP_S = 300.0
+# Who was chosen and has not been fetched after so long is chosen again.
+LOST_AFTER_S = DAY_S
+FORECAST_VALID_S, PRICE_TOLERANCE, MAX_FORECASTS = 900.0, 0.05, 200
+# What the least of the latest polls was worth moves the going price by this part.
+PRICE_STEP = 0.1
+# So many sources stand for all where the number of polls is estimated.
+RATE_SAMPLE = 300
 # For people: pages that show this part of what a source shows are alike; hours with so many times the mean are busy.
 MIN_OVERLAP, MAX_SIMILAR, BUSY = 0.2, 3, 1.5
+
+
+WAITS = "its time has come: it waits for its host"
 
 
 class PollResult(NamedTuple):
@@ -230,110 +107,256 @@ class SourceYield(NamedTuple):
     counts: SourceCount
 
 
-class _DueTime(NamedTuple):
-    """Cached due time of a discovery source: the price it is for, and when it was computed."""
-
-    due_s: float
-    price: float
-    asked_s: float
-
-
 class SourcePoller:
-    """Poll discovery sources: beliefs about their new links, and when each is worth a poll."""
+    """Poll discovery sources: beliefs about their new links, and which of them are polled now."""
 
-    def __init__(self, book: CrawlStore, seed: int = 1) -> None:
+    def __init__(self, book: PollStore, seed: int = 1) -> None:
         self._store, self._seed = book, seed
-        self._policy = Accrual()
         kept = unpack(book.get_value(SOURCES_KEY))
-        self._belief = kept.state
-        self._ids: list[int] = list(kept.ids)
+        self._belief, self._history, self._ids = kept.state, kept.history, list(kept.ids)
         self._place = {id_: place for place, id_ in enumerate(self._ids)}
-        self._hosts: list[int] = list(kept.hosts)
-        self._tried_s, self._counts = list(kept.last_try_s), [list(row) for row in kept.counts]
         self.counts = PollCounts.from_json(book.get_value(COUNTS_KEY))
-        self._watched = AlertInterest(book)
-        self._kept_s: float | None = None
-        self._dated: dict[int, _DueTime] = {}
-        # What looks cost in this run, by place; one that was not looked at yet costs what is usual.
+        pace = _read_pace(book.get_value(PACE_KEY))
+        self.allowance = PollAllowance(pace["credit"])
+        self._policy = Accrual(price=pace["price"])
+        # Facts of all sources at the last choice, for forecasts of some: the turn of looks to learn, what is usual.
+        self._turn_s, self._usual = pace["turn_s"], pace["usual"]
+        self._interest = AlertInterest(book)
+        self._saved_s: float | None = None
+        self._asked_s, self._pending = -inf, dict[int, float]()
+        self._resting: dict[int, float] = {}
+        self._unlearned: dict[int, PollResult] = {}
+        self._unlearned_s = 0.0
+        self._forecasts: dict[int, tuple[float, float]] = {}
+        # What polls cost in this run; one that was not polled yet costs what is usual.
         self._costs: dict[int, float] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def price(self) -> float:
+        """The going price: what a poll must be worth, in new pages that waiting loses."""
+        return self._policy.price
+
     def is_source(self, id_: int) -> bool:
         """Check whether a page is a discovery source, polled for what it links to."""
         return id_ in self._place
 
-    def on_polls(self, looks: Sequence[PollResult], now_s: float) -> list[int]:
+    def is_pending(self, id_: int) -> bool:
+        """Check whether a source was chosen to be polled and has not been fetched since."""
+        return id_ in self._pending
+
+    # what polls bring
+
+    def on_polls(self, polls: Sequence[PollResult], now_s: float) -> list[int]:
         """Learn from discovery polls; return the ids of those pages that are sources."""
-        some = {look.id: look for look in looks if self._is_candidate(look)}
+        some = {poll.id: poll for poll in polls if self._is_candidate(poll)}
         if not some:
             return []
-        rows = list(some.values())
-        places = np.array([self._get_or_add(look) for look in rows], np.int64)
-        for place, look in zip(places.tolist(), rows, strict=True):
-            self._tried_s[place] = now_s
-            self._costs[place] = (self._costs.get(place, look.cost) + look.cost) / 2
-            counts = self._counts[place]
-            counts[0], counts[1] = counts[0] + look.ok, counts[1] + look.new
-            counts[2] = 0 if look.ok else counts[2] + 1
-            self._dated.pop(look.id, None)
-            self._watched.invalidate(look.id)
-            if look.is_refetch:
-                self.counts.add(look.id, new=look.new, now_s=now_s)
-        self._belief = self._policy.observe(self._belief, self._build_batch(places, rows), now_s)
+        self._add_sources([poll for poll in some.values() if poll.id not in self._place])
+        if not self._unlearned.keys().isdisjoint(some):
+            self._learn()
+        for id_, poll in some.items():
+            self._costs[id_] = (self._costs.get(id_, poll.cost) + poll.cost) / 2
+            self._pending.pop(id_, None)
+            self._forecasts.pop(id_, None)
+            self._interest.invalidate(id_)
+            if poll.is_refetch:
+                self.counts.add(id_, new=poll.new, now_s=now_s)
+        begun_s = self._unlearned_s if self._unlearned else now_s
+        self._unlearned |= some
+        if len(self._ids) <= MANY_SOURCES or now_s - begun_s >= ASK_S_PER_SOURCE * len(self._ids):
+            self._unlearned_s = now_s
+            self._learn()
+        else:
+            self._unlearned_s = begun_s
         self._save_periodically(now_s)
         return list(some)
 
-    def get_due_times(self, ids: Sequence[int], price: float | None, now_s: float) -> dict[int, float]:
-        """Return when those of these pages that are discovery sources are worth a poll at the price."""
+    def rest(self, id_: int, until_s: float) -> None:
+        """Let a source rest until a time, as its links were delivered in another way."""
+        self._resting[id_] = until_s
+
+    def forget(self, ids: Sequence[int]) -> None:
+        """Forget pages that are not stored any more."""
+        self._learn()
+        gone = {self._place[id_] for id_ in ids if id_ in self._place}
+        self._keep(np.array([place for place in range(len(self._ids)) if place not in gone], np.int64))
+
+    def _is_candidate(self, poll: PollResult) -> bool:
+        return poll.id in self._place or (poll.ok and (poll.is_list or (poll.is_refetch and poll.new > 0)))
+
+    def _add_sources(self, polls: Sequence[PollResult]) -> None:
+        """Add new sources; where there is no room the least valuable leave."""
+        missing = len(self._ids) + len(polls) - MAX_SOURCES
+        if missing > 0:
+            self._learn()
+            every = np.arange(len(self._ids))
+            value = estimate_unique_rates(self._belief.ensure_places(self._history.list_options()), every)
+            order = np.argsort(value, kind="stable")
+            self._keep(np.sort(order[max(missing, round(EVICTED_SHARE * MAX_SOURCES)) :]))
+        places = self._history.add(np.array([poll.host for poll in polls], np.int64))
+        self._ids += [poll.id for poll in polls]
+        self._place |= {poll.id: place for poll, place in zip(polls, places.tolist(), strict=True)}
+
+    def _keep(self, places: Ints) -> None:
+        """Keep the sources at these places, and forget the others."""
+        if len(places) == len(self._ids):
+            return
+        self._belief = self._belief.ensure_places(self._history.list_options()).select(places)
+        self._history, ids = self._history.select(places), self._ids
+        self._ids = [ids[place] for place in places.tolist()]
+        self._place = {id_: place for place, id_ in enumerate(self._ids)}
+        for id_ in ids:
+            if id_ not in self._place:
+                self.counts.forget(id_)
+                self._interest.invalidate(id_)
+                for known in (self._pending, self._resting, self._forecasts, self._costs):
+                    known.pop(id_, None)
+
+    def _learn(self) -> None:
+        """Let the policy learn from the polls that it has not learned from."""
+        polls, self._unlearned = list(self._unlearned.values()), {}
+        if polls:
+            batch = self._history.record(self._build_results(polls), self._unlearned_s)
+            self._belief = self._policy.observe(self._belief, batch, self._unlearned_s)
+
+    def _build_results(self, polls: Sequence[PollResult]) -> PollResults:
+        shown = [np.array(poll.links[:MAX_LINKS], np.int64) for poll in polls]
+        new = [_mark_newest(*pair) for pair in zip(shown, (poll.new for poll in polls), strict=True)]
+        return PollResults(
+            place=np.array([self._place[poll.id] for poll in polls], np.int64),
+            ok=np.array([poll.ok for poll in polls], np.bool_),
+            start=np.concatenate([[0], np.cumsum([len(each) for each in shown])]).astype(np.int64),
+            target=np.concatenate([np.zeros(0, np.int64), *shown]),
+            new=np.concatenate([np.zeros(0, np.bool_), *new]),
+        )
+
+    # which are polled now
+
+    def should_ask(self, now_s: float, *, is_forecast: bool = False) -> bool:
+        """Check whether it is time to ask the policy again; ``is_forecast`` says that a source was forecast for now."""
+        every_s = ASK_S_PER_SOURCE * len(self._ids) if is_forecast else ASK_EVERY_S
+        return bool(self._ids) and not 0 <= now_s - self._asked_s <= max(every_s, ASK_S_PER_SOURCE * len(self._ids))
+
+    def count_hosts(self) -> int:
+        """Count the hosts that have sources."""
+        return len(np.unique(self._history.to_columns()["host"]))
+
+    def choose(self, price: float, most: int, now_s: float, min_gap_s: float = MIN_GAP_S) -> list[int]:
+        """Choose up to this many sources to poll now, best first, each worth the price in new pages.
+
+        They are pending until their polls are reported. A source rests for ``min_gap_s`` after a poll.
+        """
+        self._learn()
+        self._asked_s = now_s
+        self._pending = {id_: at_s for id_, at_s in self._pending.items() if 0 <= now_s - at_s < LOST_AFTER_S}
+        self._resting = {id_: until_s for id_, until_s in self._resting.items() if until_s > now_s}
+        if not self._ids or most < 1:
+            return []
+        options = self._history.list_options()
+        weight = np.where(self._find_rest_s(options, min_gap_s) <= now_s, self._compute_weights(self._ids), 0.0)
+        pending = np.zeros(len(options), np.bool_)
+        pending[[self._place[id_] for id_ in self._pending]] = True
+        options = replace(options, weight=weight, pending=pending)
+        policy = replace(self._policy, price=price)
+        rng = rng_for(self._seed, f"discover/{now_s}")
+        rows = policy.choose(self._belief, options, most, now_s, rng).rows
+        self._turn_s = compute_exploration_turn(options, most, now_s, is_priced=True)
+        self._usual = float(options.found.sum() / max(int(options.polls.sum()), 1))
+        self._move_price(policy, options.place[rows[most - 1 :]], now_s)
+        chosen = [self._ids[row] for row in rows.tolist()]
+        self._pending |= dict.fromkeys(chosen, now_s)
+        return chosen
+
+    def _move_price(self, policy: Accrual, last: Ints, now_s: float) -> None:
+        """Move the going price to what the last of as many polls as may be made is worth, if there were as many."""
+        price = policy.price
+        if len(last) and price > 0:
+            worth = self._compute_worth(policy, last, now_s)[0]
+            before = max(self._policy.price, price)
+            price = max(before * (max(worth, price) / before) ** PRICE_STEP, price)
+        self._policy = replace(policy, price=price)
+
+    def _compute_worth(self, policy: Accrual, places: Ints, now_s: float) -> Floats:
+        options = self._list_some(places)
+        state = self._belief.ensure_places(options)
+        return policy.compute_values(state, options, self._turn_s, now_s, self._usual).total
+
+    def _list_some(self, places: Ints) -> Sources:
+        weight = self._compute_weights([self._ids[place] for place in places.tolist()])
+        return replace(self._history.list_some(places), weight=weight)
+
+    def _compute_weights(self, ids: Sequence[int]) -> Floats:
+        """Compute how many ordinary pages, per ordinary fetch, a new page of each source counts for."""
+        costs = np.array([self._costs.get(id_, 1.0) for id_ in ids], np.float64)
+        return self._interest.get_weights(ids) / costs
+
+    def _find_rest_s(self, options: Sources, min_gap_s: float) -> Floats:
+        """Find until when each source rests."""
+        rest_s: Floats = options.last_poll_s + min_gap_s
+        for id_, until_s in self._resting.items():
+            place = self._place.get(id_)
+            rows = np.flatnonzero(options.place == place) if place is not None else ()
+            rest_s[rows] = np.maximum(rest_s[rows], until_s)
+        return rest_s
+
+    # when others will be
+
+    def forecast(self, ids: Sequence[int], now_s: float, min_gap_s: float = MIN_GAP_S) -> dict[int, float]:
+        """Forecast when those of these pages that are sources will be polled at the going price."""
         known = [id_ for id_ in ids if id_ in self._place]
-        if not known or price is None:
-            return {}
-        asked = [id_ for id_ in known if not self._is_current(id_, price, now_s)]
-        if asked:
-            times = self._compute_due_times(asked, price / PAGE_WORTH, now_s)
-            self._dated |= {id_: _DueTime(at_s, price, now_s) for id_, at_s in zip(asked, times, strict=True)}
-        return {id_: self._dated[id_].due_s for id_ in known}
+        self._learn()
+        options = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
+        times = self._policy.forecast(self._belief, options, self._turn_s, now_s, self._usual) if known else np.zeros(0)
+        times = np.maximum(times, self._find_rest_s(options, min_gap_s))
+        for id_ in known:
+            self._forecasts.pop(id_, None)
+            self._forecasts[id_] = (now_s, self.price)
+        return {id_: now_s if id_ in self._pending else at_s for id_, at_s in zip(known, times.tolist(), strict=True)}
+
+    def list_outdated(self, now_s: float) -> list[int]:
+        """List sources whose forecast is old or was made at another price, at most as many as are made at a time."""
+        old = [
+            id_
+            for id_, (made_s, price) in self._forecasts.items()  # the oldest first
+            if not 0 <= now_s - made_s < FORECAST_VALID_S or abs(price - self.price) > PRICE_TOLERANCE * self.price
+        ]
+        never = (id_ for id_ in self._ids if id_ not in self._forecasts)
+        return list(islice((id_ for id_ in chain(never, old) if id_ not in self._pending), MAX_FORECASTS))
 
     def estimate_poll_rate(self, now_s: float, price: float) -> float:
-        """Estimate polls a second at a price; each discovery source at least once a day.
+        """Estimate polls a second at a common price, from a sample of sources.
 
-        Alerts are left out: to know what all sources link to takes long, and the price will move by itself.
+        What relatives show is not taken away, so there will be fewer; the price moves by itself.
         """
-        if not self._ids:
+        places = np.arange(0, len(self._ids), max(len(self._ids) // RATE_SAMPLE, 1))
+        if not len(places):
             return 0.0
-        batch = self._build_batch(np.arange(len(self._ids)))
-        limits = price / PAGE_WORTH * self._get_costs(batch.place)
-        times = compute_due(self._belief, batch, now_s, limits, rng_for(self._seed, "discover/pace"))
-        return float((1.0 / np.clip(times - batch.last_poll_s, MIN_WAIT_S, MAX_INTERVAL_S)).sum())
+        options, policy = self._list_some(places), replace(self._policy, price=price / PAGE_WORTH)
+        times = policy.forecast(self._belief, options, self._turn_s, now_s, self._usual)
+        rates = 1.0 / np.maximum(times - options.last_poll_s, MIN_GAP_S)
+        return float(rates.mean()) * len(self._ids)
 
-    def _is_current(self, id_: int, price: float, now_s: float) -> bool:
-        """Check whether a source's cached poll time still holds, as computing it is slow."""
-        dated = self._dated.get(id_)
-        lasts_s = DUE_VALID_S if dated is not None and now_s < dated.due_s else OVERDUE_RECHECK_S
-        if dated is None or not 0 <= now_s - dated.asked_s < lasts_s:
-            return False
-        return abs(dated.price - price) <= PRICE_TOLERANCE * price
+    # for people
 
-    def _get_costs(self, places: Ints) -> Floats:
-        return np.array([self._costs.get(place, 1.0) for place in places.tolist()], np.float64)
-
-    def _compute_due_times(self, ids: Sequence[int], price: float, now_s: float) -> list[float]:
-        """Compute when the pages lost by not polling a source reach the price; alerted ones count more."""
-        batch = self._build_batch(np.array([self._place[id_] for id_ in ids], np.int64))
-        limit = price * self._get_costs(batch.place) / self._watched.get_weights(ids)
-        is_now = (compute_index(self._belief, batch, now_s) >= limit) & (now_s - batch.last_poll_s >= MIN_WAIT_S)
-        later_s = compute_due(self._belief, batch, now_s, limit, rng_for(self._seed, f"discover/{now_s}"))
-        times: list[float] = np.where(is_now, now_s, later_s).tolist()
-        return times
+    def explain(self, ids: Sequence[int], now_s: float) -> dict[int, str]:
+        """Explain why those of these pages that are sources are polled, or not polled yet."""
+        known = [id_ for id_ in ids if id_ in self._place]
+        self._learn()
+        batch = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
+        told = self._policy.explain(self._belief.ensure_places(batch), batch, self._turn_s, now_s, self._usual)
+        found = {id_: f"{one}; a poll must be worth {self.price:.2g}" for id_, one in zip(known, told, strict=True)}
+        return found | {id_: f"{WAITS}; {one}" for id_, one in zip(known, told, strict=True) if id_ in self._pending}
 
     def summarize_source(self, id_: int, now_s: float) -> SourceSummary | None:
         """Summarize the poller's belief about a page; None where it is no discovery source."""
+        self._learn()
         place = self._place.get(id_)
         if place is None:
             return None
-        batch = self._build_batch(np.array([place], np.int64))
+        batch = self._history.list_some(np.array([place], np.int64))
         mean, low, high = (float(each[0]) for each in estimate_rates(self._belief, batch))
         count = self.counts.get(id_)
         alike = self._find_similar(place)
@@ -345,17 +368,18 @@ class SourcePoller:
             looks=count.polls,
             found=count.found,
             wasted=count.wasted,
-            busiest_hours=_find_busiest_hours(get_weekly_pace(self._belief, self._hosts[place])),
+            busiest_hours=_find_busiest_hours(get_weekly_pace(self._belief, int(batch.host[0]))),
             alike=tuple(self._ids[other] for other in alike),
             alike_share=tuple(alike.values()),
-            watched=self._watched.get_shares([id_])[0],
+            watched=self._interest.get_shares([id_])[0],
         )
 
     def list_yields(self, now_s: float) -> list[SourceYield]:
         """List the yields of all discovery sources for the console, the best first."""
+        self._learn()
         if not self._ids:
             return []
-        batch = self._build_batch(np.arange(len(self._ids)))
+        batch = self._history.list_options()
         pace, expected = estimate_rates(self._belief, batch), estimate_yield(self._belief, batch, now_s)
         numbers = [each.tolist() for each in (pace.mean, pace.low, pace.high, expected)]
         counted = [self.counts.get(id_) for id_ in self._ids]
@@ -364,59 +388,12 @@ class SourcePoller:
 
     def save(self, now_s: float) -> None:
         """Save the poller's beliefs about discovery sources."""
-        counts = [tuple(row) for row in self._counts]
-        self._store.set_value(
-            SOURCES_KEY, pack(StoredAccrual(self._belief, self._ids, self._hosts, self._tried_s, counts))
-        )
+        self._learn()
+        self._store.set_value(SOURCES_KEY, pack(StoredAccrual(self._belief, self._ids, self._history)))
         self._store.set_value(COUNTS_KEY, self.counts.to_json())
-        self._kept_s = now_s
-
-    def _is_candidate(self, look: PollResult) -> bool:
-        if look.id in self._place:
-            return True
-        if not look.ok:
-            return False
-        room = MAX_SOURCES if look.is_list else MAX_PAGES
-        return len(self._ids) < room and (look.is_list or (look.is_refetch and look.new > 0))
-
-    def _get_or_add(self, look: PollResult) -> int:
-        """Return the row of a discovery source, adding it where it is new."""
-        if look.id not in self._place:
-            self._place[look.id] = len(self._ids)
-            self._ids.append(look.id)
-            self._hosts.append(look.host)
-            self._tried_s.append(-np.inf)
-            self._counts.append([0, 0, 0])
-        return self._place[look.id]
-
-    def _build_batch(self, places: Ints, looks: Sequence[PollResult] = ()) -> Sources:
-        """Build the discovery policy's batch of sources, with what a poll just showed if they were polled."""
-        looked, found, failures = (
-            np.array([self._counts[place][column] for place in places.tolist()], np.int64) for column in range(3)
-        )
-        shown = [np.array(look.links[:MAX_LINKS], np.int64) for look in looks]
-        start = np.concatenate([[0], np.cumsum([len(each) for each in shown])]).astype(np.int64)
-        nothing = np.zeros(len(places), np.int64)
-        yields = np.array([look.new for look in looks], np.int64) if looks else nothing
-        return Sources(
-            place=places,
-            host=np.array([self._hosts[place] for place in places.tolist()], np.int64),
-            last_poll_s=self._last_poll_times(places),
-            failures=failures,
-            polls=looked,
-            found=found,
-            links=np.diff(start) if looks else nothing,
-            poll_s=self._last_poll_times(places)[:, None],
-            yields=yields[:, None],
-            shown_start=start if looks else np.zeros(len(places) + 1, np.int64),
-            shown=np.concatenate(shown) if shown else np.zeros(0, np.int64),
-            shown_new=np.concatenate([_mark_newest(*pair) for pair in zip(shown, yields.tolist(), strict=True)])
-            if shown
-            else np.zeros(0, np.bool_),
-        )
-
-    def _last_poll_times(self, places: Ints) -> Floats:
-        return np.array([self._tried_s[place] for place in places.tolist()], np.float64)
+        pace = {"price": self.price, "turn_s": self._turn_s, "usual": self._usual, "credit": self.allowance.credit}
+        self._store.set_value(PACE_KEY, json.dumps(pace))
+        self._saved_s = now_s
 
     def _find_similar(self, place: int) -> dict[int, float]:
         """Find the discovery sources that show most of the links of this one, and their overlap."""
@@ -430,11 +407,22 @@ class SourcePoller:
         }
 
     def _save_periodically(self, now_s: float) -> None:
-        if self._kept_s is None or not isfinite(self._kept_s) or abs(now_s - self._kept_s) >= SAVE_EVERY_S:
+        every_s = max(SAVE_EVERY_S, 10 * ASK_S_PER_SOURCE * len(self._ids))
+        if self._saved_s is None or abs(now_s - self._saved_s) >= every_s:
             self.save(now_s)
 
 
-def _mark_newest(links: Ints, count: int) -> Bools:
+def _read_pace(text: str | None) -> Mapping[str, float]:
+    """Parse the saved going price and facts of all sources; usual ones where they make no sense."""
+    usual = {"price": 0.0, "turn_s": inf, "usual": 0.0, "credit": 0.0}
+    try:
+        read = {name: float(json.loads(text or "{}")[name]) for name in usual}
+    except (TypeError, ValueError, KeyError):
+        return usual
+    return read if all(value >= 0.0 for value in read.values()) else usual
+
+
+def _mark_newest(links: Ints, count: int) -> npt.NDArray[np.bool_]:
     """Mark which links of a poll are the new ones: the highest ids, as ids follow the order of discovery.
 
     >>> _mark_newest(np.array([7, 9, 3]), 1).tolist()
@@ -450,20 +438,3 @@ def _find_busiest_hours(week: Floats) -> tuple[int, ...]:
     day = week.reshape(7, 24).mean(axis=0)
     order = np.argsort(-day, kind="stable")[:3]
     return tuple(int(hour) for hour in order if day[hour] > BUSY * day.mean())
-
-
-SAME_TIME_S = 60.0
-
-
-def explain_poll_time(page: PageRow, look_s: float, *, is_list: bool, fixed_s: float) -> str:
-    """Explain why a source is polled when it is due; empty where another rule sets the time.
-
-    ``look_s`` is when the discovery policy wants a poll, ``fixed_s`` the interval of lists where there is no budget.
-    """
-    if page.due_s == inf:
-        return "its time has come: it waits for its host"
-    wait_s = page.due_s - page.fetched_s
-    if is_list and wait_s >= MAX_INTERVAL_S - SAME_TIME_S:
-        return "accrual: it brings less than a look costs, and is looked at once a day all the same"
-    by_price = abs(wait_s - fixed_s) > 1.0 if is_list else look_s <= page.due_s + SAME_TIME_S
-    return "accrual: by then, what is lost by waiting is worth the price of a look" if by_price else ""

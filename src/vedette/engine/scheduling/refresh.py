@@ -14,7 +14,7 @@ provisional: they are checked again when a page is woken, and a round goes over 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import inf, isfinite
+from math import isfinite
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from vedette.engine.decision_record import DecisionRecorder
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import ChangeSignal, CrawlStore, DuePage, FetchGain, KnownPage, PageRow, RefreshState
 from vedette.engine.scheduling.deferred import DeferredPages
-from vedette.engine.scheduling.forecast import Forecast, Freshness
+from vedette.engine.scheduling.forecast import ChangeLoss, Forecast, Freshness, estimate_quality
 from vedette.engine.scheduling.gone_pages import GonePages
 from vedette.engine.scheduling.idle_refresh import IdleRefresh
 from vedette.engine.scheduling.policy_memory import (
@@ -37,6 +37,7 @@ from vedette.engine.scheduling.policy_memory import (
     with_gain,
 )
 from vedette.engine.scheduling.policy_runner import PolicyRunner
+from vedette.engine.scheduling.poll_schedule import PollSchedule
 from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.price_controller import (
     DEFAULT_INTERVAL_S,
@@ -47,20 +48,25 @@ from vedette.engine.scheduling.price_controller import (
     find_starting_price,
 )
 from vedette.engine.scheduling.refresh_policies import create_policy
-from vedette.engine.scheduling.schedule import DEFAULT_PRICE, is_good, is_source, kind_after
+from vedette.engine.scheduling.schedule import (
+    DEFAULT_PRICE,
+    is_good,
+    is_rescheduled,
+    is_source,
+    kind_after,
+    status_after,
+)
 from vedette.policy import Floats, rng_for
 from vedette.pricing import MAX_OVERSPENT
 from vedette.refresh.known_pages import Bools
 
-FORECAST_KEY, FRESHNESS_KEY = "refresh forecast", "refresh current"
+FORECAST_KEY, FRESHNESS_KEY, LOSS_KEY = "refresh forecast", "refresh current", "refresh loss"
 ROUND_S = 3_600.0
 MAX_REVIEWED = 200
 # So often each source may be looked at, on average, where a budget is large.
 POLL_INTERVAL_S = 1_800.0
 MIN_REVIEWS_PER_S = 1.0
 SAMPLE = 1_000
-# Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
-DUE_TOLERANCE, DUE_TOLERANCE_S = 0.02, 60.0
 # Who has measured nothing for so long does not measure.
 MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
@@ -84,12 +90,14 @@ class RefreshScheduler:
         seed: int = 1,
         witness: DecisionRecorder | None = None,
         gap_s: Callable[[str], float] = lambda _: 1.0,
+        source_interval_s: float = 600.0,
     ) -> None:
         self._store, self._seed, self._recorder = book, seed, witness
         self._idle = IdleRefresh(rules, gap_s)
         self._rules = rules
         self._gone = GonePages(book)
         self.poller = SourcePoller(book, seed)
+        self.polls = PollSchedule(self.poller, book, source_interval_s)
         self._load()
 
     def _load(self) -> None:
@@ -99,6 +107,7 @@ class RefreshScheduler:
         self.forecast = self._forecast_kept = Forecast.from_json(book.get_value(FORECAST_KEY))
         kept = book.get_value(FRESHNESS_KEY)
         self.freshness = self._freshness_kept = Freshness.from_json(kept, self._runner.policy.name)
+        self.loss = self._loss_kept = ChangeLoss.from_json(book.get_value(LOSS_KEY))
         self._pages = book.count_refresh_states()
         self._cursor, self._to_ask = 0, 0.0
         self._deferred = DeferredPages()
@@ -116,15 +125,20 @@ class RefreshScheduler:
         return self._price.price if self._runner.is_priced else None
 
     @property
+    def quality(self) -> float | None:
+        """Estimated repository quality Q of the index (``forecast.estimate_quality``); None if unknown."""
+        return estimate_quality(self.freshness, self.loss)
+
+    @property
     def _demand(self) -> float:
         """Number of pages to refresh; a discovery source counts for as many as it is polled more often."""
         looks = len(self.poller) * DEFAULT_INTERVAL_S / POLL_INTERVAL_S
-        return self._pages + (looks if self.has_budget else 0.0)
+        return self._pages + (looks if self._common_price is not None else 0.0)
 
     @property
-    def has_budget(self) -> bool:
-        """Whether discovery sources are polled by the price; without a budget they have a fixed interval."""
-        return self._runner.is_priced and self._rules.budget_per_s > 0
+    def _common_price(self) -> float | None:
+        """The price that polls and refreshes have in common; None without a budget, or where the policy asks none."""
+        return self.price if self._rules.budget_per_s > 0 else None
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
@@ -144,6 +158,7 @@ class RefreshScheduler:
 
         ``links`` is how often each was mentioned.
         """
+        self._note_source_reads(answers, earlier)
         ids = [result.task.id for result in answers]
         kept = self._store.get_refresh_states(ids)
         if self._learn_unmeasured(kept):
@@ -153,13 +168,21 @@ class RefreshScheduler:
             RefreshResult(result, earlier.get(state.id), state, self._memory.has_memory(state), links.get(state.id))
             for result, state in zip(answers, own, strict=True)
         ]
-        came = [one for one in came if not _is_source(one) and (one.is_known or not one.is_gone)]
+        came = [one for one in came if one.is_known or not one.is_gone]
+        came = [one for one in came if not is_source(one.result.task.url, kind_after(one.result, one.earlier))]
         gone = self._gone.schedule(answers, earlier, self.price or DEFAULT_PRICE)
         measuring = self._is_measuring
         now = [one for one in came if not (measuring and one.is_unmeasured)]
         later = [one for one in came if measuring and one.is_unmeasured]
         times = (self._learn(now) if now else {}) | (self._defer_results(later) if later else {})
         return gone | self._idle.bring_forward(came, times)
+
+    def _note_source_reads(self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow]) -> None:
+        """Note which feeds and sitemaps were read, so that silence is trusted up to then and no longer."""
+        for result in answers:
+            row = earlier.get(result.task.id)
+            if kind_after(result, row) in {"feed", "sitemap"} and is_good(status_after(result, row)):
+                self._memory.on_source_read(result.task.url, result.ended_s)
 
     @property
     def _is_measuring(self) -> bool:
@@ -243,8 +266,9 @@ class RefreshScheduler:
     # what happens as time goes by
 
     def add_spent(self, refreshes: int = 0, others: int = 0) -> None:
-        """Count requeued refreshes and other fetches against the price."""
+        """Count requeued refreshes and other fetches against the price, and for the polls that they allow."""
         self._price = self._price.add_spent(refreshes, others)
+        self.poller.allowance.add_requests(refreshes + others)
 
     def step(self, now_s: float) -> None:
         """Advance the refresh scheduler: move the price where due, and review the next pages of the round."""
@@ -267,10 +291,18 @@ class RefreshScheduler:
         if self.freshness is not self._freshness_kept:
             self._freshness_kept = self.freshness
             self._store.set_value(FRESHNESS_KEY, self.freshness.to_json())
+        if self.loss != self._loss_kept:
+            self._loss_kept = self.loss
+            self._store.set_value(LOSS_KEY, self.loss.to_json())
 
     @property
     def _should_clear_price(self) -> bool:
-        return self.has_budget and not self._price.is_settled and not self._has_cleared and len(self.poller) > 0
+        return (
+            self._common_price is not None
+            and not self._price.is_settled
+            and not self._has_cleared
+            and len(self.poller) > 0
+        )
 
     def _clear_price(self, now_s: float) -> None:
         """Start at the price at which refreshes and polls together spend the budget, if any; tried once."""
@@ -308,10 +340,8 @@ class RefreshScheduler:
 
     def _build_wait_function(self, made: PageBatch) -> Callable[[float], Floats]:
         def waits_s(price: float) -> Floats:
-            rng, batch = rng_for(1, "refresh/starting-price"), made.batch
-            return (
-                self._runner.due(made.memory, batch, float(batch.last_fetch_s.max()), price, rng) - batch.last_fetch_s
-            )
+            rng, last_s = rng_for(1, "refresh/starting-price"), made.batch.last_fetch_s
+            return self._runner.due(made.memory, made.batch, float(last_s.max()), price, rng) - last_s
 
         return waits_s
 
@@ -333,7 +363,7 @@ class RefreshScheduler:
         if known:
             made = self._memory.batch_pages(known)
             chance = self._runner.chance(made.memory, made.batch, np.full(len(known), now_s))
-            self.freshness = self.freshness.observe(chance)
+            self.freshness = self.freshness.observe(chance, made.batch.views)
         if not self._cursor:
             self.freshness = self.freshness.end_round()
 
@@ -342,7 +372,7 @@ class RefreshScheduler:
         known = [look for look in known if not self._deferred.is_deferred(look.page.id, look.page.due_s)]
         pairs = zip(known, self._compute_due_times(known, now_s).tolist(), strict=True)
         self._store.save_due_times(
-            [(look.page.id, at_s) for look, at_s in pairs if _differs(look.page.due_s, at_s, now_s)]
+            [(look.page.id, at_s) for look, at_s in pairs if is_rescheduled(look.page.due_s, at_s, now_s)]
         )
 
     def _adopt(self, looks: Sequence[KnownPage], now_s: float) -> None:
@@ -358,22 +388,37 @@ class RefreshScheduler:
         self._pages += sum(not look.state.memory for look in looks)
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in zip(looks, due_s.tolist(), strict=True)])
 
-    def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], frozenset[int]]:
-        """Return the pages to refresh now, and the ids of those that the policy judged."""
+    def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], dict[int, float]]:
+        """Return the pages to refresh now, and what a refresh of those that the policy judged is worth, by id."""
         self._wake_early(now_s)
-        due = self._store.get_due(now_s, most)
+        due = [*self._store.get_due(now_s, most)]
+        if self.polls.ask(due, self._common_price, now_s):
+            due += self._store.get_due(now_s, most)
         if not due:
-            return [], frozenset()
+            return [], {}
         known = {look.page.id: look for look in self._store.get_known_pages([one.id for one in due])}
-        judged = [known[one.id] for one in due if one.id in known and self._memory.is_eligible(known[one.id])]
+        polls = frozenset(one.id for one in due if self.poller.is_pending(one.id))
+        pages = [known[one.id] for one in due if one.id in known and one.id not in polls]
+        judged = [look for look in pages if self._memory.is_eligible(look)]
         later: dict[int, float] = {}
         if self._idle.is_on:
             rng = rng_for(self._seed, f"refresh/idle {now_s}")
             judged, later = self._idle.wake(judged, self._compute_worth_times(judged, now_s), now_s, rng)
         later |= self._defer_unpaid(judged, now_s)
+        later |= self.polls.forecast(pages, now_s)
         self._store.save_due_times(list(later.items()))
-        looks = frozenset(one.id for one in due if self.has_budget and self.poller.is_source(one.id))
-        return [one for one in due if one.id not in later], frozenset(look.page.id for look in judged) | looks
+        polled = [one.id for one in due if one.id in polls] if self._common_price is not None else []
+        worth = dict.fromkeys(polled, self.price or DEFAULT_PRICE) | self._estimate_worths(judged, now_s)
+        return [one for one in due if one.id not in later], worth
+
+    def _estimate_worths(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
+        """Estimate what refreshes of these pages are worth now, by id; the price where the policy does not say."""
+        if not looks:
+            return {}
+        made = self._memory.batch_pages(looks)
+        worth = self._runner.value(made.memory, made.batch, now_s)
+        values = np.full(len(looks), self.price or DEFAULT_PRICE) if worth is None else worth
+        return dict(zip([look.page.id for look in looks], values.tolist(), strict=True))
 
     def _wake_early(self, now_s: float) -> None:
         """Wake deferred pages whose refresh can be paid already; drop those fetched meanwhile."""
@@ -403,12 +448,20 @@ class RefreshScheduler:
 
     # what fetches turned out to have brought
 
-    def on_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
-        """Teach the refresh policy measured gains of pages' latest fetches; each page is named once."""
+    def on_gains(self, gains: Sequence[FetchGain], now_s: float, per_view: float | None = None) -> None:
+        """Teach the refresh policy measured gains of pages' latest fetches; each page is named once.
+
+        ``per_view`` is what a view of any result brings, in the unit of gains; None where it is as it was.
+        """
+        self.loss = self.loss if per_view is None else replace(self.loss, per_view=per_view)
         self._measured_s = now_s if gains else self._measured_s
         by_page = {one.page: one for one in gains}
         found = [look for look in self._store.get_known_pages(list(by_page)) if self._memory.is_eligible(look)]
         looks = [with_gain(look, by_page[look.page.id]) for look in found if is_latest(look, by_page[look.page.id])]
+        states = [look.state for look in looks if by_page[look.page.id].gain is not None]
+        self.loss = self.loss.observe(
+            *(np.array([getattr(one, name) for one in states], np.float64) for name in ("gain", "views"))
+        )
         awaited = [look for look in looks if self._memory.is_unmeasured(look.state)]
         weighed = [look for look in awaited if look.state.gain is not None]
         self._learn_deferred(weighed, np.array([look.state.gain != 0.0 for look in weighed], np.bool_))
@@ -438,25 +491,8 @@ class RefreshScheduler:
         return due_s
 
     def _compute_worth_times(self, looks: Sequence[KnownPage], now_s: float) -> Floats:
-        """Compute when pages are worth a refresh or a poll at the current price."""
-        if not looks:
-            return np.zeros(0)
-        due_s = self._compute_batch_due(self._memory.batch_pages(looks), now_s)
-        # Some of them are worth a look for what they link to before that.
-        looked_s = self.poller.get_due_times([look.page.id for look in looks], self.price, now_s)
-        sooner: Floats = np.minimum(due_s, [looked_s.get(look.page.id, inf) for look in looks])
-        return sooner
+        """Compute when pages are worth a refresh at the current price."""
+        return self._compute_batch_due(self._memory.batch_pages(looks), now_s) if looks else np.zeros(0)
 
     def _compute_batch_due(self, made: PageBatch, now_s: float) -> Floats:
         return self._memory.compute_due_times("asked", made, made.memory, now_s, self._price.value)
-
-
-def _is_source(one: RefreshResult) -> bool:
-    return is_source(one.result.task.url, kind_after(one.result, one.earlier))
-
-
-def _differs(before_s: float, after_s: float, now_s: float) -> bool:
-    """Check whether a new refresh due time differs enough from the old one to be saved."""
-    if not (np.isfinite(before_s) and np.isfinite(after_s)):
-        return before_s != after_s
-    return abs(after_s - before_s) > max(DUE_TOLERANCE_S, DUE_TOLERANCE * (after_s - now_s))

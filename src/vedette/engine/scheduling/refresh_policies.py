@@ -13,6 +13,7 @@ from vedette.refresh.policies.greedy_c2 import GreedyC2
 from vedette.refresh.policies.lambdacrawl import LambdaCrawl
 from vedette.refresh.policies.n_day import NDay
 from vedette.refresh.policies.nutch import Nutch
+from vedette.refresh.policies.proportional import Proportional
 from vedette.refresh.policies.sbr import Sbr
 from vedette.refresh.policies.stormcrawler import StormCrawler
 from vedette.refresh.policies.uniform import Uniform
@@ -24,7 +25,7 @@ RefreshPolicy = Due[None, Any, KnownPages, KnownPages]
 DEFAULT_POLICY = "expected-gain"
 _POLICY_CLASSES: tuple[Callable[[], RefreshPolicy], ...] = (
     *(ExpectedGain, Nutch, Uniform, StormCrawler, Freshness, LambdaCrawl, UserCentric, Sbr, Ebr),
-    *(GreedyC1, GreedyC2, NDay),
+    *(GreedyC1, GreedyC2, NDay, Proportional),
 )
 POLICIES: Mapping[str, Callable[[], RefreshPolicy]] = {kind().name: kind for kind in _POLICY_CLASSES}
 

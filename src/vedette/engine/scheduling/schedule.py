@@ -191,3 +191,14 @@ def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interva
         interval_s=interval_s,
         due_s=due_s,
     )
+
+
+# Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
+DUE_TOLERANCE, DUE_TOLERANCE_S = 0.02, 60.0
+
+
+def is_rescheduled(before_s: float, after_s: float, now_s: float) -> bool:
+    """Check whether a new refresh due time differs enough from the old one to be saved."""
+    if not (isfinite(before_s) and isfinite(after_s)):
+        return before_s != after_s
+    return abs(after_s - before_s) > max(DUE_TOLERANCE_S, DUE_TOLERANCE * (after_s - now_s))

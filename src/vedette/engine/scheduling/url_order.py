@@ -110,13 +110,16 @@ class ImpactLookup:
 
     def add_impact(self, leased: Sequence[LeasedUrl], batch: UnseenUrls) -> UnseenUrls:
         """Add the estimated impact of each leased URL to the order policy's batch."""
-        return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self._get_gains(leased))
+        return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self.get_gains(leased))
 
     def get_gain(self, leased: LeasedUrl) -> float:
         """Return the estimated impact of one leased URL; NaN where there is none."""
-        return float(self._get_gains([leased])[0]) if self.is_active else nan
+        return float(self.get_gains([leased])[0])
 
-    def _get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
+    def get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
+        """Return the estimated impact of leased URLs; NaN where there is none."""
+        if not self.is_active:
+            return np.full(len(leased), nan)
         return self._estimates.get_gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])
 
 

@@ -5,8 +5,8 @@ be fetched, or it is refused for good, or it waits again because its robots.txt 
 What waits again does not keep the rest of its host waiting; only where nothing else is left does the host pause.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import count
 from math import inf
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 
 from vedette.engine.coordinator.hosts import HostTable
 from vedette.engine.coordinator.robots_cache import build_robots_task
-from vedette.engine.coordinator.state import FoundUrl, HostState
+from vedette.engine.coordinator.state import NEW_WORTH, REQUESTED_WORTH, FoundUrl, HostState
 from vedette.engine.coordinator.trap_filter import Hold, Spared, TrapFilter
 from vedette.engine.coordinator.url_states import NO_FETCHER, UrlStates
 from vedette.engine.decision_record import Decision, DecisionRecorder
@@ -23,6 +23,7 @@ from vedette.engine.messages import FetchTask, StoredCopy
 from vedette.engine.ports import ContentRow, CrawlStore, LeasedUrl, LinkBatch, PageRow, UrlFrontier
 from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.rendering_model import RenderingModel
+from vedette.engine.scheduling.schedule import DEFAULT_PRICE
 from vedette.engine.scheduling.url_order import NEXT_STEP_S, NO_IMPACT, ImpactEstimates, ImpactLookup, WorthSorter
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
@@ -32,7 +33,6 @@ from vedette.frontier.unseen import UnseenUrls
 from vedette.model import Origin, Refusal, Site, origin_of
 from vedette.policy import Floats, rng_for
 
-REQUESTED_WORTH, NEW_WORTH = 1e9, 1e8
 # How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are. A batch may
 # be one URL: where those of a port that cannot be asked fill them, so many URLs are looked at.
 MAX_EMPTY_BATCHES = 8
@@ -45,10 +45,11 @@ TWIN_WAIT_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A leased URL in URL selection, and what it is worth now."""
+    """A leased URL in URL selection, what it is worth now among those of its host, and in the unit of the price."""
 
     leased: LeasedUrl
     worth: float
+    value: float
 
 
 class _StoredPage(NamedTuple):
@@ -287,12 +288,10 @@ class UrlSelector:
         named = self._urls.count_inlinks(ids).astype(np.int64)
         batch = UnseenUrls(depths, ids.astype(np.int64), named)
         worths = self._score(self._impact.add_impact(leased, batch) if self._impact.is_active else batch).tolist()
-        drawn = [
-            _Candidate(
-                one, REQUESTED_WORTH if one.id in host.requested else NEW_WORTH if one.id in host.new_urls else worth
-            )
-            for one, worth in zip(leased, worths, strict=True)
-        ]
+        urgent = {one.id: NEW_WORTH for one in leased if one.id in host.new_urls}
+        urgent |= {one.id: REQUESTED_WORTH for one in leased if one.id in host.requested}
+        ranked = [urgent.get(one.id, worth) for one, worth in zip(leased, worths, strict=True)]
+        drawn = [_Candidate(one, worth, worth) for one, worth in zip(leased, ranked, strict=True)]
         return sorted(drawn, key=lambda one: -one.worth)
 
     # dispose
@@ -303,6 +302,7 @@ class UrlSelector:
         """Judge leased candidates: return the tasks among them, and until when the others wait."""
         copies = self._store.get_pages([one.leased.id for one in drawn])
         contents = self._store.get_contents(copies) if copies else {}
+        drawn = self._add_values(host, drawn, copies)
         self._insecure_out = sum(task.url.startswith("http:") for task in host.in_flight.values())
         verdicts = [
             self._judge_url(
@@ -313,9 +313,29 @@ class UrlSelector:
         self._save_held(host, worker, now_s)
         for id_ in [one.leased.id for one in drawn if one.leased.id not in self._back]:
             host.new_urls.pop(id_, None)
+            host.refreshes.pop(id_, None)
         self._back.clear()
         given = tuple(verdict for verdict in verdicts if isinstance(verdict, FetchTask))
         return given, [verdict for verdict in verdicts if isinstance(verdict, float)]
+
+    def _add_values(self, host: HostState, drawn: list[_Candidate], known: Container[int]) -> list[_Candidate]:
+        """Return candidates with their value in the unit of the price, by which hosts are compared.
+
+        Only where URLs are ordered by impact: the other orders have a unit of their own. A refresh is worth its price
+        where nothing more is known of it: otherwise the page would not wait here.
+        """
+        if self._hosts.rules.order == "impact":
+            others = [one for one in drawn if one.worth < NEW_WORTH]
+            unseen = [one.leased for one in others if one.leased.id not in known]
+            inlinks = self._urls.count_inlinks(np.array([one.id for one in unseen], np.uint32)).tolist()
+            gains = self._impact.get_gains(unseen)
+            worths = self._first_fetches.estimate_worths([one.url for one in unseen], inlinks, gains).tolist()
+            price = self._first_fetches.price or DEFAULT_PRICE
+            values = {one.leased.id: host.refreshes.get(one.leased.id, price) for one in others}
+            values |= dict(zip((one.id for one in unseen), worths, strict=True))
+            drawn = [replace(one, value=values.get(one.leased.id, one.worth)) for one in drawn]
+        host.worth = max((one.value for one in drawn if one.value < NEW_WORTH), default=host.worth)
+        return drawn
 
     def _judge_url(
         self, host: HostState, one: _Candidate, copy: _StoredPage, worker: int, now_s: float
@@ -470,4 +490,5 @@ def _build_task(host: HostState, one: _Candidate, copy: _StoredPage, hops: int, 
         validators=(at_hand.etag, at_hand.last_modified) if at_hand else ("", ""),
         copy=at_hand,
         valid_until_s=valid_until_s,
+        value=one.value,
     )

@@ -36,6 +36,16 @@ class PageSignals(NamedTuple):
     family: Ints | None = None
     release: Floats | None = None
 
+    @classmethod
+    def neutral(cls, pages: int) -> "PageSignals":
+        """Build the signals of pages of which nothing is known."""
+        zero, none = np.zeros(pages), np.zeros(pages, np.int64)
+        return cls(none, none, zero + np.nan, zero, zero, none + 1, none, zero, zero, zero, zero + 0.5)
+
+    def take(self, rows: Ints) -> "PageSignals":
+        """Take the signals of some pages by row."""
+        return PageSignals._make(None if column is None else column[rows] for column in self)
+
 
 class IndexSnapshot(Protocol):
     """Port to a snapshot of the index, for search. A page may be gone between one call and the next."""

@@ -19,11 +19,14 @@ from vedette.index.features import FEATURES, Feature, Slot, compute_features, co
 from vedette.index.fields import MAX_WORDS
 from vedette.index.query.planner import QueryWord
 from vedette.index.query.retrieval import TEXT_FIELDS
+from vedette.learn.clicks.reputations import LearnedQuality
 from vedette.model import fingerprint
 from vedette.policy import Floats, Ints, rng_for
 from vedette.serve.rank.explain import explain_rank
+from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
+from vedette.serve.rank.explore.prospect import Prospect
 from vedette.serve.rank.query_intent import score_fresh_intent, score_freshness, score_home
-from vedette.serve.rank.reputation import PageBeliefs, Reputation
+from vedette.serve.rank.reputation import PageBeliefs, Reputation, pair_keys
 from vedette.serve.rank.reranking import UNPROVEN, TrialLimits, reorder
 from vedette.serve.rank.scoring import WEIGHTS, blend_weights, score_features
 from vedette.serve.slate import Audience, Reason, SearchResult
@@ -33,6 +36,7 @@ NEUTRAL = 0.5
 MIN_CONTRIBUTION = 0.005
 # A title that has the words of the query, and hardly any other, names its site.
 MIN_TITLE_SHARE = 0.7
+LIST_LENGTH = 100  # pages on the list that a young page is thought to stand on
 
 STATIC_FEATURES: tuple[Feature, ...] = (
     Feature("home", "home page of the site that the query names"),
@@ -133,12 +137,44 @@ def score_candidates(
     text = compute_features(forward, build_slots(wanted, shelf))
     _fill_truncated(text, forward.lengths[:, _BODY] >= MAX_WORDS, ids, known)
     signals = shelf.get_signals(ids)
-    words = [slot.words[0][0] for slot in wanted]
-    favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else np.zeros(len(ids))
-    features = np.column_stack([text, *_compute_static(text, signals, words, now_s), favours])
-    weights = blend_weights(len(wanted))
+    wish = score_fresh_intent([slot.words[0][0] for slot in wanted], signals.date_s, now_s)
+    fresh = wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s)
+    favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else None
+    result = score_texts(text, signals, len(wanted), fresh, favours)
+    return ScoredCandidates(ids, signals, *result)
+
+
+class ScoredTexts(NamedTuple):
+    """The features of texts for a query of so many words, what each contributes, the scores, and the weights used."""
+
+    features: Floats
+    contributions: Floats
+    scores: Floats
+    weights: Mapping[str, float]
+
+
+def score_texts(
+    text: Floats, signals: PageSignals, words: int, fresh: Floats | None = None, favours: Floats | None = None
+) -> ScoredTexts:
+    """Score texts by their features for a query of so many words, and by page signals: the score of search.
+
+    ``fresh`` and ``favours`` are what a query that wants fresh pages and the operator add; nothing by default.
+    """
+    in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
+    nothing = np.zeros(len(text))
+    static = (
+        score_home(in_address, in_title, title_share, signals.depth, words),
+        nothing if fresh is None else fresh,
+        signals.importance,
+        signals.host_importance,
+        signals.popularity - NEUTRAL,
+        1 / (1 + signals.depth),
+        signals.spam,
+        nothing if favours is None else favours,
+    )
+    features, weights = np.column_stack([text, *static]), blend_weights(words)
     result = score_features(features, _KEYS, weights)
-    return ScoredCandidates(ids, signals, features, result.contributions, result.scores, weights)
+    return ScoredTexts(features, result.contributions, result.scores, weights)
 
 
 def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:
@@ -146,21 +182,6 @@ def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, know
     text[is_cut & np.isin(ids, known.with_all), _TEXT["anywhere"]] = 1.0
     for key in ("body_has", "body_near"):
         text[is_cut & np.isin(ids, known.in_order), _TEXT[key]] = 1.0
-
-
-def _compute_static(text: Floats, signals: PageSignals, words: Sequence[str], now_s: float) -> tuple[Floats, ...]:
-    """Compute the query-independent features of candidates, in the order of ``STATIC_FEATURES``, less the last."""
-    wish = score_fresh_intent(words, signals.date_s, now_s)
-    in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
-    return (
-        score_home(in_address, in_title, title_share, signals.depth, len(words)),
-        wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s),
-        signals.importance,
-        signals.host_importance,
-        signals.popularity - NEUTRAL,
-        1 / (1 + signals.depth),
-        signals.spam,
-    )
 
 
 QUALITY = "quality"
@@ -211,6 +232,60 @@ def hash_query(query: str) -> int:
     return fingerprint(" ".join(split_words(query)))
 
 
+def build_reputation(
+    taught: LearnedQuality, groups: Sequence[str], tables: tuple[Floats, Floats] | None = None
+) -> Reputation:
+    """Build the reputation that searches look up from learned click quality, with the exploration tables.
+
+    ``tables`` are those of an earlier time; without them they are computed, which takes longer than all the rest.
+    """
+    numbers = np.array([hash_query(words) for words in groups], np.int64)
+    by_number = np.argsort(numbers, kind="stable")
+    pairs = pair_keys(numbers[taught.pair_group], taught.page[taught.pair_page])
+    by_pair = np.argsort(pairs, kind="stable")
+    teaching, ahead = _build_exploration(taught) if tables is None else tables
+    return Reputation(
+        taught.page,
+        taught.likes,
+        taught.looks,
+        taught.mean,
+        pairs[by_pair],
+        taught.pair_mean[by_pair],
+        taught.pair_likes[by_pair],
+        taught.pair_looks[by_pair],
+        numbers[by_number],
+        taught.group_mean[by_number],
+        taught.group_views[by_number],
+        taught.host,
+        taught.host_mean,
+        teaching,
+        ahead,
+        taught.general,
+        taught.people,
+    )
+
+
+def _build_exploration(taught: LearnedQuality) -> tuple[Floats, Floats]:
+    """Build the default exploration policy's tables for one view a day and one day of life.
+
+    They are for a list as long as people look at.
+    """
+    ones = np.ones(len(taught.page))
+    crowd = UserPopulation(taught.people, 1.0, 1.0)
+    policy = Prospect()
+    all_pages = Candidates(ones, taught.likes, taught.looks, taught.looks, ones, crowd)
+    law = policy.observe(policy.start(None), all_pages, 0.0)
+    # The list among which a page would stand is a search's, and has every kind of page that there is.
+    some = np.argsort(taught.mean, kind="stable")[
+        np.linspace(0, len(ones) - 1, min(LIST_LENGTH, len(ones))).astype(np.int64)
+    ]
+    likes, looks = taught.likes[some], taught.looks[some]
+    part = Candidates(ones[some], likes, looks, looks, ones[some], crowd)
+    table = policy.observe(law, part, 0.0).table
+    assert table is not None
+    return table.teaching, table.ahead
+
+
 def order_by_learning(
     rows: Ints, weighed: ScoredCandidates, query: str, reputation: Reputation | None, audience: Audience
 ) -> LearnedOrder:
@@ -220,7 +295,8 @@ def order_by_learning(
     number = hash_query(query)
     believed = reputation.look_up(weighed.ids, weighed.signals.host, number)
     most = 0 if weighed.is_navigational else audience.unproven
-    chances = TrialLimits(audience.first, most, rng_for(audience.seed, f"rank/{number}"))
+    rng = rng_for(audience.seed, f"rank/{number}")
+    chances = TrialLimits(audience.first, most, rng, audience.promotion)
     dealt = reorder(rows, weighed.scores, believed, reputation, chances)
     propensity, points = np.full((2, len(weighed.ids)), np.nan)
     propensity[dealt.rows], points[dealt.rows] = dealt.propensities, dealt.points

@@ -48,6 +48,9 @@ class QuerySet:
         return QuerySet(self.words[at], start, self.frequency[queries], self.idf[at])
 
 
+NO_QUERIES = QuerySet(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
+
+
 class Hits(NamedTuple):
     """N-grams of queries found in the strings of unseen URLs: the n-gram, the row, and whether in an anchor."""
 

@@ -14,8 +14,9 @@ from vedette.policy import Floats
 class Impact:
     """Order unseen URLs by the expected gain of a first fetch, as the impact model learns it.
 
-    worth = what a forest predicts from the chance to be among the first K of each query, the printed estimates,
-    importance, and what pages of the same folder, branch and words brought. It learns from first fetches what all that
+    worth = what a forest predicts from what each word of the URL and of links to it would bring to search, importance,
+    and what pages of the same folder, branch and words brought; in the lab also from the chance to be among the first K
+    of each query, and the printed estimates. It learns from first fetches what all that
     is good for together, where ``hybrid`` has two fixed weights; worth is in the unit of what fetches were said to
     bring.
 

@@ -25,6 +25,7 @@ from vedette.policy import Floats, Ints
 
 BUCKETS = 3  # as in the thesis
 POINTS = BUCKETS + 2  # with the first rank, and the one behind the last result
+PLACES = 50  # views behind these are left out of sums
 
 Bools = npt.NDArray[np.bool_]
 
@@ -131,6 +132,23 @@ def query_gains(curves: ScoreCurve, r1: Floats, r2: Floats, s2: Floats, within: 
     own = (visibility(r2) - visibility(r1)) * s2
     moved = _sum_displacement(curves, np.minimum(r1, r2), np.maximum(r1, r2))
     return np.asarray(own + np.where(falls, moved, -moved))
+
+
+def sum_views(curves: ScoreCurve) -> tuple[Floats, Floats]:
+    """Return, for each column of score curves, how often results are viewed per search, and the scores of these views.
+
+    Only the first places count, where nearly all views are.
+
+    >>> views, scores = sum_views(exact_curve(np.array([1.0, 0.5])).as_column)
+    >>> views.round(3).tolist(), scores.round(3).tolist()
+    ([1.354], [1.177])
+    """
+    views, scores = np.zeros((2, curves.ranks.shape[1]))
+    for rank, seen in enumerate(visibility(np.arange(1, PLACES + 1)).tolist(), start=1):
+        listed = seen * (rank < curves.ranks[-1])
+        views += listed
+        scores += listed * _interpolate_scores(curves, np.full(len(views), float(rank)))
+    return views, scores
 
 
 def _sum_displacement(others: ScoreCurve, lo: Floats, hi: Floats) -> Floats:

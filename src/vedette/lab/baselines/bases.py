@@ -1,19 +1,16 @@
-"""Base classes of published baselines: policies without memory, crawl orders, rankings, ad scores.
+"""Base classes of published baselines: policies without memory, crawl orders, rankings.
 
 They are outside the folders of policies, since every class in those folders is a policy that runs by its name.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, create_model, train_model
 from vedette.frontier.impact.url_features import TrainingPages
 from vedette.frontier.unseen import UnseenUrls
-from vedette.lab.baselines.ads.estimates import click_rates, msvv_discount
-from vedette.policy import Floats, Picks
-from vedette.serve.ads.by_score import AdPriors, ScorePolicy
-from vedette.serve.ads.candidates import AdCandidates
+from vedette.policy import Picks
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import RandomizedList
 
@@ -58,21 +55,3 @@ class RandomizedRanking:
     def choose(self, state: Any, options: Candidates, k: int, now: float, rng: np.random.Generator) -> Picks:  # noqa: ANN401 - as above
         """Draw the first k places of a ranking baseline's randomized list."""
         return self.plan(state, options, now).draw(k, rng)
-
-
-class CountScore(ScorePolicy):
-    """Base class of ad baselines that score by counts: (click rate + bonus) bid, with the budget discount if set."""
-
-    __slots__ = ()
-    discounted: ClassVar[bool] = False
-
-    @staticmethod
-    def bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG004 - the shape that bonuses have
-        """Return the exploration bonus that an ad baseline adds to each click rate; none by default."""
-        return np.zeros_like(rate)
-
-    def score(self, told: AdPriors, options: AdCandidates) -> Floats:
-        """Return the priority of each ad by counts: (click rate + bonus) bid, perhaps discounted."""
-        rate = click_rates(options)
-        factor = msvv_discount(options.remaining, options.budget) if self.discounted else 1.0
-        return (rate + self.bonus(options, rate)) * (factor * options.bid)

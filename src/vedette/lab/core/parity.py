@@ -19,7 +19,6 @@ from vedette.engine.scheduling.refresh_policies import create_policy
 from vedette.frontier.impact.estimates import UnseenWithGain
 from vedette.frontier.queues import ORDER_POLICIES, OrderName
 from vedette.frontier.unseen import UnseenUrls
-from vedette.lab.runs.refresh.agents import observe_and_schedule
 from vedette.policy import rng_for
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.policies.fixed import Fixed
@@ -96,8 +95,10 @@ def _redo_schedule(decision: Decision) -> Columns:
     batch = KnownPages(**{name: facts[name] for name in KnownPages.__slots__ if name in facts})
     rng = rng_for(decision.seed, decision.stream)
     pages, sources = (cast("dict[str, Any]", decision.policies[who]) for who in ("pages", "sources"))
-    state, due_s = observe_and_schedule(Nutch(**pages), facts["state"], batch, decision.now_s, rng)
-    _, looks_s = observe_and_schedule(Fixed(**sources), (), batch, decision.now_s, rng)
+    nutch = Nutch(**pages)
+    state = nutch.observe(facts["state"], batch, decision.now_s)
+    due_s = nutch.due(state, batch, decision.now_s, 0.0, rng)
+    looks_s = Fixed(**sources).due((), batch, decision.now_s, 0.0, rng)
     return {"state": state, "due_s": np.where(facts["is_source"], looks_s, due_s)}
 
 

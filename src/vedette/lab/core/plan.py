@@ -25,6 +25,7 @@ class RunRequest(NamedTuple):
     budgets: Sequence[float] = ()
     seeds: int = 10
     span: Span = Span()
+    charge: str = ""
 
 
 class RunPlan(NamedTuple):
@@ -55,6 +56,8 @@ def build_plan(wanted: RunRequest) -> RunPlan:
     found = [(name, find_experiment(name)) for name in wanted.experiments]
     if not wanted.worlds:
         wanted = wanted._replace(worlds=_default_worlds(found))
+    if wanted.charge == "live":
+        wanted = wanted._replace(worlds=[_charge_live(name) for name in wanted.worlds])
     _check_request(wanted)
     labels, skipped = _resolve_worlds(wanted.worlds, found)
     cells = [
@@ -85,6 +88,11 @@ def _default_policies(experiment: Experiment, label: str) -> tuple[str, ...]:
 def _default_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
     """Return the worlds that a plan runs by default: those that its experiments name."""
     return tuple(dict.fromkeys(name for _, experiment in found for name in getattr(experiment, "usual_worlds", ())))
+
+
+def _charge_live(world: str) -> str:
+    """Return a market that is charged as a server charges; other worlds have no charges."""
+    return f"{world}+live" if world.startswith("market:") else world
 
 
 def _check_request(wanted: RunRequest) -> None:

@@ -5,6 +5,10 @@ clicks are charged at the bid as in Pandey08, chapter 6, and all policies get th
 ``bound-lp`` is the fluid optimum of each day, ``bound-known`` the default with true rates. ``revenue`` is in units of
 money, over all days; rows with ``day`` are of one.
 
+Markets with ``+live`` (``--charge live``) are charged as a server charges, with second prices, holds and late clicks:
+``of_holds_free`` is what holds leave of the revenue, and attacks say what they do to the attacked. ``--to`` limits them
+to their first days.
+
 Seeds come in blocks of ``BLOCK_SIZE`` that run side by side, since that takes little longer than one seed; the rows of
 a seed depend on nothing but its number.
 """
@@ -18,13 +22,15 @@ from vedette.errors import UsageError
 from vedette.lab.bounds.ads_lp import solve_days
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.core.registry import DEFAULT, find_policy, load_policies
+from vedette.lab.runs.ads.live_market import Attack, find_victim, run_live_market
 from vedette.lab.runs.ads.lockstep import run_lockstep
 from vedette.lab.runs.ads.run import PERIODS_PER_DAY, MarketOutcome, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import AD_MARKETS, SLOTS, AdMarketDay, draw_market_days, parse_ad_market
 from vedette.policy import Floats
 from vedette.serve.ads.by_score import ScorePolicy
+from vedette.serve.ads.live_policies import DEFAULT_AD_POLICY
 
-STAGE, DEFAULT_POLICY = "ads", "believed"
+STAGE, DEFAULT_POLICY, LIVE_POLICY = "ads", "believed", DEFAULT_AD_POLICY
 BOUNDS = ("bound-known", "bound-lp")
 BLOCK_SIZE = 20
 METRIC_NAMES = ("revenue", "overspend")
@@ -37,6 +43,10 @@ OWN_METRICS: Mapping[str, Metric] = {
         "distance from budget times the day's traffic so far, by budgets and hours, in budgets", "share"
     ),
     "ahead": Metric("the part of it that was spent too soon", "share", False),
+    "of_holds_free": Metric("revenue as a share of what is earned if showings hold nothing (live)", "share", True),
+    "free_clicks": Metric("share of clicks that found nothing left of a budget (live)", "share", False),
+    "victim_shown": Metric("showings of the attacked to honest visitors, by those without an attack", "share", True),
+    "taken": Metric("share of the attacked's budgets that attackers' clicks were charged", "share", False),
     "slots_off": Metric("how far learned factors of lower slots are from the truth in the end, on average", "", False),
 }
 # It has elements of its own for each market; see ``runs.ads.lockstep``.
@@ -105,6 +115,40 @@ def _slot_factors(name: str) -> Floats:
     return np.array(parse_ad_market(name).factors)
 
 
+def _run_live(cell: Cell, slots: int) -> list[Measurements]:
+    """Run a market that is charged as a server charges; an attack is compared with the same market without it."""
+    name = cell.world.partition(":")[2]
+    setting = parse_ad_market(name)
+    days = draw_market_days(setting, cell.seed)[: _count_days(cell)]
+    policy = find_policy(STAGE, LIVE_POLICY if cell.policy == DEFAULT else cell.policy)
+    if not isinstance(policy, ScorePolicy):
+        return []  # it does not run live
+    terms = policy, slots, _slot_factors(name), cell.seed
+    usual = run_live_market(days, *terms, holds=bool(setting.attack))
+    limited = np.isfinite(usual.budget)
+    victim = find_victim(days[0])
+    attack = Attack(setting.attack, setting.addresses, victim) if setting.attack else None
+    found = run_live_market(days, *terms, attack)
+    told = {
+        "revenue": float((found.spent - found.attacked).sum()) / 100,
+        "overspend": found.overspend / 100,
+        "used": float(found.spent[limited].sum() / found.budget[limited].sum()),
+        "free_clicks": found.free / max(found.clicked, 1),
+    }
+    if attack is None:
+        return [told | {"of_holds_free": float(found.spent.sum() / usual.spent.sum())}]
+    taken = found.attacked[:, victim].sum() / found.budget[:, victim].sum()
+    kept = found.shown[victim] / max(usual.shown[victim], 1.0)
+    return [told | {"victim_shown": float(kept), "taken": float(taken)}]
+
+
+def _count_days(cell: Cell) -> int | None:
+    end = cell.span.end
+    if (end and not end.isdecimal()) or cell.span.begin not in ("", "0"):
+        raise UsageError("a live market begins with its first day: --to is the number of days")
+    return int(end) if end else None
+
+
 class Ads(Experiment):
     """The ads experiment (``sponsor``)."""
 
@@ -125,6 +169,8 @@ class Ads(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the ads experiment on a cell; return the row of a market, and one for each of its days."""
         name, slots = cell.world.partition(":")[2], _parse_slots(cell)
+        if parse_ad_market(name).live:
+            return [] if cell.policy in BOUNDS else _run_live(cell, slots)
         known = _run_seed(name, "bound-known", slots, cell.seed)
         lp = _compute_lp_revenue(name, slots, cell.seed)
         if cell.policy == "bound-lp":

@@ -17,14 +17,13 @@ import numpy as np
 from vedette.errors import UsageError
 from vedette.lab.baselines.ads.ad_statistics import AdOffers
 from vedette.lab.baselines.ads.bpol import Bpol
-from vedette.lab.baselines.ads.greedy import Greedy
-from vedette.lab.baselines.ads.mix import Mix
-from vedette.lab.baselines.ads.msvv import Msvv
 from vedette.lab.bounds.ads_lp import solve_days
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.runs.ads.run import AdServer, run_market, with_known_rates
 from vedette.lab.worlds.ads_market import AdMarketDay
 from vedette.policy import Floats, Ints, rng_for
+from vedette.serve.ads.policies.bmix import Mix
+from vedette.serve.ads.policies.greedy import Greedy, Msvv
 from vedette.timeutil import DAY_S
 
 GUARANTEES = {"cells": ("greedy", "msvv"), "mix": ("mix",), "bpol": ("bpol",)}

@@ -35,7 +35,7 @@ class Discovery(Experiment):
     own = _OWN_METRICS
     budgets = (3.0, 5.0, 10.0, 20.0)
     # Figures 3.5 and 3.6 of Pandey08 have depth on their other axis; a budget is its upper limit.
-    figures = (("coverage", "k"), ("overhead", "k"))
+    figures = (("coverage", "k"), ("overhead", "k"), ("regret_so_far", "day"))
 
     @property
     def policies(self) -> tuple[str, ...]:

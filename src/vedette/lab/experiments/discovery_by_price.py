@@ -32,7 +32,7 @@ LEARNING_PHASE_S = 7 * DAY_S
 MAX_POLL_FACTOR = 4.0
 # The default in no hurry: then a look is worth what would be gone, and not what would be late.
 PATIENT_POLICY, PATIENT_H = "default-patient", 200.0
-_EXCLUDED_METRICS = ("regret", "regret_steady")
+_EXCLUDED_METRICS = ("regret", "regret_steady", "regret_so_far")
 _OWN_METRICS: Mapping[str, Metric] = {
     **{name: metric for name, metric in OWN_METRICS.items() if name not in _EXCLUDED_METRICS},
     "looks": Metric("looks a snapshot, after the warm-up", "pages"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from vedette.errors import UsageError
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
-from vedette.lab.runs.discovery.frontpage_run import METRIC_NAMES, OWN_METRICS, build_row, list_policy_names
+from vedette.lab.runs.discovery.frontpage_run import METRIC_NAMES, OWN_METRICS, build_rows, list_policy_names
 from vedette.lab.worlds.catalog import open_frontpages
 from vedette.lab.worlds.frontpages import Frontpages
 
@@ -19,7 +19,7 @@ _OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, "sources": Metric("sources 
 
 
 class DiscoveryPerHost(Experiment):
-    """The discovery experiment per host; a row a host, which has its number in the recording as ``host``."""
+    """The discovery experiment per host, which has its number in the recording as ``host``: a row, and one a day."""
 
     name = "discovery-per-host"
     about = "Which sources of a host to look at for what is new? (budget: looks a snapshot, for each host)"
@@ -27,6 +27,8 @@ class DiscoveryPerHost(Experiment):
     metrics = (*METRIC_NAMES, *_OWN_METRICS)
     own = _OWN_METRICS
     budgets = (1.0, 2.0, 4.0)
+    # Figures 2 and 3 of Thompson23.
+    figures = (("coverage", "budget"), ("overhead", "budget"), ("htd_p90_found", "budget"), ("regret_so_far", "day"))
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ class DiscoveryPerHost(Experiment):
         hosts = find_hosts(world)
         if not hosts:
             raise UsageError(f"{cell.world} has no host with {MIN_SOURCES} sources; leave --per-host out")
-        return [_build_host_row(world, host, cell) for host in hosts]
+        return [row for host in hosts for row in _build_host_rows(world, host, cell)]
 
 
 def find_hosts(world: Frontpages) -> list[int]:
@@ -48,9 +50,11 @@ def find_hosts(world: Frontpages) -> list[int]:
     return [host for host in large.tolist() if world.ok[:, world.host == host].any()]
 
 
-def _build_host_row(world: Frontpages, host: int, cell: Cell) -> Measurements:
+def _build_host_rows(world: Frontpages, host: int, cell: Cell) -> list[Measurements]:
     alone = world.host_view(world.host_names[host])
-    return {**build_row(alone, cell), "sources": float(alone.sources), "host": float(host)}
+    whole, *rest = build_rows(alone, cell)
+    curve = [row for row in rest if "day" in row]
+    return [{**row, "host": float(host)} for row in ({**whole, "sources": float(alone.sources)}, *curve)]
 
 
 EXPERIMENT = DiscoveryPerHost()

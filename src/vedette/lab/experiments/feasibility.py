@@ -8,7 +8,8 @@ new could be found make a *case*. The rows are:
 - one a cover size ``k`` up to the budget (figure 3.2 of Pandey08): new pages found per case, their share, the overhead;
 - one a ``level`` of coverage (figure 3.4): the overhead of finding so much in every case, and (``overhead_pooled``) of
   finding so much of all, where it is cheapest;
-- one a bin of ``jaccard`` (figure 3.3): how much pairs of old pages overlap that share any new page.
+- one a bin of ``jaccard`` (figure 3.3): how much pairs of old pages that lead to anything new overlap, and in the row
+  of 0 the share of those that have nothing in common (``disjoint``).
 
 Overhead is printed in two forms, since those of the thesis do not agree: the sum of fetches by the sum of finds, and
 the mean of the cases' ratios. All rows are given with (``waves`` = 1) and without (0) new pages that came in waves:
@@ -50,8 +51,9 @@ OWN_METRICS: Mapping[str, Metric] = {
     "cover_size": Metric("old pages fetched per site and step", "pages", False),
     "cover_size_90": Metric("old pages to fetch for 90 % of the new ones", "pages", False),
     "overhead_pooled": Metric("overhead where the level is reached over all sites and steps together", "", False),
-    "pairs": Metric("share of the pairs of old pages that share a new page, by their Jaccard coefficient", "share"),
+    "pairs": Metric("share of the pairs of old pages that lead to anything new, by their Jaccard coefficient", "share"),
     "pairs_mean": Metric("the same as a mean over sites and steps", "share"),
+    "disjoint": Metric("share of those pairs that have nothing new in common", "share"),
     "new": Metric("new pages", "pages"),
     "orphans": Metric("share of new pages that no old page leads to", "share", False),
     "direct": Metric("share of the others that an old page itself links to", "share"),
@@ -206,18 +208,24 @@ def _build_overlap_rows(cases: Sequence[CoverCase], seed: int) -> list[dict[str,
     counts = counts[counts.sum(axis=1) > 0]
     if not len(counts):
         return []
-    pooled = counts.sum(axis=0) / counts.sum()
-    meant = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
-    return [
+    # The first column counts pairs with nothing in common; they belong to the first bin, too.
+    disjoint, bins = counts[:, 0].sum() / counts.sum(), counts[:, 1:].copy()
+    bins[:, 0] += counts[:, 0]
+    pooled = bins.sum(axis=0) / bins.sum()
+    meant = (bins / bins.sum(axis=1, keepdims=True)).mean(axis=0)
+    rows = [
         {"jaccard": place / BINS, "pairs": float(pooled[place]), "pairs_mean": float(meant[place])}
         for place in range(BINS)
     ]
+    rows[0]["disjoint"] = float(disjoint)
+    return rows
 
 
 def _count_overlaps(sets: Sequence[int]) -> Floats:
-    counts = np.zeros(BINS)
+    """Count the pairs of sets that have nothing in common, then the others by bin of their Jaccard coefficient."""
+    counts = np.zeros(1 + BINS)
     for overlap, pairs in jaccard_overlaps(sets):
-        counts[min(int(overlap * BINS), BINS - 1)] += pairs
+        counts[1 + min(int(overlap * BINS), BINS - 1) if overlap else 0] += pairs
     return counts
 
 

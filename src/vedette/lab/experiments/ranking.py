@@ -3,9 +3,11 @@
 Pandey08, chapter 5, in its communities and in its joke study with real votes. The budget is how many expected lives of
 a page are measured; the joke study has its own length. Policies see likes, views and awareness, never quality.
 
-``default`` is meant to run live. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a first
-place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some seeds of
-the same world that no cell has.
+``default`` is what runs live, by the very modules that answer searches (``lab.runs.ranking.live``); ``prospect`` is the
+policy behind it without the limits that hold there. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a
+degree and a first place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average,
+over some seeds of the same world that no cell has. Rows with ``age`` are figures 5.1 and 5.3: how popular a newborn of
+the best quality is, and how often it is visited, through one expected life.
 """
 
 import re
@@ -24,6 +26,7 @@ from vedette.lab.baselines.ranking.uniform import Uniform
 from vedette.lab.core.experiment import Cell, Experiment, Measurements, Metric
 from vedette.lab.runs.ranking.community import CommunityResult, Phases, simulate_community
 from vedette.lab.runs.ranking.jester import StudyResult, run_study
+from vedette.lab.runs.ranking.live import LiveRanking
 from vedette.lab.worlds.catalog import locate_world
 from vedette.lab.worlds.community import parse_community
 from vedette.lab.worlds.jester import JesterVotes, load_ratings
@@ -37,7 +40,8 @@ GRID = ((0.1, 1), (0.2, 1), (0.1, 2), (0.3, 2), (0.5, 6), (1.0, 6), (1.0, 11), (
 _DEGREES = (0.02, 0.05, 0.1, 0.15, 0.2)
 _PARAMETRIC_NAME = re.compile(r"(selective|uniform)-r(\d\.\d{1,3})-k(\d{1,4})")
 _POLICIES: Mapping[str, Any] = {
-    "default": Prospect(),
+    "default": LiveRanking(),
+    "prospect": Prospect(),
     "popularity": Popularity(),
     "uniform": Uniform(),
     "selective": Selective(),
@@ -52,6 +56,8 @@ OWN_METRICS: Mapping[str, Metric] = {
     "became": Metric("share of the best pages that became popular in time", "share", True),
     "explored": Metric("share of views that went to pages nobody had seen", "share"),
     "pool": Metric("share of pages that nobody had seen at the end", "share", False),
+    "popularity": Metric("awareness times quality of the best page at an age, which is a share of the expected life"),
+    "visit_share": Metric("share of all visits that the best page has at an age", "share"),
     "best_r": Metric("degree of the best of the grid"),
     "best_k": Metric("first place of the best of the grid"),
 }
@@ -81,11 +87,12 @@ def find_policy(name: str, *, older_first: bool = False) -> Any:  # noqa: ANN401
 
 
 def build_rows(cell: Cell) -> list[Measurements]:
-    """Build the ranking experiment's row of a cell; for the grid's best, the row of that setting."""
+    """Build the ranking experiment's rows of a cell; for the grid's best, the rows of that setting."""
     if cell.policy != BEST_OF_GRID:
-        return [_build_row(cell, cell.policy)]
+        return _run_policy(cell, cell.policy)
     degree, first = _find_best_setting(cell.world, cell.budget)
-    return [{**_build_row(cell, _format_name("selective", degree, first)), "best_r": degree, "best_k": float(first)}]
+    whole, *curve = _run_policy(cell, _format_name("selective", degree, first))
+    return [{**whole, "best_r": degree, "best_k": float(first)}, *curve]
 
 
 @lru_cache(maxsize=16)
@@ -94,21 +101,20 @@ def _find_best_setting(world: str, lives: float) -> tuple[float, int]:
 
     def quality(setting: tuple[float, int]) -> float:
         cells = [Cell("", world, _format_name("selective", *setting), lives, seed) for seed in PILOT_SEEDS]
-        return sum(_build_row(cell, cell.policy)["qpc"] for cell in cells)
+        return sum(_run_policy(cell, cell.policy)[0]["qpc"] for cell in cells)
 
     return max(GRID, key=quality)
 
 
-def _build_row(cell: Cell, policy: str) -> dict[str, float]:
+def _run_policy(cell: Cell, policy: str) -> list[Measurements]:
     kind, _, name = cell.world.partition(":")
     if kind == "jester":
-        return _study_metrics(
-            run_study(_load_jokes(locate_world(cell.world).path), find_policy(policy, older_first=True), cell.seed)
-        )
+        jokes = _load_jokes(locate_world(cell.world).path)
+        return [_study_metrics(run_study(jokes, find_policy(policy, older_first=True), cell.seed))]
     community = parse_community(name)
-    return _community_metrics(
-        simulate_community(community, find_policy(policy), Phases.for_community(community, cell.budget), cell.seed)
-    )
+    phases = Phases.for_community(community, cell.budget)
+    lived = simulate_community(community, find_policy(policy), phases, cell.seed)
+    return [_community_metrics(lived), *(point._asdict() for point in lived.evolution)]
 
 
 @lru_cache(maxsize=1)  # cells of one world come one after the other
@@ -149,6 +155,7 @@ class Ranking(Experiment):
     metrics = ("qpc", "tbp", *OWN_METRICS)
     own = OWN_METRICS
     budgets = (1.5,)
+    figures = (("popularity", "age"), ("visit_share", "age"))
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ which: 0, the TREC Million Query file with frequencies by Zipf's law; 1, drawn f
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from vedette.errors import UsageError
 from vedette.lab.bounds.delta_q import BoundDeltaQ
 from vedette.lab.bounds.known_rates import build_bound_known
@@ -34,6 +36,8 @@ OWN_METRICS: Mapping[str, Metric] = {
     "freshness_calm": Metric("freshness where no page changes by a wave", "share", True),
     "age_calm": Metric("age where no page changes by a wave", "d", False),
     "quality_calm": Metric("quality where no page changes by a wave", "share", True),
+    "quality_said": Metric("quality as the crawler itself estimates it, without knowing the truth", "share"),
+    "quality_error": Metric("mean distance of that estimate from the quality at the end of each day", "share", False),
     "fetches_a_day": Metric("fetches made a day"),
     "queries": Metric("queries that are asked, for the quality"),
     "queries_from": Metric("0: the TREC Million Query file, by Zipf's law; 1: drawn from the world's own pages"),
@@ -76,10 +80,21 @@ def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySe
     if asking is None:
         return [_compute_metrics(part, days) for part in run_refresh(history, plan, game).parts]
     watch = QualityMonitor(history, asking.workload, game.begin_s, game.end_s, game.measured_s)
-    parts = [_compute_metrics(part, days) for part in run_refresh(history, plan, game, watch.on_batch).parts]
+    outcome = run_refresh(history, plan, game, watch.on_batch)
     asked = {"queries": float(asking.workload.queries), "queries_from": float(asking.source)}
     qualities = watch.compute_means(game.parts)
-    return [part | {"quality": quality} | asked for part, quality in zip(parts, qualities, strict=True)]
+    rows: list[Measurements] = [
+        _compute_metrics(part, days) | {"quality": quality} | asked
+        for part, quality in zip(outcome.parts, qualities, strict=True)
+    ]
+    if len(outcome.said) != len(watch.shares):
+        return rows
+    said, errors = np.array(outcome.said), np.abs(np.subtract(outcome.said, watch.shares))
+    means = zip(*(map(np.mean, np.array_split(each, game.parts)) for each in (said, errors)), strict=True)
+    return [
+        {**row, "quality_said": float(mean), "quality_error": float(error)}
+        for row, (mean, error) in zip(rows, means, strict=True)
+    ]
 
 
 # Made once: texts that were read stay read.
@@ -113,7 +128,18 @@ class Refresh(Experiment):
     own = OWN_METRICS
     metrics = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)
     policies = (
-        *("default", "uniform", "nutch", "stormcrawler", "freshness", "lambdacrawl", "sbr", "ebr", "user-centric"),
+        *(
+            "default",
+            "uniform",
+            "proportional",
+            "nutch",
+            "stormcrawler",
+            "freshness",
+            "lambdacrawl",
+            "sbr",
+            "ebr",
+            "user-centric",
+        ),
         *("greedy-c1", "greedy-c2", "n-day", "fixed", "random", "bound-known", "bound-delta-q"),
     )
     budgets = (50.0, 200.0, 1000.0)

@@ -52,8 +52,7 @@ class RefreshAgent(PolicyAgent):
 
     def on_fetches(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
         """Let the refresh policy of a joint crawl learn from fetches."""
-        made = self._prepare_batch(pages, told)
-        self._store_state(pages, made.groups, self._policy.observe(made.state, made.batch, now_s))
+        self.observe(pages, told, now_s)
 
     def value(self, pages: Ints, since_s: Floats, now_s: float) -> Floats:
         """Return what refreshes of these pages are worth now in a joint crawl, by their expected changes."""

@@ -16,7 +16,9 @@ lower slots; the hours of the day are from public traffic shares of classified a
 Variants follow a +: ``flat`` (all slots are seen alike, as Pandey08 assumes), ``alone`` (rates of ads have nothing to
 do with each other), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live L
 days on average and come back as new ads) and ``prior-P-V`` (P per cent of the ads have a prior of accuracy V per cent,
-section 6.8.1). ``market:cells``, ``market:mix`` and ``market:bpol`` are many small ones, see
+section 6.8.1). ``live`` charges as a server does (``--charge live``; ``vedette.lab.runs.ads.live_market``), and
+``flood-A``, ``replay-A`` and ``drain-A`` do so with an attack by A addresses on one advertiser. ``market:cells``,
+``market:mix`` and ``market:bpol`` are many small ones, see
 ``vedette.lab.experiments.ads_promises``.
 
 Common random numbers: whether an ad would be clicked at a query is settled before any policy chooses.
@@ -79,12 +81,18 @@ SLOTS: Floats = np.array([1.0, 0.55, 0.38, 0.26, 0.18, 0.12, 0.08, 0.06])
 BUDGET_SIGMA = 0.5  # of their logarithm
 SWING = 0.9
 LIFE_DAYS = 40
-_VARIANT = re.compile(r"flat|alone|clusters|life-(?P<life>\d{1,3})|prior-(?P<part>\d{1,3})-(?P<accuracy>\d{1,2})")
+_VARIANT = re.compile(
+    r"flat|alone|clusters|live|life-(?P<life>\d{1,3})|prior-(?P<part>\d{1,3})-(?P<accuracy>\d{1,2})"
+    r"|(?P<attack>flood|replay|drain)-(?P<addresses>\d{1,4})"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class AdMarketSetting:
-    """Setting of a synthetic ad market before random draws; ``life_days`` and ``accuracy`` are 0 if unused."""
+    """Setting of a synthetic ad market before random draws; ``life_days`` and ``accuracy`` are 0 if unused.
+
+    ``live`` markets are charged as a server charges, ``attack`` is by so many ``addresses``.
+    """
 
     days: int
     queries: int
@@ -96,6 +104,9 @@ class AdMarketSetting:
     life_days: float = 0.0
     prior_share: float = 0.0
     accuracy: float = 0.0
+    live: bool = False
+    attack: str = ""
+    addresses: int = 0
 
 
 AD_MARKETS = {
@@ -161,7 +172,10 @@ def _apply_variant(setting: AdMarketSetting, variant: re.Match[str] | None) -> A
         return replace(setting, days=LIFE_DAYS, life_days=float(max(int(variant["life"]), 1)))
     if variant["part"]:
         return replace(setting, prior_share=int(variant["part"]) / 100, accuracy=int(variant["accuracy"]) / 100)
-    changed = {
+    if variant["attack"]:
+        return replace(setting, live=True, attack=variant["attack"], addresses=int(variant["addresses"]))
+    changed: dict[str, dict[str, object]] = {
+        "live": {"live": True},
         "flat": {"factors": (1.0,) * len(SLOTS)},
         "alone": {"shares": (0.0, 0.0, 0.0)},
         "clusters": {"shares": (PHRASE_VARIANCE, ADVERTISER_VARIANCE, CLUSTER_VARIANCE)},

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vedette.lab.worlds.git.repository import Progress
 
 # git:PATH[#BRANCH[:FOLDER]]   the history of a web site in git, or one that was imported
+# joined:GIT,GIT,...           the tips of several such, each written as after git:, as one web
 # frontpages:FILE.npz          recorded front pages
 # made:NAME[:SEED]             a synthetic web
 # live:FOLDER                  your own crawl
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 # owner+name/repo, and a file of front pages in the folder discovery of the one that VEDETTE_DATA names.
 
 
-WORLD_KINDS = ("git", "frontpages", "made", "live", "market", "community", "jester", "clicks")
+WORLD_KINDS = ("git", "joined", "frontpages", "made", "live", "market", "community", "jester", "clicks")
 HISTORIES_VARIABLE, DATA_VARIABLE = "VEDETTE_HISTORIES", "VEDETTE_DATA"
 DEFAULT_SEED = 1
 _SYNTHETIC_NAME = re.compile(r"([a-z0-9+-]+)(?::(\d{1,9}))?")
@@ -124,6 +125,12 @@ def _locate_git(rest: str) -> WorldLocation:
         f"git:{rest} is not here: clone the repository to {where} "
         f"({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
     )
+
+
+def _locate_joined(rest: str) -> WorldLocation:
+    sites = [_locate_git(each) for each in rest.split(",")]
+    label = ",".join(site.label.removeprefix("git:") for site in sites)
+    return WorldLocation("joined", f"joined:{label}", Path(), ",".join(f"{site.path}#{site.part}" for site in sites))
 
 
 def _locate_frontpages(rest: str) -> WorldLocation:
@@ -232,6 +239,7 @@ def _iter_frontpage_worlds() -> Iterator[str]:
 
 _LOCATORS: Mapping[str, Callable[[str], WorldLocation]] = {
     "git": _locate_git,
+    "joined": _locate_joined,
     "frontpages": _locate_frontpages,
     "made": _locate_synthetic,
     "live": _locate_live,
@@ -249,8 +257,10 @@ CHUNK_BYTES = 1 << 20
 def open_history(name: str) -> History:
     """Open the history of a web by its world name or label: git:, made: or live:."""
     place = locate_world(name)
-    if place.kind == "frontpages":
-        raise UsageError(f"{place.label}: front pages have no whole past; write git:PATH, made:NAME or live:FOLDER")
+    if place.kind in ("frontpages", "joined"):
+        raise UsageError(
+            f"{place.label}: a world of this kind has no whole past; write git:PATH, made:NAME or live:FOLDER"
+        )
     return _load_history(place)
 
 

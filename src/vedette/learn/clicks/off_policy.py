@@ -18,9 +18,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.learn.clicks.experiment_groups import GROUP_SHARES, LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats, Ints
+
+# Which order a user gets is drawn by the visitor hash of the day: one of ten gets the order by relevance alone, one the
+# learned order without trials, eight all of it. So the probability of each order is known exactly.
+RELEVANCE_ONLY, LEARNED_ONLY, WITH_TRIALS = "relevance", "learned", "tried"
+GROUP_COUNT = 10
+GROUP_SHARES: Mapping[str, float] = {
+    RELEVANCE_ONLY: 1 / GROUP_COUNT,
+    LEARNED_ONLY: 1 / GROUP_COUNT,
+    WITH_TRIALS: 1 - 2 / GROUP_COUNT,
+}
+
+
+def assign_group(mark: str) -> str:
+    """Assign a user to an experiment group by hexadecimal visitor hash; the learned order without one.
+
+    >>> [assign_group(mark) for mark in ("0a", "0b", "0c", "")]
+    ['relevance', 'learned', 'tried', 'learned']
+    """
+    try:
+        return {0: RELEVANCE_ONLY, 1: LEARNED_ONLY}.get(int(mark, 16) % GROUP_COUNT, WITH_TRIALS)
+    except ValueError:
+        return LEARNED_ONLY
+
 
 MIN_EFFECTIVE = 100.0
 # Weights average to 1 where the log covers what the other policy does; standard errors within which they must.
@@ -112,7 +134,7 @@ def _is_covered(weights: Floats) -> bool:
 
 
 # A decision is what one reader of a day was shown, the reward how much the searches of that reader succeeded: each as
-# much as the result that was liked best. Orders are assigned by visitor hash (``experiment_groups``), so the chance of
+# much as the result that was liked best. Orders are assigned by visitor hash (``assign_group``), so the chance of
 # each is known, and the estimates of ``off_policy`` hold whatever people are like. Readers are the unit, since searches
 # of one person are alike.
 # The model of the doubly robust estimate knows how often searches for the same words succeed with each order: those of
@@ -124,7 +146,7 @@ PRIOR_WEIGHT = 5.0  # searches that what is usual elsewhere counts for
 
 
 class OrderEstimate(NamedTuple):
-    """A result order by name in ``experiment_groups``, and its estimated share of successful searches.
+    """A result order by name in ``GROUP_SHARES``, and its estimated share of successful searches.
 
     ``readers`` got it, of ``of_readers``.
     """

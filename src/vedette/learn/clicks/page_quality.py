@@ -95,12 +95,17 @@ def estimate_quality(seen: ResultViews, site: Ints, topic: Ints, now_days: float
     weight = cap_weights(seen).weight * decay_weights(seen.at_days, now_days)
     looks = _sum_by_group(seen.page, weight * np.maximum(seen.looked, seen.liked), len(site))
     likes = _sum_by_group(seen.page, weight * seen.liked, len(site))
+    return QualityEstimate(shrink_quality(likes, looks, site, topic), likes, looks)
+
+
+def shrink_quality(likes: Floats, looks: Floats, site: Ints, topic: Ints) -> Floats:
+    """Return the expected quality of pages by their likes and views, shrunk to their sites and topics."""
     # One like and one look without: before anything is known all is even.
     general = (1.0 + float(likes.sum())) / (2.0 + float(looks.sum()))
     kind = (
         _estimate_group_quality(site, likes, looks, general) + _estimate_group_quality(topic, likes, looks, general)
     ) / 2
-    return QualityEstimate((likes + PAGE_WEIGHT * kind) / (looks + PAGE_WEIGHT), likes, looks)
+    return np.asarray((likes + PAGE_WEIGHT * kind) / (looks + PAGE_WEIGHT))
 
 
 def _estimate_group_quality(group: Ints, likes: Floats, looks: Floats, general: float) -> Floats:

@@ -13,7 +13,14 @@ import numpy as np
 from vedette.attention import visibility
 from vedette.learn.clicks.examination import ClickLog, correct_examination, fit_position
 from vedette.learn.clicks.impressions import Impressions
-from vedette.learn.clicks.page_quality import PAGE_WEIGHT, ResultViews, cap_weights, decay_weights, estimate_quality
+from vedette.learn.clicks.page_quality import (
+    PAGE_WEIGHT,
+    ResultViews,
+    cap_weights,
+    decay_weights,
+    estimate_quality,
+    shrink_quality,
+)
 from vedette.policy import Floats, Ints
 
 PLACES = 10
@@ -131,6 +138,43 @@ def _find_topics(page: Ints, group: Ints) -> Ints:
 def _average_by_group(group: Ints, rows: ResultViews, general: float, length: int, now_days: float) -> Floats:
     """Compute the decayed share of liked views in each group, shrunk to the general share."""
     weight = cap_weights(rows).weight * decay_weights(rows.at_days, now_days)
-    likes = np.bincount(group, weight * rows.liked, length)
-    looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length)
+    likes = np.bincount(group, weight * rows.liked, length).astype(np.float64)
+    looks = np.bincount(group, weight * np.maximum(rows.looked, rows.liked), length).astype(np.float64)
+    return _shrink_groups(likes, looks, general)
+
+
+def _shrink_groups(likes: Floats, looks: Floats, general: float) -> Floats:
     return np.asarray((likes + 4 * PAGE_WEIGHT * general) / (looks + 4 * PAGE_WEIGHT))
+
+
+def learn_from_counts(likes: Floats, looks: Floats, views_per_day: float, people: float) -> LearnedQuality | None:
+    """Learn page reputations from likes and views of pages that one query shows, all of one host; None from too few.
+
+    The lab counts these by itself; it equals ``learn_reputations`` where each view is a click in the first place now.
+    """
+    if looks.sum() < MIN_CLICKS or people < MIN_PEOPLE:
+        return None
+    pages = np.flatnonzero(looks > 0)  # of a page that nobody has seen nothing is learned
+    likes, looks, one = likes[pages], looks[pages], np.zeros(len(pages), np.int64)
+    general = float(likes.sum() + 1.0) / float(looks.sum() + 2.0)
+    group_mean = _shrink_groups(np.array([likes.sum()]), np.array([looks.sum()]), general)
+    return LearnedQuality(
+        examined=np.ones(PLACES),
+        page=pages,
+        likes=likes,
+        looks=looks,
+        mean=shrink_quality(likes, looks, one, one),
+        pair_group=one,
+        pair_page=np.arange(len(pages)),
+        pair_mean=shrink_quality(likes, looks, np.arange(len(pages)), one),
+        pair_likes=likes,
+        pair_looks=looks,
+        group_mean=group_mean,
+        group_views=np.array([views_per_day]),
+        host=np.zeros(1, np.int64),
+        host_mean=group_mean,
+        general=general,
+        people=people,
+        clicks=int(looks.sum()),
+        taken_off={},
+    )

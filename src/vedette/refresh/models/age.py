@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats
+from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.models.base import Rates
+from vedette.refresh.models.base import Belief, Rates, to_chance
 from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH, Gamma, add_observations, pooled_prior, subtract_sums
 from vedette.refresh.models.rows import (
     add_to_groups,
+    announced_delay_d,
     days_between,
     days_since_fetch,
     group_levels,
@@ -77,9 +78,9 @@ class Ageing:
         rows, tilt = page_rows(after, batch), self._tilt(memory, batch).mean
         from_d = np.fmax(batch.before_s / DAY_S - self._changed_at_d(rows, batch.before_s), 0.0)
         hazard = self._hazard(memory, batch)
-        spent = _estimate_exposure(
-            _time_per_bin(np.nan_to_num(from_d), days_between(batch)), hazard * tilt[:, None], batch.changed
-        )
+        from_d = np.nan_to_num(from_d)
+        spent = _estimate_exposure(_time_per_bin(from_d, days_between(batch)), hazard * tilt[:, None], batch.changed)
+        spent = _replace_announced(spent, from_d, announced_delay_d(batch))
         expected = (hazard * spent.days).sum(axis=1)
         fresh = rows.copy()
         fresh[:, :PAGE_WIDTH] = add_observations(rows[:, :PAGE_WIDTH], expected, batch.changed, seen)
@@ -91,14 +92,17 @@ class Ageing:
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the change probability from the age at the last fetch on, averaged over tilts."""
-        age_d = self._age_d(memory, batch)
-        hazard = self._hazard(memory, batch) * _time_per_bin(age_d, days_since_fetch(batch, at_s))
-        return self._tilt(memory, batch).chance(hazard.sum(axis=1))
+        return to_chance(self.belief(memory, batch, at_s))
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the belief about each page at its age by then, averaged over tilts."""
+        age_d, wait_d, hazard = self._age_d(memory, batch), days_since_fetch(batch, at_s), self._hazard(memory, batch)
+        turns = (hazard * _time_per_bin(age_d, wait_d)).sum(axis=1)
+        return self._tilt(memory, batch).belief(turns, hazard[np.arange(len(batch)), _bin(age_d + wait_d)])
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return the change rate per day at each page's present age."""
-        bins = np.searchsorted(EDGES_D, self._age_d(memory, batch), side="right") - 1
-        hazard = self._hazard(memory, batch)[np.arange(len(batch)), bins]
+        hazard = self._hazard(memory, batch)[np.arange(len(batch)), _bin(self._age_d(memory, batch))]
         return Rates(*(hazard * rate for rate in self._tilt(memory, batch).rates()))
 
     def _age_d(self, memory: Memory, batch: KnownPages) -> Floats:
@@ -115,7 +119,8 @@ class Ageing:
     def _last_change_d(self, rows: Floats, batch: KnownPages, seen: Bools) -> Floats:
         """Return the day of each page's last change after these fetches."""
         last_d, modified_d = batch.last_fetch_s / DAY_S, batch.modified_s / DAY_S
-        middle_d = last_d - days_between(batch) / 2
+        announced_d = batch.before_s / DAY_S + announced_delay_d(batch)
+        middle_d = np.where(np.isfinite(announced_d), announced_d, last_d - days_between(batch) / 2)
         after_d = np.where((modified_d > last_d - days_between(batch)) & (modified_d <= last_d), modified_d, middle_d)
         first_d = np.fmin(np.where(np.isfinite(modified_d), modified_d, last_d), last_d)
         kept_d = np.where(seen & batch.changed, after_d, self._changed_at_d(rows, batch.last_fetch_s))
@@ -136,6 +141,10 @@ class Ageing:
         return hazard
 
 
+def _bin(age_d: Floats) -> Ints:
+    return np.searchsorted(EDGES_D, age_d, side="right") - 1
+
+
 def _time_per_bin(from_d: Floats, days: Floats) -> Floats:
     """Compute how many of the days after an age are spent in each age bin."""
     until_d = (from_d + days)[:, None]
@@ -153,3 +162,11 @@ def _estimate_exposure(days: Floats, hazard: Floats, changed: Bools) -> _Exposur
     lived = (alive * -np.expm1(-turns) / hazard - days * np.exp(-total)) / -np.expm1(-total)
     came = changed[:, None]
     return _Exposure(np.where(came, ended, 0.0), np.where(came, np.clip(lived, 0.0, days), days))
+
+
+def _replace_announced(spent: _Exposure, from_d: Floats, known_d: Floats) -> _Exposure:
+    """Replace estimated exposure where the time of the change was announced."""
+    known = np.isfinite(known_d)[:, None]
+    delay_d = np.nan_to_num(known_d)
+    ended = np.arange(BINS) == _bin(from_d + delay_d)[:, None]
+    return _Exposure(np.where(known, ended, spent.ended), np.where(known, _time_per_bin(from_d, delay_d), spent.days))

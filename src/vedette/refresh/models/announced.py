@@ -5,20 +5,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats
+from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.refresh.models.base import Belief
-from vedette.refresh.models.rows import add_to_groups, days_between, group_levels, group_rows, is_informative
+from vedette.refresh.models.rows import days_between, group_levels, group_rows, is_informative
+from vedette.timeutil import DAY_S
 
-COUNTS = 4  # changes, those of them that were announced, days without a change, announcements in these
+# Of a site: changes, those of them that were announced, days without a change, announcements in these; when the last
+# announcement came that proved true or false, and the usual days between two.
+CHANGED, TOLD, DAYS, WRONG, LAST_S, GAP_D = range(6)
+COUNTS = 6
 _WEIGHT = 2.0  # looks of its own that outweigh what is said of the group above
 _FIRST_RECALL = 0.02
 _FIRST_FALSE = 1 / 365
+# So many changes, or looks without one, are remembered: a site that stops announcing is believed less with each.
+_REMEMBERED_CHANGES, _REMEMBERED_LOOKS = 50.0, 500.0
+# The usual time between two announcements is averaged over so many, and is this before there were two.
+_GAPS, _FIRST_GAP_D = 8.0, 7.0
+# Before it is silent: the chance that nobody announces anything any more.
+_STOPPED = 0.01
+_MAX_GAPS = 50.0
 
 
 class SignalQuality(NamedTuple):
     """Reliability of a site's change announcements: the share of changes announced, and false ones per day."""
 
+    recall: Floats
+    false_d: Floats
+
+
+class AnnouncedBelief(NamedTuple):
+    """A belief that counts announcements, and the share of the page's coming changes that will be announced.
+
+    The hazard is that of all changes; while nothing is announced staleness grows by the rest only.
+    """
+
+    belief: Belief
     recall: Floats
     false_d: Floats
 
@@ -30,49 +52,84 @@ class Announcements:
     ``adjust_belief`` applies that to any belief. For a page that changes at a rate h, where a share r of its changes is
     announced, and false announcements come at a rate v:
 
-        without one, it goes stale at (1 - r) h;   with one, the chance that it is current is v / (v + r h) of that
+        staleness = h t - r h s,    and log(1 + r h / v) more with an announcement
 
-    A site that never announced anything is left as it was. Only the last announcement is known, so several count as
-    one.
+    t is the time since the last fetch. s is the part of it that was silent: from the last announcement, or from the
+    fetch, to when somebody last listened (``heard_s``): what nobody could have heard says nothing. Only the last
+    announcement is known, so nothing is believed about the time before it.
 
-    Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025.
+    Silence is trusted as long as the site speaks at all. After some times the usual gap between two of its
+    announcements it has probably stopped, and counts fade with every change that nobody announced. A site that never
+    announced anything is left as it was.
+
+    Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025. Fading is ours.
     """
 
     page_width: int = 0
     group_width: int = COUNTS
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count announced and unannounced changes, for the site and for everything."""
-        after = memory.grow_for(batch)
+        """Count announced and unannounced changes, for the site and for everything; earlier ones fade."""
+        after, seen = memory.grow_for(batch), is_informative(batch)
         told_of = (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
         changed = batch.changed
         counts = np.stack(
             [changed, changed & told_of, np.where(changed, 0.0, days_between(batch)), ~changed & told_of], axis=1
         )
-        add_to_groups(after.groups, batch, counts.astype(np.float64), is_informative(batch))
+        for numbers, apart in list(group_levels(batch))[:2]:
+            rows = np.flatnonzero(seen & apart)
+            groups, place = np.unique(numbers[rows], return_inverse=True)
+            changes = np.bincount(place, changed[rows], minlength=len(groups))[:, None]
+            others = np.bincount(place, ~changed[rows], minlength=len(groups))[:, None]
+            after.groups[groups, :DAYS] *= (1 - 1 / _REMEMBERED_CHANGES) ** changes
+            after.groups[groups, DAYS:LAST_S] *= (1 - 1 / _REMEMBERED_LOOKS) ** others
+            np.add.at(after.groups[:, :LAST_S], numbers[rows], counts[rows].astype(np.float64))
+            heard = np.flatnonzero(seen & apart & told_of)
+            _learn_gaps(after.groups, numbers[heard], batch.signal_s[heard])
         return after
 
     def estimate_quality(self, memory: Memory, batch: KnownPages) -> SignalQuality:
         """Estimate the reliability of change announcements of each page's site."""
         recall, false_d = np.full(len(batch), _FIRST_RECALL), np.full(len(batch), _FIRST_FALSE)
         for numbers, apart in list(group_levels(batch))[:2]:
-            changed, told_of, days, wrong = group_rows(memory.groups, numbers).T
+            changed, told_of, days, wrong = group_rows(memory.groups, numbers)[:, :LAST_S].T
             recall = np.where(apart, (told_of + _WEIGHT * recall) / (changed + _WEIGHT), recall)
             false_d = np.where(apart, (wrong + _WEIGHT) / (days + _WEIGHT / false_d), false_d)
         return SignalQuality(recall, false_d)
 
-    def adjust_belief(self, memory: Memory, batch: KnownPages, belief: Belief, at_s: Floats) -> Belief:
+    def adjust_belief(self, memory: Memory, batch: KnownPages, belief: Belief, at_s: Floats) -> AnnouncedBelief:
         """Adjust a belief from fetches by what was announced, or not, since the last fetch."""
-        worth, heard = self.estimate_quality(memory, batch), is_announced(batch, at_s)
-        untold = np.where(self._has_announced(memory, batch), 1.0 - worth.recall, 1.0)
-        said = np.where(heard, np.log1p(worth.recall * belief.hazard / worth.false_d), 0.0)
-        return Belief(untold * belief.staleness + said, untold * belief.hazard)
+        quality, is_heard = self.estimate_quality(memory, batch), is_announced(batch, at_s)
+        listened_s = np.minimum(batch.heard_s, at_s)  # unknown stays unknown
+        waited_s = np.maximum(at_s - batch.last_fetch_s, 1.0)
+        told_s = np.where(is_heard, batch.signal_s, batch.last_fetch_s)
+        listened, silent = (
+            np.nan_to_num(np.clip((listened_s - since_s) / waited_s, 0.0, 1.0))
+            for since_s in (batch.last_fetch_s, told_s)
+        )
+        recall = quality.recall * self._chance_speaking(memory, batch, listened_s)
+        said = np.where(is_heard, np.log1p(quality.recall * belief.hazard / quality.false_d), 0.0)
+        adjusted = Belief((1.0 - recall * silent) * belief.staleness + said, belief.hazard)
+        return AnnouncedBelief(adjusted, recall * listened, quality.false_d)
 
-    def _has_announced(self, memory: Memory, batch: KnownPages) -> Bools:
-        """Check whether anything was ever announced for the page's site, true or false."""
-        _, told_of, _, wrong = group_rows(memory.groups, batch.site).T
-        speaks: Bools = told_of + wrong > 0
-        return speaks
+    def _chance_speaking(self, memory: Memory, batch: KnownPages, listened_s: Floats) -> Floats:
+        """Return the chance that the page's site still announces changes, by how long it has been silent."""
+        rows = group_rows(memory.groups, batch.site)
+        gap_d = np.where(rows[:, GAP_D] > 0, rows[:, GAP_D], _FIRST_GAP_D)
+        silence = np.fmax(listened_s - rows[:, LAST_S], 0.0) / DAY_S / gap_d
+        chance: Floats = 1.0 / (1.0 + _STOPPED * np.exp(np.minimum(silence, _MAX_GAPS)))
+        return np.where(rows[:, LAST_S] > 0, chance, 0.0)
+
+
+def _learn_gaps(groups: Floats, numbers: Ints, signal_s: Floats) -> None:
+    """Update when each group last announced something, and the usual time between two announcements, in place."""
+    for number in np.unique(numbers).tolist():
+        row, times_s = groups[number], signal_s[numbers == number]
+        times_s = times_s[times_s > row[LAST_S]]
+        if len(times_s) and row[LAST_S] > 0:
+            gap_d = (float(times_s.max()) - row[LAST_S]) / DAY_S / len(times_s)
+            row[GAP_D] += (gap_d - row[GAP_D]) * min(len(times_s) / _GAPS, 1.0) if row[GAP_D] > 0 else gap_d
+        row[LAST_S] = max(row[LAST_S], float(times_s.max(initial=0.0)))
 
 
 def is_announced(batch: KnownPages, at_s: Floats) -> Bools:

@@ -11,10 +11,6 @@ import numpy as np
 
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.timeutil import DAY_S
-
-MAX_CHANCE = 0.9999
-MIN_HAZARD = 1e-7  # changes a day of a page that never changes
 
 
 class Rates(NamedTuple):
@@ -26,7 +22,12 @@ class Rates(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """A change model's belief about each page: -log of the chance that it is unchanged, and its hazard."""
+    """A change model's belief about each page at a time.
+
+    ``staleness`` is -log of the chance that the page is unchanged since its last fetch, ``hazard`` by how much that
+    grows a day. Neither is bounded: of two pages that have changed for sure one is still more certain, and both keep
+    the hazard of their model.
+    """
 
     staleness: Floats
     hazard: Floats
@@ -64,9 +65,29 @@ class ChangeModel(Protocol):
         """Return how often each page changes, for display."""
 
 
-def estimate_belief(model: ChangeModel, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-    """Return the belief of any change model at a time; the hazard is that of the following day."""
-    now, then = (
-        -np.log1p(-np.minimum(model.chance(memory, batch, each_s), MAX_CHANCE)) for each_s in (at_s, at_s + DAY_S)
-    )
-    return Belief(now, np.maximum(then - now, MIN_HAZARD))
+class HazardModel(ChangeModel, Protocol):
+    """Protocol of a change model that knows its hazard, as the freshness index asks for it."""
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return what the change model believes about each page at a time."""
+
+
+def average_beliefs(weights: Floats, parts: Belief) -> Belief:
+    """Average several beliefs (a column each) by weights that sum to 1 in each row.
+
+    A page that is still unchanged after so long has the lower of two rates:
+
+    >>> even = Belief(np.array([[60.0, 1.0]]), np.array([[6.0, 0.1]]))
+    >>> [part.round(3).tolist() for part in average_beliefs(np.full((1, 2), 0.5), even)]
+    [[1.693], [0.1]]
+    """
+    least = parts.staleness.min(axis=1, keepdims=True)
+    alive = weights * np.exp(least - parts.staleness)
+    total = alive.sum(axis=1)
+    return Belief(np.maximum(least[:, 0] - np.log(total), 0.0), (alive * parts.hazard).sum(axis=1) / total)
+
+
+def to_chance(belief: Belief) -> Floats:
+    """Return the probability that each page has changed, by a belief."""
+    chance: Floats = -np.expm1(-belief.staleness)
+    return chance

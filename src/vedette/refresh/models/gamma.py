@@ -22,7 +22,7 @@ import numpy as np
 
 from vedette.policy import Floats
 from vedette.refresh.known_pages import Bools, KnownPages
-from vedette.refresh.models.base import Rates
+from vedette.refresh.models.base import Belief, Rates
 from vedette.refresh.models.rows import group_levels, group_rows
 
 # Of a page changes and time are kept; of a group the four sums.
@@ -58,6 +58,14 @@ class Gamma(NamedTuple):
         """
         chance: Floats = -np.expm1(-self.shape * np.log1p(wait / self.time))
         return chance
+
+    def belief(self, wait: Floats, speed: Floats | float = 1.0) -> Belief:
+        """Return the belief after a wait, in a time that passes at this speed a day.
+
+        >>> [part.tolist() for part in Gamma(np.full(1, 2.0), np.ones(1)).belief(np.array([1.0]), 0.5)]
+        [[1.3862943611198906], [0.5]]
+        """
+        return Belief(self.shape * np.log1p(wait / self.time), self.shape / (self.time + wait) * speed)
 
     def rates(self) -> Rates:
         """Return the mean and 90 % interval of Gamma rates, by normal cube roots (Wilson, Hilferty)."""

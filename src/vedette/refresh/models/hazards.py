@@ -6,7 +6,7 @@ all of it has closed forms. A section's rates are drawn to those of everything a
 a page's *tilt* (how much more often than its section it changes) to 1.
 
 No rate is below a floor, so that the chance of a change comes arbitrarily near to 1 in bounded time
-(``lab.baselines.models.costs`` says what depends on that).
+(``lab.experiments.plans`` says what depends on that).
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2; continuous as section 3 asks.
 """
@@ -164,6 +164,7 @@ def learn(memory: Memory, batch: KnownPages) -> Memory:
     and the age of the page now the other half, unless the server says when it was.
     """
     after, rows = memory.grow_for(batch), _select_rows(memory, batch)
+    rows.page[batch.first_fetch] = 0.0  # a page that came back begins anew
     gap_d = _gap_d(batch, rows.page)
     found = (gap_d > 0) & batch.changed
     exposed_until_d = rows.page[:, AGE] + np.where(found, gap_d / 2, gap_d)

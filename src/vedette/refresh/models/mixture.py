@@ -8,7 +8,7 @@ import numpy as np
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
-from vedette.refresh.models.base import ChangeModel, Rates
+from vedette.refresh.models.base import Belief, HazardModel, Rates, average_beliefs, to_chance
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rhythm import Rhythm
 from vedette.refresh.models.rows import is_informative, slice_memory
@@ -17,7 +17,7 @@ from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
 
-PARTS: tuple[ChangeModel, ...] = (Waves(), Pooled(), Ageing(), TwoStage(), Rhythm(), Young())
+PARTS: tuple[HazardModel, ...] = (Waves(), Pooled(), Ageing(), TwoStage(), Rhythm(), Young())
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Mixture:
     """
 
     name: str = "mixture"
-    parts: tuple[ChangeModel, ...] = PARTS
+    parts: tuple[HazardModel, ...] = PARTS
 
     @property
     def page_width(self) -> int:
@@ -61,32 +61,37 @@ class Mixture:
         after = memory.grow_for(batch)
         judged = is_informative(batch)
         if judged.any():  # a first fetch proves nobody right
-            said = self._chances(memory, _rewind_batch(batch), batch.last_fetch_s)
+            said = to_chance(self._beliefs(memory, _rewind_batch(batch), batch.last_fetch_s))
             update_weights(after.groups[:, : 1 + len(self.parts)], batch, log_scores(said, batch.changed), judged)
-        for (part, mine), (_, grown) in zip(self._iterate_parts(memory), self._iterate_parts(after), strict=True):
+        for (part, mine), (_, grown) in zip(self.iterate_parts(memory), self.iterate_parts(after), strict=True):
             learned = part.learn(mine, batch)
             grown.pages[:], grown.groups[:] = learned.pages, learned.groups
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the weighted mean of the models' change probabilities."""
-        chance: Floats = (self.weights(memory, batch) * self._chances(memory, batch, at_s)).sum(axis=1)
-        return chance
+        return to_chance(self.belief(memory, batch, at_s))
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the weighted mean of the models' beliefs."""
+        return average_beliefs(self.weights(memory, batch), self._beliefs(memory, batch, at_s))
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return the weighted mean of the models' rates, and of the ends of their intervals."""
         weights = self.weights(memory, batch)
-        said = np.array([part.rates(mine, batch) for part, mine in self._iterate_parts(memory)])
+        said = np.array([part.rates(mine, batch) for part, mine in self.iterate_parts(memory)])
         return Rates(*np.einsum("np,pkn->kn", weights, said))
 
     def weights(self, memory: Memory, batch: KnownPages) -> Floats:
         """Return how far each model of the mixture (a column) is trusted for each page."""
         return get_weights(memory.groups[:, : 1 + len(self.parts)], batch)
 
-    def _chances(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        return np.stack([part.chance(mine, batch, at_s) for part, mine in self._iterate_parts(memory)], axis=1)
+    def _beliefs(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the beliefs of the models of the mixture, a column each."""
+        said = [part.belief(mine, batch, at_s) for part, mine in self.iterate_parts(memory)]
+        return Belief(*(np.stack(columns, axis=1) for columns in zip(*said, strict=True)))
 
-    def _iterate_parts(self, memory: Memory) -> Iterator[tuple[ChangeModel, Memory]]:
+    def iterate_parts(self, memory: Memory) -> Iterator[tuple[HazardModel, Memory]]:
         """Yield every model of the mixture with its memory columns."""
         page, group = 0, 1 + len(self.parts)
         for part in self.parts:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.refresh.models.base import Rates
+from vedette.refresh.models.base import Belief, Rates, to_chance
 from vedette.refresh.models.gamma import (
     GROUP_WIDTH,
     PAGE_WIDTH,
@@ -14,7 +16,14 @@ from vedette.refresh.models.gamma import (
     pooled_prior,
     subtract_sums,
 )
-from vedette.refresh.models.rows import add_to_groups, days_between, days_since_fetch, is_informative, page_rows
+from vedette.refresh.models.rows import (
+    add_to_groups,
+    announced_delay_d,
+    days_between,
+    days_since_fetch,
+    is_informative,
+    page_rows,
+)
 
 FIRST_MEAN = 1 / 30  # changes a day, where nothing has been seen at all
 
@@ -33,7 +42,6 @@ class Pooled:
     Reference: for the Gamma prior, G. Casella, *An Introduction to Empirical Bayes Data Analysis*, 1985; for what one
     learns of rates from "changed or not", J. Cho and H. Garcia-Molina, *Estimating Frequency of Change*, 2003.
 
-    >>> import numpy as np
     >>> ten = np.arange(10)
     >>> daily = KnownPages(ten, np.full(10, 86400.0), ten < 1, ten < 0, np.full(10, np.nan), before_s=np.zeros(10))
     >>> model = Pooled()
@@ -51,7 +59,9 @@ class Pooled:
         """Count changes and time per page, and add the increase to the sums of its groups."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(after, batch)
-        time_d = expected_time(self.belief(memory, batch).mean, days_between(batch), batch.changed)
+        known_d = announced_delay_d(batch)
+        guessed_d = expected_time(self.distribution(memory, batch).mean, days_between(batch), batch.changed)
+        time_d = np.where(np.isfinite(known_d), known_d, guessed_d)
         fresh = add_observations(rows, time_d, batch.changed, seen)
         add_to_groups(after.groups, batch, subtract_sums(rows, fresh), seen)
         after.pages[batch.place] = fresh
@@ -59,13 +69,17 @@ class Pooled:
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the change probability of each page, averaged over its possible pooled rates."""
-        return self.belief(memory, batch).chance(days_since_fetch(batch, at_s))
+        return to_chance(self.belief(memory, batch, at_s))
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the belief about each page, averaged over its possible pooled rates."""
+        return self.distribution(memory, batch).belief(days_since_fetch(batch, at_s))
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return the pooled change rates from each page's Gamma distribution."""
-        return self.belief(memory, batch).rates()
+        return self.distribution(memory, batch).rates()
 
-    def belief(self, memory: Memory, batch: KnownPages) -> Gamma:
-        """Return the Gamma belief of each page's change rate, per day."""
+    def distribution(self, memory: Memory, batch: KnownPages) -> Gamma:
+        """Return the Gamma distribution of each page's change rate, per day."""
         changes, time = page_rows(memory, batch).T
         return pooled_prior(memory.groups, batch, FIRST_MEAN).update(changes, time)

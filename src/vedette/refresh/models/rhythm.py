@@ -7,7 +7,7 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.models.base import Rates
+from vedette.refresh.models.base import Belief, Rates, to_chance
 from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH, add_observations, expected_time, subtract_sums
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import (
@@ -65,18 +65,25 @@ class Rhythm:
         rows = page_rows(after, batch)
         # Whoever was not fetched before has no gap, and its row stays.
         gap = self._profile_time(memory, batch, np.where(seen, batch.before_s, batch.last_fetch_s), batch.last_fetch_s)
-        belief = self.rate.belief(self._rate_memory(memory), batch)
-        exposed = expected_time(belief.mean, gap, batch.changed)
+        rate = self.rate.distribution(self._rate_memory(memory), batch).mean
+        exposed = expected_time(rate, gap, batch.changed)
         fresh = add_observations(rows, exposed, batch.changed, seen)
         add_to_groups(after.groups[:, :GROUP_WIDTH], batch, subtract_sums(rows, fresh), seen)
         after.pages[batch.place] = fresh
-        self._learn_hours(after.groups[:, GROUP_WIDTH:], memory, batch, seen, belief.mean * exposed)
+        self._learn_hours(after.groups[:, GROUP_WIDTH:], memory, batch, seen, rate * exposed)
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the change probability of each page in the time of its site's weekly profile."""
-        wait = self._profile_time(memory, batch, batch.last_fetch_s, np.fmax(at_s, batch.last_fetch_s))
-        return self.rate.belief(self._rate_memory(memory), batch).chance(wait)
+        return to_chance(self.belief(memory, batch, at_s))
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the belief about each page in the time of its site's profile; its hazard is that of the hour."""
+        at_s = np.fmax(at_s, batch.last_fetch_s)
+        wait = self._profile_time(memory, batch, batch.last_fetch_s, at_s)
+        sites, place = np.unique(batch.site, return_inverse=True)
+        speed = _profiles(memory.groups[:, GROUP_WIDTH:], sites)[place, _hour_of_week(at_s)]
+        return self.rate.distribution(self._rate_memory(memory), batch).belief(wait, speed)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return each page's change rate averaged over the whole week."""

@@ -25,6 +25,16 @@ def days_since_fetch(batch: KnownPages, at_s: Floats) -> Floats:
     return np.fmax((at_s - batch.last_fetch_s) / DAY_S, 0.0)
 
 
+def announced_delay_d(batch: KnownPages) -> Floats:
+    """Return the days from the fetch before to a found change whose time was announced; NaN where it is unknown.
+
+    A page that is fetched because a change was announced is always found changed. Without the time of the change every
+    such fetch would raise its rate, without end.
+    """
+    known = batch.changed & (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
+    return np.where(known, (batch.signal_s - batch.before_s) / DAY_S, np.nan)
+
+
 def page_rows(memory: Memory, batch: KnownPages) -> Floats:
     """Copy the memory rows of each page; zeros where nothing is remembered."""
     return _select_rows(memory.pages, batch.place)

@@ -7,10 +7,17 @@ import numpy as np
 
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.refresh.models.base import Rates
+from vedette.refresh.models.base import Belief, Rates, average_beliefs, to_chance
 from vedette.refresh.models.gamma import GROUP_WIDTH, PAGE_WIDTH
 from vedette.refresh.models.pooled import Pooled
-from vedette.refresh.models.rows import days_between, days_since_fetch, is_informative, page_rows, slice_memory
+from vedette.refresh.models.rows import (
+    announced_delay_d,
+    days_between,
+    days_since_fetch,
+    is_informative,
+    page_rows,
+    slice_memory,
+)
 from vedette.refresh.models.trust import get_weights, log_scores, update_weights
 from vedette.timeutil import DAY_S
 
@@ -29,6 +36,14 @@ class _Shape(NamedTuple):
         still: Floats = np.log(second + (1 - second) * np.exp(-(fast - self.second) * age)) - self.second * age
         return still
 
+    def hazard(self, age: Floats) -> Floats:
+        """Return the change rate of a page in two stages that is unchanged at an age."""
+        fast = self.first + self.leaves
+        second = self.leaves / (fast - self.second)
+        left = (1 - second) * np.exp(-(fast - self.second) * age)
+        rate: Floats = self.second + (fast - self.second) * left / (second + left)
+        return rate
+
 
 # All have one change in a unit of time on average. Two wait before they change, as Observe99 has it (a motive comes,
 # then somebody acts on it: equal stages, and one four times the other); one is memoryless; the others change again soon
@@ -43,6 +58,7 @@ SHAPES = (
 )
 # Three rates stand for all that a page may have: the nodes and weights of Gauss and Hermite.
 NODES = ((-1.7320508, 1 / 6), (0.0, 2 / 3), (1.7320508, 1 / 6))
+NODE_WEIGHTS = np.tile([weight for _, weight in NODES], len(SHAPES))
 _CHANGED_AT = PAGE_WIDTH
 _RATE = Pooled()
 
@@ -78,21 +94,28 @@ class TwoStage:
         """Score the two-stage shapes by their predictions, and learn each page's rate and age."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(memory, batch)
-        said = self._chances(memory, batch, np.nan_to_num(_age_d(rows, batch.before_s)), days_between(batch))
+        beliefs = self._beliefs(memory, batch, np.nan_to_num(_age_d(rows, batch.before_s)), days_between(batch))
+        said = (-np.expm1(-beliefs.staleness) * NODE_WEIGHTS).reshape(len(batch), len(SHAPES), len(NODES)).sum(axis=2)
         update_weights(after.groups[:, GROUP_WIDTH:], batch, log_scores(said, batch.changed), seen)
         learned = self.rate.learn(self._rate_memory(memory), batch)
         after.groups[:, :GROUP_WIDTH], after.pages[:, :_CHANGED_AT] = learned.groups, learned.pages
         last_d = batch.last_fetch_s / DAY_S
-        changed_d = np.where(seen & batch.changed, last_d - days_between(batch) / 2, rows[:, _CHANGED_AT])
+        known_d = batch.before_s / DAY_S + announced_delay_d(batch)
+        found_d = np.where(np.isfinite(known_d), known_d, last_d - days_between(batch) / 2)
+        changed_d = np.where(seen & batch.changed, found_d, rows[:, _CHANGED_AT])
         after.pages[batch.place, _CHANGED_AT] = np.where(batch.first_fetch, last_d, changed_d)
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the change probability averaged over the two-stage shapes by their trust weights."""
+        return to_chance(self.belief(memory, batch, at_s))
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the belief about each page, averaged over shapes by their trust weights and over rates."""
         age_d = _age_d(page_rows(memory, batch), batch.last_fetch_s)
-        said = self._chances(memory, batch, age_d, days_since_fetch(batch, at_s))
-        chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
-        return chance
+        parts = self._beliefs(memory, batch, age_d, days_since_fetch(batch, at_s))
+        trust = get_weights(memory.groups[:, GROUP_WIDTH:], batch)
+        return average_beliefs(np.repeat(trust, len(NODES), axis=1) * NODE_WEIGHTS, parts)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return each page's change rate over both stages."""
@@ -101,16 +124,19 @@ class TwoStage:
     def _rate_memory(self, memory: Memory) -> Memory:
         return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
-    def _chances(self, memory: Memory, batch: KnownPages, age_d: Floats, wait_d: Floats) -> Floats:
-        """Return the chance that each shape predicts, a column each, averaged over the page's possible rates."""
-        belief = self.rate.belief(self._rate_memory(memory), batch)
-        said = np.zeros((len(batch), len(SHAPES)))
-        for z, weight in NODES:
-            rate = belief.quantile(z)
-            young, old = rate * age_d, rate * (age_d + wait_d)
-            for place, shape in enumerate(SHAPES):
-                said[:, place] += weight * -np.expm1(shape.log_survival(old) - shape.log_survival(young))
-        return said
+    def _beliefs(self, memory: Memory, batch: KnownPages, age_d: Floats, wait_d: Floats) -> Belief:
+        """Return the belief of each shape at each of a page's possible rates, a column each."""
+        distribution = self.rate.distribution(self._rate_memory(memory), batch)
+        rates = [distribution.quantile(z) for z, _ in NODES]
+        parts = [_believe(shape, rate, age_d, wait_d) for shape in SHAPES for rate in rates]
+        staleness, hazard = (np.stack(columns, axis=1) for columns in zip(*parts, strict=True))
+        return Belief(staleness, hazard)
+
+
+def _believe(shape: _Shape, rate: Floats, age_d: Floats, wait_d: Floats) -> tuple[Floats, Floats]:
+    """Return the staleness after a wait, and the hazard by then, of pages with a shape, a rate and an age."""
+    young, old = rate * age_d, rate * (age_d + wait_d)
+    return np.maximum(shape.log_survival(young) - shape.log_survival(old), 0.0), rate * shape.hazard(old)
 
 
 def _age_d(rows: Floats, since_s: Floats) -> Floats:

@@ -30,8 +30,8 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.models.base import Belief, Rates
-from vedette.refresh.models.rows import group_levels, is_informative
+from vedette.refresh.models.base import Belief, Rates, to_chance
+from vedette.refresh.models.rows import announced_delay_d, group_levels, is_informative
 from vedette.timeutil import DAY_S
 
 # Ages in days at which the factor of age may change.
@@ -103,8 +103,7 @@ class Waves:
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the probability that a page's own pace or a wave changed it."""
-        chance: Floats = -np.expm1(-self.belief(memory, batch, at_s).staleness)
-        return chance
+        return to_chance(self.belief(memory, batch, at_s))
 
     def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
         """Return the belief from the page's own pace and waves: summed hazards, and the hazard then."""
@@ -118,6 +117,10 @@ class Waves:
             hazard = hazard + counted * groups[:, SWEPT] / (groups[:, DAYS] + SWEPT_PRIOR_D)
         staleness = own.pace * own.paced_time + _wave_staleness(memory, batch)
         return Belief(staleness, np.maximum(hazard, TINY))
+
+    def wave_staleness(self, memory: Memory, batch: KnownPages) -> Floats:
+        """Return the part of each page's staleness that is due to waves since its last fetch."""
+        return _wave_staleness(memory.ensure_rows(batch), batch)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return each page's rate from its pace at its age and from waves; the interval is that of the pace."""
@@ -173,24 +176,35 @@ class Waves:
         batch = batch.select(seen)
         memory = memory.ensure_rows(batch)
         changed_s = self._changed_s(memory, batch)
-        own = self._own_pace(memory, batch, changed_s, batch.before_s, batch.last_fetch_s)
+        announced_s = batch.before_s + announced_delay_d(batch) * DAY_S
+        is_announced = np.isfinite(announced_s)
+        until_s = np.where(is_announced, announced_s, batch.last_fetch_s)
+        own = self._own_pace(memory, batch, changed_s, batch.before_s, until_s)
         levels = list(_levels(batch))
         chances = [_wave_chance(memory.groups[rows], batch.before_s) * some[:, None] for rows, some in levels]
         own_hazard = own.pace * own.paced_time
         hazard = own_hazard - sum(np.log1p(-np.minimum(chance, FULL)).sum(axis=1) for chance in chances)
         chance = np.maximum(-np.expm1(-hazard), TINY)
         by_itself = np.where(batch.changed, -np.expm1(-own_hazard) / chance, 0.0)
-        count = np.where(batch.changed, own_hazard / chance, 0.0)
-        self._credit_own(after, memory, batch, changed_s, own, count)
+        count = np.where(is_announced, by_itself, np.where(batch.changed, own_hazard / chance, 0.0))
+        self._credit_own(after, memory, batch, changed_s, until_s, own, count)
         moved = by_itself > 0.5
-        after.pages[batch.place[moved], CHANGED_S] = (batch.before_s + batch.last_fetch_s)[moved] / 2
+        found_s = np.where(is_announced, announced_s, (batch.before_s + batch.last_fetch_s) / 2)
+        after.pages[batch.place[moved], CHANGED_S] = found_s[moved]
         for level, ((rows, some), shares) in enumerate(zip(levels, chances, strict=True)):
             self._credit_waves(after, batch, rows, some, shares / chance[:, None])
             unexpected = np.flatnonzero(some & batch.changed & (1.0 - chance > self.surprise))
             self._open_waves(after, batch, rows, unexpected, level)
 
     def _credit_own(
-        self, after: Memory, memory: Memory, batch: KnownPages, changed_s: Floats, own: _PagePace, count: Floats
+        self,
+        after: Memory,
+        memory: Memory,
+        batch: KnownPages,
+        changed_s: Floats,
+        until_s: Floats,
+        own: _PagePace,
+        count: Floats,
     ) -> None:
         after.pages[batch.place, OWN] += count
         after.pages[batch.place, PACED] += own.paced_time
@@ -199,7 +213,7 @@ class Waves:
         for rows, some in _levels(batch):
             np.add.at(after.groups[:, CHANGES], rows[some], count[some])
             np.add.at(after.groups[:, TIME], rows[some], own.paced_time[some])
-        from_d, until_d = ((at_s - changed_s)[:, None] / DAY_S for at_s in (batch.before_s, batch.last_fetch_s))
+        from_d, until_d = ((at_s - changed_s)[:, None] / DAY_S for at_s in (batch.before_s, until_s))
         days = np.clip(until_d, AGES, UNTIL) - np.clip(np.maximum(from_d, 0.0), AGES, UNTIL)
         part = days * _factors(memory)
         part /= np.maximum(part.sum(axis=1, keepdims=True), TINY)

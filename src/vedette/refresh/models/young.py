@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.refresh.models.base import Rates
+from vedette.refresh.models.base import Belief, Rates, to_chance
 from vedette.refresh.models.gamma import (
     GROUP_WIDTH,
     PAGE_WIDTH,
@@ -17,7 +17,14 @@ from vedette.refresh.models.gamma import (
     pooled_prior,
     subtract_sums,
 )
-from vedette.refresh.models.rows import add_to_groups, days_between, days_since_fetch, is_informative, page_rows
+from vedette.refresh.models.rows import (
+    add_to_groups,
+    announced_delay_d,
+    days_between,
+    days_since_fetch,
+    is_informative,
+    page_rows,
+)
 from vedette.timeutil import DAY_S
 
 FEATURES = 6
@@ -59,7 +66,9 @@ class Young:
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows, features = page_rows(after, batch), _features(batch, batch.before_s)
         expected = self._rate(memory, features) * days_between(batch)
-        exposed = expected_time(self._factor(memory, batch).mean, expected, batch.changed)
+        guessed = expected_time(self._factor(memory, batch).mean, expected, batch.changed)
+        known = self._rate(memory, features) * announced_delay_d(batch)
+        exposed = np.where(np.isfinite(known), known, guessed)
         fresh = add_observations(rows, exposed, batch.changed, seen)
         add_to_groups(after.groups[:, :GROUP_WIDTH], batch, subtract_sums(rows, fresh), seen)
         after.pages[batch.place] = fresh
@@ -71,8 +80,12 @@ class Young:
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the change probability of each page, averaged over its possible rate factors."""
+        return to_chance(self.belief(memory, batch, at_s))
+
+    def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
+        """Return the belief about each page, averaged over its possible rate factors."""
         rate = self._rate(memory, _features(batch, batch.last_fetch_s))
-        return self._factor(memory, batch).chance(rate * days_since_fetch(batch, at_s))
+        return self._factor(memory, batch).belief(rate * days_since_fetch(batch, at_s), rate)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
         """Return the feature-based change rate of each page times its own factor."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vedette.policy import Floats
-from vedette.refresh.freshness_index import solve_staleness, staleness_worth
+from vedette.refresh.freshness_index import announced_worth, solve_announced
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.age import Ageing
-from vedette.refresh.models.announced import Announcements
-from vedette.refresh.models.base import Belief, Rates, estimate_belief
+from vedette.refresh.models.announced import AnnouncedBelief, Announcements, is_announced
+from vedette.refresh.models.base import Belief, Rates, to_chance
 from vedette.refresh.models.mixture import Mixture
 from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import slice_memory
@@ -26,6 +26,8 @@ DEATHS = Waves(name="deaths")
 ANNOUNCED = Announcements()
 # Columns behind those of the models: of a page, what its changes brought together, how many, and how often it is seen.
 GAINS, MEASURED, VIEWS = range(3)
+# What explanations mention: what a belief moved by at least; and how far ahead they look for a change.
+NOTABLE, MAX_WAIT_D, HALVINGS = 0.05, 3650.0, 30
 # Of a group: what changes brought together, how many, and how often the pages are seen that changed.
 GROUP_WIDTH = 3
 
@@ -38,9 +40,10 @@ class ExpectedGain:
 
     x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
     by age, by waves and by announcements alike: a mixture of models says how, and ``announced``), h the hazard with
-    which it goes stale, and mu what a change of this page brings to searchers, 1 for an ordinary page. A page that is
-    gone has gone stale, too; the chance of that is modeled separately from its changes, so that neither distorts the
-    other:
+    which it goes stale, and mu what a change of this page brings to searchers, 1 for an ordinary page. So no
+    fetch is worth more than mu / h. Where changes are announced the index is that of GREEDY-NCIS
+    (``freshness_index.announced_worth``). A page that is gone has gone stale, too; the chance of that is modeled
+    separately from its changes, so that neither distorts the other:
 
         mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
 
@@ -87,6 +90,17 @@ class ExpectedGain:
         """The number of values that expected-gain refresh remembers per group of pages."""
         return self.model.group_width + self.deaths.group_width + self.announced.group_width + GROUP_WIDTH
 
+    @property
+    def earlier_group_width(self) -> int:
+        """The width of group rows before they had the gaps between announcements; such rows can be upgraded."""
+        return self.group_width - 2
+
+    def upgrade_group(self, row: Floats) -> Floats:
+        """Return a group row of the earlier width with room for the gaps between announcements."""
+        at = self.model.group_width + self.deaths.group_width + self.announced.group_width - 2
+        upgraded: Floats = np.insert(row, [at, at], 0.0)
+        return upgraded
+
     def start(self, config: None) -> Memory:
         """Return an empty expected-gain memory."""
         return Memory.empty(self.page_width, self.group_width)
@@ -122,49 +136,82 @@ class ExpectedGain:
 
         1 is an ordinary change that is available for a day.
         """
-        belief = self._belief(state, batch, np.full(len(batch), now))
-        worth: Floats = self._weight(state, batch) / belief.hazard * staleness_worth(belief.staleness) / batch.cost
+        belief, recall, false_d = self.belief(state, batch, np.full(len(batch), now))
+        part = announced_worth(belief.staleness, recall, false_d / belief.hazard)
+        worth: Floats = self.weights(state, batch) / belief.hazard * part / batch.cost
         return worth
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """Return when the expected gain reaches the price, if nothing is announced and hazards stay."""
         at_s = np.maximum(batch.last_fetch_s, now)
-        belief = self._belief(state, batch, at_s)
-        part = price * batch.cost * belief.hazard / self._weight(state, batch)
-        left = np.maximum(solve_staleness(part) - belief.staleness, 0.0)
+        belief, recall, false_d = self.belief(state, batch, at_s)
+        part = price * batch.cost * belief.hazard / self.weights(state, batch)
+        left = np.maximum(solve_announced(part, recall, false_d / belief.hazard) - belief.staleness, 0.0)
         latest_s = batch.last_fetch_s + self.longest_s
-        due: Floats = np.minimum(at_s + left / belief.hazard * DAY_S, latest_s)
+        due: Floats = np.minimum(at_s + left / ((1.0 - recall) * belief.hazard) * DAY_S, latest_s)
         return due
 
     def chance(self, state: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the probability that each page has changed by a time, including announcements."""
-        staleness = self._change_belief(state, batch, at_s).staleness
-        changed: Floats = -np.expm1(-staleness)
-        return changed
+        return to_chance(self._change_belief(state, batch, at_s).belief)
 
     def rates(self, state: Memory, batch: KnownPages) -> Rates:
         """Return how often each page changes, for display."""
         return self.model.rates(self._model_memory(state), batch)
 
-    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """Describe how often a page changes, how likely it has changed by now, and how much that matters."""
+    def median_wait_d(self, state: Memory, batch: KnownPages) -> Floats:
+        """Return the days after its last fetch by which each page has changed as likely as not; at most ten years."""
+        low, high = np.zeros(len(batch)), np.full(len(batch), MAX_WAIT_D)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            at_s = batch.last_fetch_s + middle * DAY_S
+            late = self.model.chance(self._model_memory(state), batch, at_s) >= 0.5
+            low, high = np.where(late, low, middle), np.where(late, middle, high)
+        return high
+
+    def causes(self, state: Memory, batch: KnownPages, row: int, now: float) -> list[str]:
+        """List what moves the belief about a page beside its own pace: announcements, silence, waves, deaths."""
         one = batch.select(np.array([row]))
-        rate = float(self.rates(state, one).mean[0])
+        at_s = np.array([now])
+        plain = self.model.belief(self._model_memory(state), one, at_s)
+        told = self._change_belief(state, one, at_s)
+        silence = float((plain.staleness - told.belief.staleness)[0])
+        swept = max(float(part.wave_staleness(mine, one)[0]) for part, mine in self._waves_parts(state))
+        dead = float(self.deaths.belief(self._deaths_memory(state), _as_deaths(one), at_s).staleness[0])
+        told_of = ["a change of it was announced"] if bool(is_announced(one, at_s)[0]) else []
+        found = [
+            (silence, "its site announces changes and was silent about it"),
+            (swept, "pages near it changed at once"),
+            (dead, "pages near it have disappeared"),
+        ]
+        return told_of + [words for staleness, words in found if staleness >= NOTABLE]
+
+    def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
+        """Describe how soon a page changes, how likely it has changed by now and why, and how much that matters."""
+        one = batch.select(np.array([row]))
+        wait_d = float(self.median_wait_d(state, one)[0])
         chance = float(self.chance(state, one, np.array([now]))[0])
-        weight = float(self._weight(state, one)[0])
+        weight = float(self.weights(state, one)[0])
+        causes = " and ".join(self.causes(state, one, 0, now))
         return (
-            f"expected-gain: changes about every {_format_days(1 / rate)}, has changed by now with a chance of "
-            f"{chance:.0%}, and a change of it counts {weight:.1f} times an ordinary one"
+            f"expected-gain: changes within {_format_days(wait_d)} as likely as not, has changed by now with a chance "
+            f"of {chance:.0%}{f' ({causes})' if causes else ''}, and a change of it counts {weight:.1f} times an "
+            "ordinary one"
         )
 
-    def _belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-        """Return the belief that each page has changed or is gone, by the sum of both hazards."""
-        changes = self._change_belief(state, batch, at_s)
-        deaths = self.deaths.belief(self._deaths_memory(state), _as_deaths(batch), at_s)
-        return Belief(changes.staleness + deaths.staleness, changes.hazard + deaths.hazard)
+    def _waves_parts(self, state: Memory) -> list[tuple[Waves, Memory]]:
+        parts = self.model.iterate_parts(self._model_memory(state))
+        return [(part, mine) for part, mine in parts if isinstance(part, Waves)]
 
-    def _change_belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-        by_looks = estimate_belief(self.model, self._model_memory(state), batch, at_s)
+    def belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> AnnouncedBelief:
+        """Return the belief that each page has changed or is gone, by the sum of both hazards."""
+        changes, recall, false_d = self._change_belief(state, batch, at_s)
+        deaths = self.deaths.belief(self._deaths_memory(state), _as_deaths(batch), at_s)
+        both = Belief(*(change + death for change, death in zip(changes, deaths, strict=True)))
+        return AnnouncedBelief(both, recall * changes.hazard / both.hazard, false_d)
+
+    def _change_belief(self, state: Memory, batch: KnownPages, at_s: Floats) -> AnnouncedBelief:
+        by_looks = self.model.belief(self._model_memory(state), batch, at_s)
         return self.announced.adjust_belief(self._announced_memory(state), batch, by_looks, at_s)
 
     def _model_memory(self, state: Memory) -> Memory:
@@ -181,7 +228,7 @@ class ExpectedGain:
         page = self.model.page_width + self.deaths.page_width
         return slice_memory(state, page, 3, self.group_width - GROUP_WIDTH, GROUP_WIDTH)
 
-    def _weight(self, state: Memory, batch: KnownPages) -> Floats:
+    def weights(self, state: Memory, batch: KnownPages) -> Floats:
         """Return mu: the expected gain of a change of each page, in units of an ordinary change."""
         state = state.ensure_rows(batch)
         known = self._gains_memory(state)
@@ -199,7 +246,8 @@ class ExpectedGain:
 def _as_deaths(batch: KnownPages) -> KnownPages:
     """Convert the batch for the model of page deaths: a change is a page appearing or disappearing."""
     unknown = np.full(len(batch), np.nan)
-    return replace(batch, changed=batch.gone, gone=np.zeros(len(batch), np.bool_), modified_s=unknown)
+    nothing = np.zeros(len(batch), np.bool_)
+    return replace(batch, changed=batch.gone, gone=nothing, modified_s=unknown, signal_s=unknown)
 
 
 def _format_days(days: float) -> str:

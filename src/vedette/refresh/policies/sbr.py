@@ -31,8 +31,8 @@ class Sbr:
     Useful as a baseline that tells large changes from small. Not useful where a small change matters, as the date of a
     seminar does, or a large one does not, as an advertisement.
 
-    Reference: S. Pandey, *Effective Web Crawling: Discovery, Synchronization, and Ranking* (thesis, 2008), 4.7.1, after
-    J. Cho, H. Garcia-Molina, *Synchronizing a Database to Improve Freshness*, SIGMOD 2000.
+    Reference: Pandey08, section 4.7.1, after J. Cho, H. Garcia-Molina, *Synchronizing a Database to Improve Freshness*,
+    SIGMOD 2000.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)

@@ -6,7 +6,7 @@ import numpy as np
 
 from vedette.policy import Floats
 from vedette.refresh.freshness_index import add_counts, elapsed_days, fill_unknown, select_rows, to_due_times
-from vedette.refresh.known_pages import KnownPages, Memory
+from vedette.refresh.known_pages import Bools, KnownPages, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +18,15 @@ class UserCentric:
         due      =  last_fetch + t where P / cost = price
 
     The mean is shrunk to that of all pages, as if one fetch more had been made with it: a page without history has the
-    mean of all, and one that brought nothing so far is fetched ever more rarely, and never given up. As long as no
-    fetch is known to have brought anything, all are due at once. A page that died says nothing. The price is in search
-    quality.
+    mean of all, and one that brought nothing so far is fetched ever more rarely, and never given up. A fetch that finds
+    nothing new brought nothing; what a change brought may be measured later (``learn_gains``). As long as no fetch is
+    known to have brought anything, all are due at once. A page that died says nothing. The price is in search quality.
 
     Useful where the gain of a fetch is measured (``KnownPages.gain``). Not useful where it is not, or where gains come
     in bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.
 
-    Reference: S. Pandey, *Effective Web Crawling* (thesis, 2008), 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric
-    Web Crawling*, WWW 2005. That a mean is shrunk is ours.
+    Reference: Pandey08, sections 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric Web Crawling*, WWW 2005. That a
+    mean is shrunk is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
@@ -48,10 +48,11 @@ class UserCentric:
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
         """Count the fetches whose search-quality gain is known, and their gain per day."""
-        days = elapsed_days(batch)
-        told = (days > 0) & ~np.isnan(batch.gain)
-        per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
-        return add_counts(state, batch, np.stack([told, per_day], axis=1))
+        return add_counts(state, batch, _count_gains(batch, ~batch.changed | np.isfinite(batch.gain)))
+
+    def learn_gains(self, state: Memory, batch: KnownPages, now: float) -> Memory:
+        """Count changes whose search-quality gain was measured after they were found."""
+        return add_counts(state, batch, _count_gains(batch, batch.changed & np.isfinite(batch.gain)))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
         """Return when the expected gain of each page reaches the cost of a fetch; never where it has none."""
@@ -71,3 +72,11 @@ class UserCentric:
         own = select_rows(state.pages, batch.place)
         per_day: Floats = np.maximum(own[:, 1] + total / fetches, 0.0) / (own[:, 0] + 1)
         return per_day
+
+
+def _count_gains(batch: KnownPages, told: Bools) -> Floats:
+    """Return a row for each page: 1 where a fetch tells its gain, and that gain per day."""
+    days = elapsed_days(batch)
+    told = told & (days > 0)
+    per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
+    return np.stack([told, per_day], axis=1)

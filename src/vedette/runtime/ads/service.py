@@ -6,21 +6,23 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock
 from pathlib import Path
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow, CampaignStore
 from vedette.adapters.ads.ledger_reader import LedgerReader, RefusedClicks
-from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.dns import resolve_host
 from vedette.fetch.address_guard import is_public
 from vedette.model import Failure, origin_of
-from vedette.runtime.ads.learning import estimate_day_share, to_local_s
+from vedette.policy import rng_for
+from vedette.runtime.ads.selection import AdSettings, load_market
 from vedette.runtime.commands.operator import send_command
-from vedette.serve.ads.ledger import Balance
+from vedette.serve.ads.learning import estimate_day_share, to_local_s
+from vedette.serve.ads.ledger import AdImpression, Balance, budget_lines
+from vedette.serve.ads.selection import AdSelection, moment_of
 from vedette.timeutil import HOUR_S
-from vedette.web.ads.ports import REPORT_DAYS, AdLine, AdStats, CampaignLine, DayLine, TodayReport
+from vedette.web.ads.explanation import AdSituation, explain_ad
+from vedette.web.ads.ports import REPORT_DAYS, AdExplanation, AdLine, AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.ads_text import check_landing_url
 from vedette.web.commands.commands import CommandResult
@@ -36,8 +38,8 @@ class _Campaigns(NamedTuple):
 class FolderAdService:
     """A ``web.ads.ports.AdService`` over one data folder; it reads beside the writers."""
 
-    def __init__(self, folder: Path, zone: ZoneInfo, wall: Callable[[], float] = time.time) -> None:
-        self._folder, self._zone, self._wall = folder, zone, wall
+    def __init__(self, folder: Path, settings: AdSettings, wall: Callable[[], float] = time.time) -> None:
+        self._folder, self._settings, self._zone, self._wall = folder, settings, settings.zone, wall
         self._reader = LedgerReader(folder)
 
     def list_advertisers(self) -> list[AdvertiserRow]:
@@ -114,6 +116,24 @@ class FolderAdService:
     def list_uncharged_clicks(self) -> list[RefusedClicks]:
         """List the ad clicks of the last days that were not charged."""
         return self._reader.read_refused_clicks(self._get_first_day())
+
+    def explain_ad(self, number: int, query: str, advertiser: str = "") -> AdExplanation | None:
+        """Explain why an ad is shown for a query now or not, by the selection of the server; nothing is recorded."""
+        line = next((line for line in self.list_ads(advertiser) if line.ad.id == number), None)
+        if line is None:
+            return None
+        campaign = next((one for one in self.list_campaigns() if one.campaign.name == line.ad.campaign), None)
+        now, market = moment_of(self._get_local_time()), load_market(self._folder)
+        terms = self._settings.terms
+        selection = AdSelection(self._reader, self._settings.policy, terms, rng_for(0, "serve/sponsor/explain"))
+        selection.set_market(market.list_running(now.day), market.get_budgets())
+        selection.refresh(now)
+        situation = AdSituation(line, campaign, selection.explain(number, query, now), terms.reserve)
+        if budget := market.get_budgets().get(line.ad.campaign):
+            lines = budget_lines(budget, line.ad.campaign, self._reader.read_balances(now.day))
+            left = [each.left for each in lines]
+            situation = situation._replace(left=min(left), by_advertiser=left[-1] < left[0])
+        return explain_ad(query, situation)
 
     def find_advertiser(self, name: str) -> str:
         """Find the advertiser of a user key by name and secret; a key recreated under its name is another."""

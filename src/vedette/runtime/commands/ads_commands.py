@@ -54,10 +54,10 @@ class _AdCommands:
     def _save_advertiser(self, command: SaveAdvertiser) -> Applied:
         row, before = command.advertiser, self._advertisers.get(command.advertiser.name)
         digest = self._find_key_digest(row.key) if row.key else ""
-        kept = AdvertiserRow(row.name, row.key, digest, before.added_s if before else self._now_s)
+        kept = row._replace(digest=digest, added_s=before.added_s if before else self._now_s)
         self._store.save_advertiser(kept)
         if before is not None:
-            return f'changed the key of the advertiser "{row.name}"', (SaveAdvertiser(before),)
+            return f'changed the advertiser "{row.name}"', (SaveAdvertiser(before),)
         return f'added the advertiser "{row.name}"', (RemoveAdvertiser(row.name),)
 
     def _find_key_digest(self, name: str) -> str:

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from vedette.adapters.crawl_store.data_folder import read_state
+from vedette.adapters.crawl_store.data_folder import open_for_write, read_state
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.net.ipc import ChannelClosed, NoAnswer
 from vedette.errors import CommandPending, StoreError, UsageError
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.offline import open_for_write
 from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.web.commands.ads_commands import AdCommand

@@ -153,10 +153,9 @@ class RequestHandler:
 
         They are on disk minutes later.
         """
-        refresher = self._coordinator.refresher
-        told = refresher.poller.summarize_source(id_, now_s)
-        times = refresher.poller.get_due_times([id_], refresher.price, now_s)
-        return {"told": told._asdict(), "look_s": times.get(id_, inf)} if told else None
+        poller = self._coordinator.refresher.poller
+        told = poller.summarize_source(id_, now_s)
+        return {"told": told._asdict(), "reason": poller.explain([id_], now_s)[id_]} if told else None
 
     def _get_url_state(self, id_: int) -> Response:
         standing = self._state.urls.find_state(id_)
@@ -336,4 +335,7 @@ def collect_refresh_stats(refresher: RefreshScheduler) -> Response:
         "found": list(forecast.found),
         "current_share": refresher.freshness.share,
         "judged": refresher.freshness.judged,
+        "viewed_share": refresher.freshness.viewed,
+        "change_loss": refresher.loss.share,
+        "quality": refresher.quality,
     }

@@ -15,11 +15,12 @@ from vedette.errors import ConfigError, StoreError, UsageError
 from vedette.fetch.request import build_user_agent
 from vedette.runtime.commands.recheck import load_blocked_domains, requeue_refused_addresses
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
+from vedette.serve.rank.reranking import PROMOTIONS
 from vedette.version import __version__
 from vedette.web.commands.commands import Command, SetMachine
 
 CONTACT = "crawl.contact"
-SETTABLE = ("crawl.budget", CONTACT, "refresh.policy", "serve.learn")
+SETTABLE = ("crawl.budget", CONTACT, "refresh.policy", "serve.learn", "serve.promotion")
 OVERRIDES_KEY = "settings chosen"
 
 
@@ -65,6 +66,12 @@ def load_current(settings: RuntimeSettings) -> RuntimeSettings:
 def is_learning_on(store: CrawlStore, *, configured: bool) -> bool:
     """Check whether ranking learns from clicks, by runtime setting or configuration."""
     return {"true": True, "false": False}.get(load_overrides(store).get("serve.learn", ""), configured)
+
+
+def find_promotion(store: CrawlStore, configured: str) -> str:
+    """Find the rule by which unproven results are tried; one that this version does not know is ignored."""
+    chosen = load_overrides(store).get("serve.promotion", configured)
+    return chosen if chosen in PROMOTIONS else configured
 
 
 def execute_setting_command(command: SetMachine, state: State, _now_s: float) -> tuple[str, tuple[Command, ...]]:

@@ -18,10 +18,10 @@ from vedette.adapters.index_store.indexer_store import read_anchors
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage, PageRow
 from vedette.engine.scheduling.policy_memory import PolicyVerdict
-from vedette.engine.scheduling.polling import SourcePoller, SourceSummary, explain_poll_time
-from vedette.engine.scheduling.price_controller import load_policy, load_price
+from vedette.engine.scheduling.polling import WAITS, SourcePoller, SourceSummary
+from vedette.engine.scheduling.price_controller import load_policy
 from vedette.engine.scheduling.refresh import RefreshScheduler
-from vedette.engine.scheduling.schedule import Schedule, is_good, is_source
+from vedette.engine.scheduling.schedule import is_good, is_source
 from vedette.frontier.impact.estimates import ImpactOrder, UnseenWithGain
 from vedette.frontier.impact.url_features import MAX_TEXT_LENGTH, tokenize_texts
 from vedette.model import Site, fingerprint
@@ -32,34 +32,25 @@ from vedette.text import hash_words
 JsonObject = dict[str, Any]
 
 
-def collect_polling(
-    id_: int, reader: StateReader, schedule: Schedule, now_s: float, live: JsonObject | None = None
-) -> JsonObject | None:
+def collect_polling(id_: int, reader: StateReader, now_s: float, live: JsonObject | None = None) -> JsonObject | None:
     """Collect the facts of the polling decision about a discovery source; None if the page is no source.
 
     ``live`` has the estimates of a running coordinator (``commands``); without it, those last saved are used.
     """
-    told, look_s = (SourceSummary(**live["told"]), live["look_s"]) if live else _load_stored(id_, reader, now_s)
+    told, reason = (SourceSummary(**live["told"]), live["reason"]) if live else _load_stored(id_, reader, now_s)
     looks = reader.store.get_known_pages([id_])
     if told is None or not looks:
         return None
     share = dict(zip(told.alike, told.alike_share, strict=True))
     alike = {look.url: share[look.page.id] for look in reader.store.get_known_pages(told.alike)}
     alike = dict(sorted(alike.items(), key=lambda one: -one[1]))
-    reason = find_poll_reason(looks[0], look_s, schedule)
+    reason = WAITS if looks[0].page.due_s == inf else reason
     return {**told._asdict(), "alike": list(alike), "alike_share": list(alike.values()), "reason": reason}
 
 
-def _load_stored(id_: int, reader: StateReader, now_s: float) -> tuple[SourceSummary | None, float]:
-    looking = SourcePoller(reader.store)
-    times = looking.get_due_times([id_], load_price(reader.store), now_s)
-    return looking.summarize_source(id_, now_s), times.get(id_, inf)
-
-
-def find_poll_reason(look: KnownPage, look_s: float, schedule: Schedule) -> str:
-    """Return why a discovery source is polled when it is due; empty if a rule other than the policy decides."""
-    is_list = is_source(look.url, look.page.kind)
-    return explain_poll_time(look.page, look_s, is_list=is_list, fixed_s=schedule.sources.interval_s)
+def _load_stored(id_: int, reader: StateReader, now_s: float) -> tuple[SourceSummary | None, str]:
+    poller = SourcePoller(reader.store)
+    return poller.summarize_source(id_, now_s), poller.explain([id_], now_s).get(id_, "")
 
 
 # Worth and price come from the coordinator where one runs, which alone knows the budget; else they are left out.
@@ -85,7 +76,7 @@ def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: Json
         "usual": _estimate_usual(expected, url),
         "by_links": read_link_impact(index, id_),
         "why": None if isfinite(gain) else str(told.get("why") or "it has not been worked out yet"),
-        "matches": _find_matches(url, names, told.get("needy")),
+        "matches": _find_matches(url, names, told.get("frequent")),
         "names": [text[:MAX_TEXT_LENGTH] for text in names],
         "worth": live.get("first_worth") if live else None,
         "price": live.get("price") if live else None,
@@ -108,13 +99,13 @@ def _load_names(url: str, folder: Path) -> list[str]:
         return []
 
 
-def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]:
-    """Find the needy queries whose words all occur in a URL or in links to it, most frequent first."""
+def _find_matches(url: str, names: list[str], frequent: object) -> list[JsonObject]:
+    """Find the frequent queries whose words all occur in a URL or in links to it, most frequent first."""
     strings = tokenize_texts([url], [(0, text) for text in names])
     owner = np.repeat(strings.is_anchor, np.diff(strings.start))
     in_links, in_address = (frozenset(strings.words[which].tolist()) for which in (owner, ~owner))
     found = []
-    for query, share in _parse_needy(needy):
+    for query, share in _parse_queries(frequent):
         words = hash_words(query.encode("utf-8", "replace")).tolist()
         if words and all(word in in_links or word in in_address for word in words):
             places = [name for name, some in (("links", in_links), ("address", in_address)) if some & set(words)]
@@ -122,9 +113,9 @@ def _find_matches(url: str, names: list[str], needy: object) -> list[JsonObject]
     return sorted(found, key=lambda one: -float(str(one["share"])))[:MAX_MATCHES]
 
 
-def _parse_needy(needy: object) -> list[tuple[str, float]]:
-    """Parse the needy queries with their shares from impact data, ignoring malformed rows."""
-    rows = needy if isinstance(needy, list) else []
+def _parse_queries(frequent: object) -> list[tuple[str, float]]:
+    """Parse the frequent queries with their shares from impact data, ignoring malformed rows."""
+    rows = frequent if isinstance(frequent, list) else []
     return [
         (row[0], float(row[1]))
         for row in rows

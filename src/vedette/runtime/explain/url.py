@@ -18,7 +18,7 @@ from vedette.discover.urls.normalize import explain_normalize, normalize
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.ports import PageRow
 from vedette.engine.scheduling.idle_refresh import explain_idle_wait
-from vedette.engine.scheduling.schedule import Schedule
+from vedette.engine.scheduling.schedule import Schedule, is_source
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.model import Site, origin_of
@@ -93,7 +93,7 @@ class _UrlCollector(NamedTuple):
         place = _describe_url(known, live, reader) if known else None
         refresh = collect_refresh(page.id, site, reader, self.now_s) if page else None
         source = live.get("source") if live else None
-        look = collect_polling(page.id, reader, self.schedule, self.now_s, source) if page else None
+        look = collect_polling(page.id, reader, self.now_s, source) if page else None
         said = {"refresh": refresh, "look": look}
         return {
             "robots": _describe_robots(url, site, reader, self.now_s),
@@ -115,9 +115,13 @@ class _UrlCollector(NamedTuple):
     def _find_due_rule(
         self, url: str, page: PageRow, refresh: JsonObject | None, look: JsonObject | None, site: Site | None
     ) -> str:
-        """Return the rule that sets when a page is due: promise, idle time, polling, refresh policy, fixed interval."""
+        """Return the rule that sets when a page is due: promise, idle time, polling, refresh policy, fixed interval.
+
+        Lists are fetched again by polling alone; any other source at the time of the refresh policy, if not before.
+        """
         promise, idle = describe_promise(site, url) if site else "", explain_idle_wait(self.reader.store, url, page)
-        said = (promise, idle, *(each["reason"] for each in (look, refresh) if each))
+        rules = (look, refresh) if is_source(url, page.kind) else (refresh, look)
+        said = (promise, idle, *(each["reason"] for each in rules if each))
         return next(filter(None, said), "") or self.schedule.reason(url, page)
 
 

@@ -12,15 +12,21 @@ import numpy as np
 
 from vedette.adapters.index_store.gain_store import Gain, GainKind, GainStore
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
-from vedette.index.quality.gains import Bools, MeasuredGains, PageChange, is_unchanged, measure_gains
-from vedette.index.quality.term_curves import TermCurves
-from vedette.index.quality.watched_terms import NO_WORDS, PageWords
-from vedette.policy import Floats, Ints
-from vedette.runtime.indexing.term_curves import CurveFile, load_needs, save_needs
-from vedette.text import WordHashes
+from vedette.index.quality.gains import (
+    ChangedPages,
+    MeasuredGains,
+    concatenate_words,
+    is_unchanged,
+    measure_gains,
+    measure_view_gain,
+)
+from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords, QueryScores, merge_scores
+from vedette.policy import Floats
+from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, load_needs, save_needs
+from vedette.text import WideHashes
 
 MAX_PENDING_NAMES = 200_000
-# What words gained is kept after so many changes: they say little one by one.
+# What queries gained is kept after so many changes: they say little one by one.
 SAVE_NEEDS_EVERY = 200
 MAX_WORDS = 1 << 17  # measured at once; with more, what is worked with falls out of the processor's caches
 
@@ -56,9 +62,10 @@ class GainMeter:
         self._before: dict[int, PageWords] = {}
         self._namers: dict[int, FetchRef] = {}
         self._words = 0
-        self._gain_by_word: Floats = np.zeros(0)
-        self._gain_words: WordHashes = np.zeros(0, np.uint32)
+        self._gain_by_query: Floats = np.zeros(0)
+        self._gain_prints: WideHashes = np.zeros(0, np.uint64)
         self._changes_since_save = 0
+        self._scaled: ScoringCurves | None = None
         self.changes = 0
 
     @property
@@ -99,31 +106,42 @@ class GainMeter:
             self._add_change(by, page, "names", self.get_words(page.page), after)
 
     def measure(self) -> None:
-        """Measure the collected changes: new versions of known pages by needy words, first ones by all."""
+        """Measure the collected changes: new versions of known pages by needy queries, first ones by all."""
         seen, self._pending, self._words = self._pending, [], 0
-        curves, again = (self._file.load(), self._file.load_needy()) if seen else (None, None)
+        curves, again = (self._file.load(), self._file.load_needy()) if seen and not self.is_idle else (None, None)
         if curves is None or again is None or self._store is None:
             return
+        if again is not self._scaled:
+            self._scaled = again
+            self._store.save_scale(measure_view_gain(again.curves))
         known = [each for each in seen if len(each.before[0])]
         if again is curves:
             measured = self._measure_batch(curves, seen)
-            self._add_to_needs(again.tracked.numbers, measured.by_word, len(known))
+            self._add_to_needs(again.curves.watched.prints, measured.by_query, len(known))
             self._append_gains(seen, measured)
             return
         if known:
             measured = self._measure_batch(again, known)
-            self._add_to_needs(again.tracked.numbers, measured.by_word, len(known))
+            self._add_to_needs(again.curves.watched.prints, measured.by_query, len(known))
             self._append_gains(known, measured)
         new = [each for each in seen if not len(each.before[0])]
         if new:
             self._append_gains(new, self._measure_batch(curves, new, self._file.needy))
 
     def _measure_batch(
-        self, curves: TermCurves, seen: Sequence[_TextChange], counts: Bools | None = None
+        self, by: ScoringCurves, seen: Sequence[_TextChange], counts: Bools | None = None
     ) -> MeasuredGains:
-        importance = self._get_importance(np.array([each.page.page for each in seen], np.int64))
-        changes = [PageChange(*each[-2:], worth) for each, worth in zip(seen, importance, strict=True)]
-        return measure_gains(curves, changes, counts)
+        self._table.refresh()
+        signals = self._table.read_signals(np.array([each.page.page for each in seen], np.int64))
+        # Both versions at once: a call costs more than the pages of a small batch.
+        words = concatenate_words([*(each.before for each in seen), *(each.after for each in seen)])
+        both = by.scorer.score(words, signals.take(np.tile(np.arange(len(seen)), 2)))
+        middle = int(np.searchsorted(both.page, len(seen)))
+        old = QueryScores(both.page[:middle], both.query[:middle], both.score[:middle])
+        new = QueryScores(both.page[middle:] - len(seen), both.query[middle:], both.score[middle:])
+        known = np.array([len(each.before[0]) > 0 for each in seen], np.bool_)
+        scores = merge_scores(old, new, len(by.curves.watched))
+        return measure_gains(by.curves, scores, ChangedPages(known, signals.importance), counts)
 
     def _append_gains(self, seen: Sequence[_TextChange], measured: MeasuredGains) -> None:
         assert self._store is not None, "somebody wants to know"
@@ -132,12 +150,12 @@ class GainMeter:
             row for each, *found in zip(seen, *columns, strict=True) for row in _build_rows(each, *found)
         )
 
-    def _add_to_needs(self, numbers: WordHashes, gained: Floats, changes: int) -> None:
-        """Add the gains of page changes by word to the word needs, for the next term curves; older ones fade."""
-        if numbers is not self._gain_words:
-            self._save_needs(fades=len(self._gain_words) > 0)
-            self._gain_words, self._gain_by_word = numbers, np.zeros(len(numbers))
-        self._gain_by_word += gained
+    def _add_to_needs(self, prints: WideHashes, gained: Floats, changes: int) -> None:
+        """Add the gains of page changes by query to the query needs, for the next query curves; older ones fade."""
+        if prints is not self._gain_prints:
+            self._save_needs(fades=len(self._gain_prints) > 0)
+            self._gain_prints, self._gain_by_query = prints, np.zeros(len(prints))
+        self._gain_by_query += gained
         self._changes_since_save += changes
         if self._changes_since_save >= SAVE_NEEDS_EVERY:
             self._save_needs()
@@ -146,10 +164,10 @@ class GainMeter:
         if not (self._changes_since_save or fades):
             return
         folder = self._table.folder
-        needs = load_needs(folder).add_gains(self._gain_words, self._gain_by_word, self._changes_since_save)
+        needs = load_needs(folder).add_gains(self._gain_prints, self._gain_by_query, self._changes_since_save)
         with suppress(OSError):  # the generation was let go, or the disk is full: it is only evidence
             save_needs(folder, needs.decay() if fades else needs)
-        self._gain_by_word, self._changes_since_save = np.zeros(len(self._gain_words)), 0
+        self._gain_by_query, self._changes_since_save = np.zeros(len(self._gain_prints)), 0
 
     def commit(self) -> None:
         """Measure the collected changes and commit their gains, for the coordinator to read."""
@@ -158,7 +176,7 @@ class GainMeter:
             self._store.commit()
 
     def close(self) -> None:
-        """Save the word needs, and close the gain store."""
+        """Save the query needs, and close the gain store."""
         self._save_needs()
         if self._store is not None:
             self._store.close()
@@ -181,11 +199,6 @@ class GainMeter:
         self._words += len(before[0]) + len(after[0])
         if self._words > MAX_WORDS:
             self.measure()
-
-    def _get_importance(self, ids: Ints) -> list[float]:
-        self._table.refresh()
-        importance: list[float] = self._table.read_signals(ids).importance.tolist()
-        return importance
 
 
 def _build_rows(seen: _TextChange, gain: float, by_links: float, views: float) -> list[Gain]:

@@ -3,8 +3,9 @@
 python -m vedette.runtime.indexing.impact FOLDER CLOCK
 
 A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and what fetched
-pages bring; it scores every unseen URL and writes a number for each (``index_store.impact_store``). Before people have
-searched, and before enough pages are in the index, there is nothing to learn, and unseen URLs come breadth first.
+pages bring now, by the score of search; it estimates every unseen URL and writes a number for each
+(``index_store.impact_store``). Before people have searched, and before enough pages are in the index, there is nothing
+to learn, and unseen URLs come breadth first.
 
 Each pass has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took, or
 the index has grown by half; and something must have changed. Where there was nothing to learn yet it checks again after
@@ -17,58 +18,48 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.crawl_store.url_list import UrlFacts, list_fetched, list_unfetched, load_url_facts
-from vedette.adapters.index_store.gain_store import read_gains_since, read_newest_seq
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import (
-    StoredSketches,
     average_places,
     delete_estimates,
     read_info,
-    read_sketches,
     write_estimates,
     write_info,
-    write_sketches,
 )
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
-from vedette.adapters.index_store.tantivy_index import open_reader
-from vedette.engine.search.answer_scores import QueryScorer
+from vedette.engine.search.answer_scores import AnswerScorer
 from vedette.errors import StoreError
-from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains, create_model
-from vedette.frontier.impact.estimator import train_model as taught
+from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains
 from vedette.frontier.impact.extra_trees import fit_forest
-from vedette.frontier.impact.matching import QuerySet
+from vedette.frontier.impact.matching import NO_QUERIES
 from vedette.frontier.impact.scorer import MIN_ROWS
-from vedette.frontier.impact.sketches import Sketches
 from vedette.frontier.impact.url_features import TrainingPages
-from vedette.index.quality.gains import estimate_term_gains, measure_current_gains
-from vedette.index.quality.term_curves import TermCurves
-from vedette.index.quality.watched_terms import MAX_TRACKED
+from vedette.frontier.policies.impact import Impact
+from vedette.index.quality.gains import estimate_word_gains, measure_current_gains
+from vedette.index.quality.query_curves import QueryCurves
+from vedette.index.quality.watched_queries import MAX_WORDS, WatchedQueries
 from vedette.learn.workload import Workload
-from vedette.policy import Floats, Ints
+from vedette.policy import Floats, Ints, rng_for
 from vedette.runtime.indexing.impact_inputs import (
     LinkStats,
-    build_finder,
     compute_link_stats,
     describe_urls,
-    encode_queries,
     fingerprint_urls,
-    needy_queries,
-    update_sketches,
 )
-from vedette.runtime.indexing.term_curves import CurveFile, build_curves, load_workload
+from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, build_curves, load_workload
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
-from vedette.text import hash_words
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
+from vedette.text import WordHashes, hash_words
 
 MAX_TRAINING_PAGES = 20_000  # pages, the latest that were found
-MAX_CHANGED = 50_000  # pages whose change is followed in one making
 URLS_AT_ONCE, PAGES_AT_ONCE = 10_000, 1000
-MAX_REPORTED_QUERIES = 1_000  # needy queries that are named to people
+MAX_REPORTED_QUERIES = 1_000  # the most frequent, which are named to people
 # A making is paid by so much of what indexing has taken since the last; unpaid where the index has grown by so much.
 CPU_SHARE = 0.05
 GROWTH_FACTOR, MAX_AGE_S, EMPTY_RETRY_S = 1.5, 3600.0, 60.0
@@ -76,7 +67,8 @@ CHECK_EVERY_S = 2.0
 REST_FACTOR = 5.0  # it is paid for otherwise, so it need not rest for long
 MAX_SHIFT = 0.2  # so far what people ask for may be from what curves were made of
 SEED = 1
-GOOD_SCORE = 0.85  # the score of a page for a word by which it is called
+POLICY = Impact()  # the lab's, of this name
+GOOD_SCORE = 0.5  # the score of a page for a word by which it is called
 
 
 class ImpactJob(BackgroundJob):
@@ -124,26 +116,25 @@ def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_ch
     return is_paid and has_changed
 
 
-def measure_shift(curves: TermCurves, asked: Workload, now_s: float) -> float:
-    """Measure how far queries have shifted since term curves were made: 0 the same, 1 nothing in common."""
-    terms = asked.top_terms(now_s, MAX_TRACKED)
+def measure_shift(curves: QueryCurves, asked: Workload, now_s: float) -> float:
+    """Measure how far searches have shifted since curves were made, by their words: 0 the same, 1 all different."""
+    terms = asked.top_terms(now_s, MAX_WORDS)
     numbers = hash_words(" ".join(term.words for term in terms).encode("utf-8", "replace"))
     now = np.array([term.weight for term in terms], np.float64)
-    known = curves.tracked.numbers
+    known, shares = _sum_by_word(curves.watched)
     if len(numbers) != len(now) or not len(now) or not len(known):
         return 1.0
     at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    then = np.where(known[at] == numbers, curves.tracked.frequency[at], 0.0)
+    then = np.where(known[at] == numbers, shares[at], 0.0)
     return float(np.abs(now / now.sum() - then / max(float(then.sum()), 1e-9)).sum()) / 2
 
 
-class _Queries(NamedTuple):
-    """Queries of an impact pass: all queries, the needy ones, and their sketches."""
-
-    texts: list[str]
-    wanted: QuerySet
-    sketches: Sketches
-    total: int
+def _sum_by_word(watched: WatchedQueries) -> tuple[WordHashes, Floats]:
+    """Sum the shares of searches by word, without other forms."""
+    first = np.append(True, np.diff(watched.slot) > 0)[: len(watched.slot)]
+    shares = np.repeat(watched.frequency, np.diff(watched.start))
+    numbers, at = np.unique(watched.words[first], return_inverse=True)
+    return numbers, np.bincount(at, shares, len(numbers)).astype(np.float64)
 
 
 def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) -> int:
@@ -155,12 +146,12 @@ def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) ->
     generation = Generations(folder).current()
     if generation is None:
         return 0
-    table, index = PageTable(generation), generation.parent
-    made = _ImpactPass(folder, generation, table)
-    why, told = made.run(now_s)
+    shelf, index = LiveIndexSnapshot(generation), generation.parent
+    pages = len(shelf.table.indexed)  # that it learns from; more may come while it runs
+    why, told = _ImpactPass(folder, shelf).run(now_s)
     if why:
         delete_estimates(index)
-    about = {"made_s": time.time(), "took_s": time.process_time() - began_s, "pages": len(table.indexed), "why": why}
+    about = {"made_s": time.time(), "took_s": time.process_time() - began_s, "pages": pages, "why": why}
     write_info(index, {**about, **told})
     return int(told["weighed"])
 
@@ -168,9 +159,9 @@ def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) ->
 class _ImpactPass:
     """One impact pass, over an index generation and the crawl state beside it."""
 
-    def __init__(self, folder: Path, generation: Path, table: PageTable) -> None:
-        self._folder, self._generation, self._table = folder, generation, table
-        self._index = generation.parent
+    def __init__(self, folder: Path, shelf: LiveIndexSnapshot) -> None:
+        self._folder, self._shelf, self._table = folder, shelf, shelf.table
+        self._generation, self._index = shelf.generation, shelf.generation.parent
 
     def run(self, now_s: float) -> tuple[str, dict[str, Any]]:
         """Run the impact pass; return why nothing was estimated, if so, and the info to store."""
@@ -178,48 +169,24 @@ class _ImpactPass:
         if not len(asked) or len(self._table.indexed) < MIN_ROWS:
             why = "nobody has searched yet" if not len(asked) else "too few pages are in the index yet"
             return why, {"weighed": 0}
-        curves = self._load_curves(asked, now_s)
-        queries = self._load_queries(asked, curves, now_s)
-        gains = self._measure_gains(curves)
-        if queries is None or not gains:
+        by = self._load_curves(asked, now_s)
+        gains = self._measure_gains(by)
+        if not gains:
             return "too few pages were fetched and measured yet", {"weighed": 0}
         known, ids = self._load_links(gains)
-        knows = self._fit_model(queries, known, gains, curves)
-        weighed = self._estimate_unseen(knows, known, ids)
-        needy = zip(
-            queries.texts, queries.wanted.frequency.tolist(), queries.sketches.get_thresholds().tolist(), strict=True
-        )
-        told = {"weighed": weighed, "learned": len(gains), "queries": queries.total}
-        return "", {**told, "needy": sorted(needy, key=lambda one: -one[1])[:MAX_REPORTED_QUERIES]}
+        weighed = self._estimate_unseen(self._fit_model(known, gains, by.curves, now_s), known, ids, now_s)
+        frequent = [(query.words, query.share) for query in asked.top_queries(now_s, MAX_REPORTED_QUERIES)]
+        return "", {"weighed": weighed, "learned": len(gains), "queries": len(asked), "frequent": frequent}
 
-    def _load_curves(self, asked: Workload, now_s: float) -> TermCurves:
-        """Load the term curves for the impact pass; compute them if missing, or if queries have shifted."""
-        curves = CurveFile(self._generation).load()
-        is_old = curves is None or measure_shift(curves, asked, now_s) > MAX_SHIFT
-        return build_curves(self._table, asked, now_s) if curves is None or is_old else curves
+    def _load_curves(self, asked: Workload, now_s: float) -> ScoringCurves:
+        """Load the query curves for the impact pass; compute them if missing, or if queries have shifted."""
+        by = CurveFile(self._generation).load()
+        if by is not None and measure_shift(by.curves, asked, now_s) <= MAX_SHIFT:
+            return by
+        curves = build_curves(self._shelf, asked, now_s).curves
+        return ScoringCurves(curves, AnswerScorer(curves.watched))
 
-    def _load_queries(self, asked: Workload, curves: TermCurves, now_s: float) -> _Queries | None:
-        """Load the queries of users for the impact pass, and update and save their sketches."""
-        texts, wanted = encode_queries(*asked.to_arrays(now_s), curves, len(self._table.indexed))
-        if not texts:
-            return None
-        kept = self._update_sketches(texts, wanted)
-        write_sketches(self._generation, kept)
-        some = needy_queries(kept, wanted)
-        sketches = kept.sketches.select(some)
-        return _Queries([texts[query] for query in some.tolist()], wanted.select(some), sketches, len(texts))
-
-    def _update_sketches(self, texts: list[str], wanted: QuerySet) -> StoredSketches:
-        kept = read_sketches(self._generation)
-        rows = read_gains_since(self._index, kept.seq, MAX_CHANGED) if kept is not None else []
-        if kept is not None and rows and rows[0].seq != kept.seq + 1:
-            kept, rows = None, []  # some of what changed is told no more: all are asked again
-        seq = rows[-1].seq if rows else kept.seq if kept is not None else read_newest_seq(self._index)
-        changed = np.unique(np.array([row.page for row in rows], np.int64))
-        ask = build_finder(open_reader(self._generation / "tantivy"))
-        return update_sketches(kept, texts, wanted, self._table, changed, seq, ask)
-
-    def _measure_gains(self, curves: TermCurves) -> dict[int, float]:
+    def _measure_gains(self, by: ScoringCurves) -> dict[int, float]:
         """Measure what first fetches of the latest pages would bring now; unindexed fetches bring nothing.
 
         Gains measured when each page was fetched would not do: people search for other things by now, and other pages
@@ -235,7 +202,9 @@ class _ImpactPass:
         there = np.flatnonzero(self._table.get_rows(fetched)["flags"] & INDEXED > 0)
         for begin in range(0, len(there), PAGES_AT_ONCE):
             some = there[begin : begin + PAGES_AT_ONCE]
-            gains[some] = np.maximum(measure_current_gains(curves, self._table.read_forward(fetched[some])), 0.0)
+            ids = fetched[some]
+            scores = by.scorer.score(self._table.read_forward(ids), self._table.read_signals(ids))
+            gains[some] = np.maximum(measure_current_gains(by.curves, scores, len(some)), 0.0)
         return dict(zip(fetched.tolist(), gains.tolist(), strict=True)) if len(there) >= MIN_ROWS else {}
 
     def _load_links(self, gains: dict[int, float]) -> tuple[LinkStats, list[int]]:
@@ -247,41 +216,31 @@ class _ImpactPass:
             begins.append(urls[-1].id)
         return compute_link_stats(self._table, np.concatenate(prints)), begins[:-1]
 
-    def _fit_model(
-        self, queries: _Queries, known: LinkStats, gains: dict[int, float], curves: TermCurves
-    ) -> ImpactModel:
+    def _fit_model(self, known: LinkStats, gains: dict[int, float], curves: QueryCurves, now_s: float) -> ImpactModel:
         urls = load_url_facts(self._folder, list(gains))
         batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
         columns: dict[str, Any] = {column.name: getattr(batch, column.name) for column in fields(batch)}
         gain = np.array([gains[one.id] for one in urls], np.float64)
-        row, query, score = self._match_pages(queries, page)
+        none = np.zeros(0, np.int64)
         brought = self._taught = TrainingPages(
-            **columns, page=page, gain=gain, found_row=row, found_query=query, found_score=score
+            **columns, page=page, gain=gain, found_row=none, found_query=none, found_score=np.zeros(0)
         )
-        terms = TermGains(curves.tracked.numbers.astype(np.int64), estimate_term_gains(curves, GOOD_SCORE))
-        return taught(create_model(ImpactSettings(queries.wanted, fit_forest, SEED, terms)), brought, queries.sketches)
+        words, worth = estimate_word_gains(curves, GOOD_SCORE)
+        terms = TermGains(words.astype(np.int64), worth)
+        settings = ImpactSettings(NO_QUERIES, fit_forest, SEED, terms)
+        return POLICY.observe(POLICY.start(settings), brought, now_s)
 
-    def _match_pages(self, queries: _Queries, pages: Ints) -> tuple[Ints, Ints, Floats]:
-        """Match pages with needy queries in the impact pass: which answers which, and how well."""
-        answering, found = QueryScorer(queries.wanted), []
-        for begin in range(0, len(pages), PAGES_AT_ONCE):
-            some = pages[begin : begin + PAGES_AT_ONCE]
-            there = np.flatnonzero(self._table.get_rows(some)["flags"] & INDEXED > 0)
-            answered = answering.score(self._table.read_forward(some[there]))
-            found.append((begin + there[answered.row], answered.query, answered.score))
-        row, query, score = (np.concatenate(each) for each in zip(*found, strict=True))
-        return row, query, score
-
-    def _estimate_unseen(self, knows: ImpactModel, known: LinkStats, begins: list[int]) -> int:
+    def _estimate_unseen(self, knows: ImpactModel, known: LinkStats, begins: list[int], now_s: float) -> int:
         ids: list[Ints] = []
         columns: list[tuple[Ints, Ints, Floats]] = []
         alone: list[Floats] = []
+        rng = rng_for(SEED, "order/impact")
         for begin in begins:
             urls: list[UrlFacts] = list_unfetched(self._folder, begin, URLS_AT_ONCE)
             batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
             ids.append(batch.found)
-            columns.append((batch.folder, batch.branch, knows.estimate_gain(batch)))
+            columns.append((batch.folder, batch.branch, POLICY.worth(knows, batch, now_s, rng)))
             alone.append(knows.estimate_by_importance(batch))
         unseen = np.concatenate([worth for _, _, worth in columns]) if columns else np.zeros(0)
         columns.append((self._taught.folder, self._taught.branch, self._taught.gain))

@@ -38,7 +38,7 @@ from vedette.index.fields import (
     tokenize_entry,
     unpack_page,
 )
-from vedette.index.quality.watched_terms import NO_WORDS
+from vedette.index.quality.watched_queries import NO_WORDS
 from vedette.index.versions import VersionKey, version_key_of
 from vedette.model import Failure, Site, fingerprint
 from vedette.runtime.alerts.collector import NewPageCollector

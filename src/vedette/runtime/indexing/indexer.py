@@ -18,7 +18,7 @@ from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance
-from vedette.runtime.indexing.term_curves import update_curves
+from vedette.runtime.indexing.query_curves import update_curves
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
 from vedette.runtime.search.lexicon import FILE as LEXICON
 from vedette.runtime.search.lexicon import write_lexicon

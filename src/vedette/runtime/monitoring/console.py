@@ -4,6 +4,7 @@ Many threads call it at once, as often as pages are loaded, so answers are cache
 """
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,12 +16,14 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.crawl_store.url_list import COUNT_NEED_SCRIPT
 from vedette.adapters.event_store.reader import EventReader, Totals
 from vedette.adapters.event_store.time_series import measure_sizes
+from vedette.adapters.index_store.generations import Generations
 from vedette.config import Config, format_rate
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreError
 from vedette.learn.workload import Drift, Workload, build_workload
 from vedette.refresh.policies.fixed import Fixed
 from vedette.runtime.commands.setting_commands import apply_overrides, load_overrides
+from vedette.runtime.indexing.query_curves import read_curve_info
 from vedette.runtime.monitoring.budget import load_budget_report
 from vedette.runtime.monitoring.discovery import load_discovery_report, measure_discovery_delay
 from vedette.runtime.monitoring.refresh import GainSums, load_refresh_report
@@ -115,7 +118,10 @@ class FolderMonitor:
         """
         config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
         budget = format_rate(config.crawl.budget)
-        return RuntimeSettings(config.refresh.policy, budget, tuple(chosen), config.serve.learn, config.crawl.contact)
+        serve = config.serve
+        return RuntimeSettings(
+            config.refresh.policy, budget, tuple(chosen), serve.learn, config.crawl.contact, serve.promotion
+        )
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
         """List what refreshes brought to search for the console's monitoring, summed over a few minutes each."""
@@ -235,7 +241,7 @@ class FolderMonitor:
         return load_refresh_report(self._folder, self._build_schedule(), self._clock.now())
 
     def _load_discovery(self) -> DiscoveryReport:
-        return load_discovery_report(self._folder, self._build_schedule(), self._clock.now())
+        return load_discovery_report(self._folder, self._clock.now())
 
     def _load_budget(self, days: int) -> BudgetReport:
         rate = self._load_config()[0].crawl.budget
@@ -250,7 +256,13 @@ class FolderMonitor:
         now_s = self._clock.now()
         gains = self.list_gains(now_s - DAY_S)
         won = {"gain_day": sum(gain for _, gain in gains)} if gains else {}
-        return won | measure_discovery_delay(self._folder, now_s)
+        return won | self._read_overlap() | measure_discovery_delay(self._folder, now_s)
+
+    def _read_overlap(self) -> dict[str, float]:
+        """Read how many of the served first results are those that gains are measured by; nothing if unknown."""
+        generation = Generations(self._folder).current()
+        about = read_curve_info(generation) if generation is not None else None
+        return {"overlap_at_10": about.overlap} if about is not None and isfinite(about.overlap) else {}
 
     def _load_storage(self) -> StorageStatus:
         found, store = measure_sizes(self._folder), self._config.store

@@ -14,11 +14,8 @@ from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.discover.push.promises import describe_promise
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.ports import KnownPage
-from vedette.engine.scheduling.polling import SourcePoller, SourceYield
-from vedette.engine.scheduling.price_controller import load_price
-from vedette.engine.scheduling.schedule import Schedule
+from vedette.engine.scheduling.polling import WAITS, SourcePoller, SourceYield
 from vedette.errors import StoreError
-from vedette.runtime.explain.decisions import find_poll_reason
 from vedette.timeutil import DAY_S
 from vedette.web.console.crawl.discovery import compute_delays
 from vedette.web.console.ports.monitoring import DiscoveryReport, FoundPage, SourceLine
@@ -29,16 +26,14 @@ MAX_SOURCES = 1_000
 HOURS_A_DAY = 24.0
 
 
-def load_discovery_report(folder: Path, schedule: Schedule, now_s: float) -> DiscoveryReport:
+def load_discovery_report(folder: Path, now_s: float) -> DiscoveryReport:
     """Load the discovery report from a data folder for the console, with the sources of the highest yield."""
     pages = _load_found(folder, now_s - WINDOW_S)
     with read_state(folder) as db:
         store = CrawlStore(db)
         poller = SourcePoller(store)
         counts = poller.counts
-        return DiscoveryReport(
-            pages, _build_sources(poller, store, schedule, now_s), counts.polls, counts.found, counts.wasted
-        )
+        return DiscoveryReport(pages, _build_sources(poller, store, now_s), counts.polls, counts.found, counts.wasted)
 
 
 def measure_discovery_delay(folder: Path, now_s: float) -> dict[str, float]:
@@ -54,25 +49,22 @@ def _load_found(folder: Path, since_s: float) -> tuple[FoundPage, ...]:
         return ()
 
 
-def _build_sources(poller: SourcePoller, store: CrawlStore, schedule: Schedule, now_s: float) -> tuple[SourceLine, ...]:
+def _build_sources(poller: SourcePoller, store: CrawlStore, now_s: float) -> tuple[SourceLine, ...]:
     rows = poller.list_yields(now_s)[:MAX_SOURCES]
     looks = {look.page.id: look for look in store.get_known_pages([row.id for row in rows])}
-    times = poller.get_due_times(list(looks), load_price(store), now_s)
+    told = poller.explain(list(looks), now_s)
     sites = SiteIndex([row.site for row in store.list_sites()])
-    reasons = _find_reasons(list(looks.values()), times, sites, schedule)
+    reasons = _find_reasons(list(looks.values()), told, sites)
     return tuple(_build_line(row, looks[row.id], reasons[row.id]) for row in rows if row.id in looks)
 
 
-def _find_reasons(
-    looks: Sequence[KnownPage], times: Mapping[int, float], sites: SiteIndex, schedule: Schedule
-) -> dict[int, str]:
-    """Find why each discovery source is due when it is: a promise, the policy, or a fixed interval."""
+def _find_reasons(looks: Sequence[KnownPage], told: Mapping[int, str], sites: SiteIndex) -> dict[int, str]:
+    """Find why each discovery source is polled when it is: a promise, or what the policy says."""
     found = {}
     for look in looks:
         site = sites.find_site(look.url)
         promised = describe_promise(site, look.url) if site else ""
-        by_price = find_poll_reason(look, times.get(look.page.id, inf), schedule)
-        found[look.page.id] = promised or by_price or schedule.reason(look.url, look.page)
+        found[look.page.id] = promised or (WAITS if look.page.due_s == inf else told.get(look.page.id, ""))
     return found
 
 

@@ -280,7 +280,7 @@ class CoordinatorProcess:
         self._begin_transaction()
         self.state.store.set_value("clock_s", repr(self.clock.now()))
         gains = read_new_gains(self.state.store, self.settings.folder)
-        self.coordinator.on_gains(gains.refetches, self.clock.now(), gains.first_fetches)
+        self.coordinator.on_gains(gains.refetches, self.clock.now(), gains.first_fetches, gains.per_view)
         self.coordinator.wake_due_pages(self.clock.now())
         self._impact.refresh()
         self.handler.push.step(self.clock.now())

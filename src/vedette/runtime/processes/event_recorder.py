@@ -28,6 +28,9 @@ REFRESH_SERIES = {
     "change_expected": "expected_share",
     "change_found": "found_share",
     "current_share": "current_share",
+    "quality": "quality",
+    "views_current_share": "viewed_share",
+    "change_loss": "change_loss",
 }
 POLL_SERIES = {"looks": "looks", "looks_wasted_share": "wasted_share"}
 

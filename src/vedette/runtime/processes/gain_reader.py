@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.index_store.gain_store import Gain, read_gains_since
+from vedette.adapters.index_store.gain_store import Gain, read_gains_since, read_scale
 from vedette.engine.ports import FetchGain
 
 LAST_READ_KEY = "gains read"
@@ -14,10 +14,14 @@ BATCH_SIZE = 1_000
 
 
 class NewGains(NamedTuple):
-    """New search gains for the coordinator: of refetches of known pages, and of first fetches."""
+    """New search gains for the coordinator: of refetches of known pages, and of first fetches.
+
+    ``per_view`` is what a view of any result brings, in the same unit; None where nothing is new.
+    """
 
     refetches: list[FetchGain]
     first_fetches: list[FetchGain]
+    per_view: float | None = None
 
 
 def read_new_gains(book: CrawlStore, folder: Path) -> NewGains:
@@ -29,7 +33,8 @@ def read_new_gains(book: CrawlStore, folder: Path) -> NewGains:
     if rows:
         book.set_value(LAST_READ_KEY, str(rows[-1].seq))
     first = [FetchGain(row.page, row.fetched_s, row.gain, row.views) for row in rows if row.what == "first"]
-    return NewGains(sum_by_page(rows), [one for one in first if isfinite(one.gain or 0.0)])
+    per_view = read_scale(folder / "index") if rows else None
+    return NewGains(sum_by_page(rows), [one for one in first if isfinite(one.gain or 0.0)], per_view)
 
 
 def sum_by_page(rows: Sequence[Gain]) -> list[FetchGain]:

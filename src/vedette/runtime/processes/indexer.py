@@ -14,7 +14,7 @@ from vedette.errors import StoreError
 from vedette.runtime.indexing.impact import ImpactJob
 from vedette.runtime.indexing.indexer import Indexer, RebuildJob, open_indexer
 from vedette.runtime.indexing.pagerank import ImportanceJob
-from vedette.runtime.indexing.term_curves import CurvesJob
+from vedette.runtime.indexing.query_curves import CurvesJob
 from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.search.click_learning import LearningJob

@@ -3,7 +3,7 @@
 import os
 
 from vedette.adapters.event_store.search_log import EventLog, get_day_salt
-from vedette.runtime.ads.selection import FolderAdServer, build_terms
+from vedette.runtime.ads.selection import FolderAdServer, build_settings
 from vedette.runtime.ads.service import FolderAdService
 from vedette.runtime.alerts.service import FolderAlertService, FolderNewPages
 from vedette.runtime.commands.operator import FolderOperator
@@ -27,7 +27,7 @@ def run_server(settings: RuntimeSettings) -> int:
     """Run the server process until SIGTERM."""
     assert settings.listener is not None
     serve, folder = settings.config.serve, settings.folder
-    search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=settings.config.serve.learn)
+    search = FolderSearch(folder, settings.clock, demo=settings.demo, learn=serve.learn, promotion=serve.promotion)
     watch = FolderMonitor(folder, settings.clock, settings.config)
     look = Branding(
         name=serve.name,
@@ -51,7 +51,7 @@ def run_server(settings: RuntimeSettings) -> int:
         reports=FolderReports(folder),
         alerts=FolderAlertService(settings),
         push=FolderPushService(folder, serve.public_url),
-        ads=FolderAdService(folder, build_terms(serve).zone) if serve.sponsored else None,
+        ads=FolderAdService(folder, build_settings(serve)) if serve.sponsored else None,
     )
 
     def keys() -> list[Key]:
@@ -59,7 +59,7 @@ def run_server(settings: RuntimeSettings) -> int:
 
     sponsored = NO_ADS
     if serve.sponsored:
-        sponsor = FolderAdServer(folder, build_terms(serve), lambda day: get_day_salt(folder, day))
+        sponsor = FolderAdServer(folder, build_settings(serve), lambda day: get_day_salt(folder, day))
         sponsored = AdLinks(sponsor, operator.get_signing_secret())
     news = FolderNewPages(folder)
     app = create_app(search, serve, look, keys, recording=recording, console=console, news=news, sponsored=sponsored)

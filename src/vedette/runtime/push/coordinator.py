@@ -91,7 +91,9 @@ class PushHandler:
         id_ = int(self._state.urls.find_ids([feed])[0])
         page = self._state.store.get_page(id_) if id_ else None
         if page is not None and page.due_s != inf:
-            self._state.store.postpone(id_, now_s + self._settings.config.crawl.source_interval_s)
+            until_s = now_s + self._settings.config.crawl.source_interval_s
+            self._state.store.postpone(id_, until_s)
+            self._coordinator.refresher.poller.rest(id_, until_s)
 
     def _count_ignored(self, now_s: float, token: str, counts: dict[str, int]) -> Response:
         row = self.store.find_by_token(token)

@@ -8,7 +8,6 @@ guard is active, there is no reputation, and results are ordered by relevance.
 """
 
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,13 +20,12 @@ from vedette.adapters.event_store.reader import load_counted_clicks, load_latest
 from vedette.adapters.event_store.schema import EVENTS_NAME
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.engine.search.scoring import hash_query
+from vedette.engine.search.scoring import build_reputation
 from vedette.errors import StoreError
 from vedette.learn.clicks.impressions import Bools, Impressions, build_impressions
 from vedette.learn.clicks.off_policy import OrderEstimate, estimate_orders
 from vedette.learn.clicks.reputations import LearnedQuality, learn_reputations
 from vedette.learn.clicks.rollback_guard import RollbackGuard, Z, compare_groups, update_guard
-from vedette.policy import Floats
 from vedette.runtime.commands.setting_commands import is_learning_on
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
 from vedette.runtime.search.reputation_store import (
@@ -37,9 +35,6 @@ from vedette.runtime.search.reputation_store import (
     save_ranking_status,
     save_reputation,
 )
-from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
-from vedette.serve.rank.explore.prospect import Prospect
-from vedette.serve.rank.reputation import Reputation, pair_key
 from vedette.serve.rank.reranking import POLICY, UNPROVEN, is_learned_policy
 from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import ExploredPage, RankingReport
@@ -50,7 +45,6 @@ MAX_SLATES = 50_000
 EVERY_S = 30.0
 CHECK_EVERY_S = 2.0  # whether it is switched off
 SWITCHED_OFF = -1  # where else the time of the last record is
-LIST_LENGTH = 100  # pages on the list that a young page is thought to stand on
 
 
 class LearningJob:
@@ -130,59 +124,6 @@ def learn(folder: Path, generation: Path, now_s: float, speed: float = 1.0) -> R
         save_reputation(generation, build_reputation(taught, seen.groups))
     save_ranking_status(generation.parent, told)
     return told
-
-
-def build_reputation(taught: LearnedQuality, groups: Sequence[str]) -> Reputation:
-    """Build the reputation that searches look up from learned click quality, with the exploration tables."""
-    numbers = np.array([hash_query(words) for words in groups], np.int64)
-    by_number = np.argsort(numbers, kind="stable")
-    keys = [
-        pair_key(int(numbers[group]), int(taught.page[page]))
-        for group, page in zip(taught.pair_group.tolist(), taught.pair_page.tolist(), strict=True)
-    ]
-    pairs = np.array(keys, np.int64)
-    by_pair = np.argsort(pairs, kind="stable")
-    teaching, ahead = _build_exploration(taught)
-    return Reputation(
-        taught.page,
-        taught.likes,
-        taught.looks,
-        taught.mean,
-        pairs[by_pair],
-        taught.pair_mean[by_pair],
-        taught.pair_likes[by_pair],
-        taught.pair_looks[by_pair],
-        numbers[by_number],
-        taught.group_mean[by_number],
-        taught.group_views[by_number],
-        taught.host,
-        taught.host_mean,
-        teaching,
-        ahead,
-        taught.general,
-        taught.people,
-    )
-
-
-def _build_exploration(taught: LearnedQuality) -> tuple[Floats, Floats]:
-    """Build the default exploration policy's tables for one view a day and one day of life.
-
-    They are for a list as long as people look at.
-    """
-    ones = np.ones(len(taught.page))
-    crowd = UserPopulation(taught.people, 1.0, 1.0)
-    policy = Prospect()
-    all_pages = Candidates(ones, taught.likes, taught.looks, taught.looks, ones, crowd)
-    law = policy.observe(policy.start(None), all_pages, 0.0)
-    # The list among which a page would stand is a search's, and has every kind of page that there is.
-    some = np.argsort(taught.mean, kind="stable")[
-        np.linspace(0, len(ones) - 1, min(LIST_LENGTH, len(ones))).astype(np.int64)
-    ]
-    likes, looks = taught.likes[some], taught.looks[some]
-    part = Candidates(ones[some], likes, looks, looks, ones[some], crowd)
-    table = policy.observe(law, part, 0.0).table
-    assert table is not None
-    return table.teaching, table.ahead
 
 
 def _build_status(

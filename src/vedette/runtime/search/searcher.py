@@ -26,9 +26,10 @@ from vedette.index.fields import PUBLIC, StoredPage
 from vedette.index.query.retrieval import And, Or, Range, Term, TermSet
 from vedette.model import Failure, Site, fingerprint, origin_of
 from vedette.policy import Ints
-from vedette.runtime.commands.setting_commands import is_learning_on
+from vedette.runtime.commands.setting_commands import find_promotion, is_learning_on
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot, refresh_snapshot
 from vedette.runtime.search.reputation_store import load_ranking_status
+from vedette.serve.rank.reranking import DEFAULT_PROMOTION
 from vedette.serve.rank.rules import SearchRules, parse_rules
 from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
 from vedette.text import split_words
@@ -74,12 +75,21 @@ _PLACE = (
 class FolderSearch:
     """A ``web.ports.SearchService`` over one data folder: search, suggestions, overview and cached copies."""
 
-    def __init__(self, folder: Path, clock: Clock, *, demo: bool = False, learn: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        *,
+        demo: bool = False,
+        learn: bool = True,
+        promotion: str = DEFAULT_PROMOTION,
+    ) -> None:
         self._folder = folder
         self._clock = clock
         self._started_s = clock.now()
         self._demo = demo
         self._learn, self._is_learning = learn, learn
+        self._configured_promotion = self._promotion = promotion
         self._generations = Generations(folder)
         self._snapshot: LiveIndexSnapshot | None = None
         self._searcher: Searcher | None = None
@@ -100,7 +110,9 @@ class FolderSearch:
         snapshot = self._refresh()
         if snapshot is None or self._searcher is None:
             return Slate(request, 0)
-        return self._add_copy_counts(self._searcher.search(request, self._clock.now()), snapshot)
+        audience = request.audience._replace(promotion=self._promotion)
+        slate = self._searcher.search(request._replace(audience=audience), self._clock.now())
+        return self._add_copy_counts(slate, snapshot)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
         """Suggest completions of a query that is being typed."""
@@ -231,6 +243,7 @@ class FolderSearch:
                 rows = store.list_search_rules()
                 rules = build_rules(rows)._replace(favoured=self._load_boosts(rows, db))
                 is_learning = is_learning_on(store, configured=self._learn)
+                self._promotion = find_promotion(store, self._configured_promotion)
         except StoreError:  # it is just being made; what is at hand stays
             return
         if (rules, is_learning) != (self._rules, self._is_learning) and self._snapshot is not None:

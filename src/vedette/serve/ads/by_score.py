@@ -4,8 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats
+from vedette.policy import Floats, Ints
 from vedette.serve.ads.candidates import AdCandidates, RankedPicks, rank_top
+from vedette.serve.ads.click_rates import FIRST_RATE, OWN_VARIANCE
+from vedette.serve.ads.pacing import Traffic
 
 
 class AdPriors(NamedTuple):
@@ -21,6 +23,24 @@ class AdPriors(NamedTuple):
 
 
 NO_PRIORS = AdPriors(*np.zeros((3, 0)))
+# What is believed of an ad before anything is learned, as clicks; views follow from the first rate.
+UNKNOWN_AD_CLICKS = 1 / OWN_VARIANCE
+
+
+def estimate_rates(told: AdPriors, ads: AdCandidates) -> tuple[Floats, Floats]:
+    """Estimate the click rate of each ad in the first slot, a Gamma distribution: its mean and standard deviation."""
+    clicks = look_up(told.clicks, ads.ad, UNKNOWN_AD_CLICKS)
+    views = look_up(told.views, ads.ad, UNKNOWN_AD_CLICKS / FIRST_RATE)
+    shape, rate = clicks + ads.clicked + ads.prior_clicked, views + ads.views + ads.prior_shown
+    return shape / rate, np.sqrt(shape) / rate
+
+
+def look_up(column: Floats, ad: Ints, usual: float) -> Floats:
+    """Look up column values by ad; the usual value for ads added after the last update."""
+    if len(column) > ad.max(initial=-1):
+        return column[ad]
+    known = np.append(column, usual)
+    return known[np.minimum(ad, len(column))]
 
 
 class ScorePolicy:
@@ -43,6 +63,10 @@ class ScorePolicy:
     def get_spend_limit(self, state: Any, now: float) -> float:  # noqa: ANN401 - as above
         """Return the share of a day's ad budget that may be charged by now; no limit unless overridden."""
         return np.inf
+
+    def set_traffic(self, state: Any, traffic: Traffic) -> Any:  # noqa: ANN401 - as above
+        """Return the state with a traffic plan made from the ledger; as it is unless an ad policy plans by it."""
+        return state
 
     def start(self, config: None) -> Any:  # noqa: ANN401 - the shape that all policies have
         """Return the empty state of a stateless ad policy."""

@@ -4,74 +4,123 @@ Policies know ads, phrases and payers by numbers. Here these only grow: an ad th
 the memory of a policy stays with the ad it was learned from.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats, Ints
 from vedette.serve.ads.candidates import AdCandidates
 from vedette.serve.ads.matching import Matcher, MatchType, Target
 
 
 class RunningAd(NamedTuple):
-    """A running ad that may be shown today. Money is in cents; ``payer`` owns the daily budget."""
+    """A running ad that may be shown today; ``payer`` owns the daily budget. Each target has its bid, in cents."""
 
     ad: int
     payer: str
-    bid: int
-    budget: int
-    targets: tuple[tuple[MatchType, str], ...]
+    targets: tuple[tuple[MatchType, str, int], ...]
     negatives: tuple[str, ...] = ()
 
 
 class AdCounts(NamedTuple):
     """Counts of impressions and clicks of an ad for a phrase; ``views`` are weighted by slot visibility."""
 
-    ad: int
-    phrase: str
     shown: float
     views: float
     clicked: float
 
 
-class AdMatch(NamedTuple):
-    """An ad that matches a query, with its matching phrase and its row in the catalog."""
+class PayerMoney(NamedTuple):
+    """What a payer may spend on a day, and what is left of it, in cents. What is only held is left."""
 
-    ad: RunningAd
+    budget: int
+    left: int
+
+
+class AdMatch(NamedTuple):
+    """An ad that matches a query, with its matching phrase, its bid for it in cents, and its row in the catalog."""
+
+    ad: int
+    payer: str
     phrase: str
+    bid: int
     row: int
 
 
 class AdCatalog:
-    """Catalog of running ads. ``set_ads`` sets which ads run, ``set_counts`` their counts."""
+    """Catalog of running ads. ``set_ads`` sets which ads run, ``set_counts`` their counts and money."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[int, str], int] = {}
         self._phrases: dict[str, int] = {}
         self._payers: dict[str, int] = {}
-        self._payer_of: list[int] = []
-        self._running: dict[int, RunningAd] = {}
+        self._pairs: list[tuple[int, int]] = []  # the phrase and the payer of each row
+        self._phrase_of, self._payer_of = np.zeros((2, 0), np.int64)
+        self._runs, self._bid = np.zeros(0, bool), np.ones(0)
+        self._running: Sequence[RunningAd] = ()
+        self._bids: dict[int, int] = {}
         self._matcher = Matcher(())
-        self._all = self._build_candidates({}, {}, {})
+        self._all: AdCandidates
+        self.set_counts({}, {}, {})
 
     def set_ads(self, running: Sequence[RunningAd]) -> None:
         """Replace the running ads of the catalog."""
-        self._running = {each.ad: each for each in running}
-        targets = [Target(each.ad, way, text, each.negatives) for each in running for way, text in each.targets]
+        if running == self._running:
+            return
+        self._running = running
+        targets = [Target(each.ad, way, text, each.negatives) for each in running for way, text, _ in each.targets]
         self._matcher = Matcher(targets)
-        for each in running:
-            for _, phrase in each.targets:
-                self._register(each, phrase)
+        self._bids = {self._register(each, phrase): bid for each in running for _, phrase, bid in each.targets}
+        self._phrase_of, self._payer_of = np.array(self._pairs, np.int64).reshape(-1, 2).T
+        self._runs, self._bid = np.zeros(len(self._rows), bool), np.ones(len(self._rows))
+        at = np.array(list(self._bids), np.int64)
+        self._runs[at], self._bid[at] = True, np.array(list(self._bids.values()), np.float64)
 
-    def set_counts(self, counted: Iterable[AdCounts], asked: Mapping[str, float], bound: Mapping[str, int]) -> None:
-        """Set the counts of each ad and phrase, and how much of each payer's budget is committed until now."""
-        self._all = self._build_candidates({(each.ad, each.phrase): each for each in counted}, asked, bound)
+    def set_counts(
+        self,
+        counted: Mapping[tuple[int, str], AdCounts],
+        asked: Mapping[str, float],
+        money: Mapping[str, PayerMoney],
+    ) -> None:
+        """Set the counts of each ad and phrase, and what each payer may spend."""
+        size = len(self._rows)
+        shown, views, clicked = np.zeros((3, size))
+        for key, (times, seen, clicks) in counted.items():
+            if (row := self._rows.get(key)) is not None:
+                shown[row], views[row], clicked[row] = times, seen, clicks
+        queries = np.zeros(len(self._phrases))
+        for phrase, times in asked.items():
+            if (number := self._phrases.get(phrase)) is not None:
+                queries[number] = times
+        budget, left = np.zeros((2, len(self._payers)))
+        for payer, (whole, rest) in money.items():
+            if (number := self._payers.get(payer)) is not None:
+                budget[number], left[number] = whole, rest
+        payer_of, phrase_of = self._payer_of, self._phrase_of
+        remaining, zeros = np.where(self._runs, left[payer_of], 0.0), np.zeros(size)
+        self._all = AdCandidates(
+            ad=np.arange(size),
+            phrase=phrase_of,
+            advertiser=payer_of,
+            cluster=payer_of,
+            # Nobody bids more than is left: so the last of a budget can be spent, and no price is above it.
+            bid=np.maximum(np.minimum(self._bid, remaining), 1.0),
+            asked=queries[phrase_of],
+            shown=shown,
+            views=views,
+            clicked=clicked,
+            prior_clicked=zeros,
+            prior_shown=zeros,
+            remaining=remaining,
+            budget=np.where(self._runs, budget[payer_of], 0.0),
+            asked_then=zeros,
+            shown_then=zeros,
+            clicked_then=zeros,
+        )
 
     def is_running(self, ad: int, phrase: str) -> bool:
         """Check whether an ad is running for a phrase now."""
-        running = self._running.get(ad)
-        return running is not None and any(text == phrase for _, text in running.targets)
+        return self._rows.get((ad, phrase), -1) in self._bids
 
     def get_row(self, ad: int, phrase: str) -> int | None:
         """Return the catalog row of an ad and one of its phrases; None where it did not run since the start."""
@@ -83,8 +132,12 @@ class AdCatalog:
 
     def find_ads(self, query: str) -> list[AdMatch]:
         """Find the running ads that match a query, each for the closest of its phrases."""
-        targets = self._matcher.find_targets(query)
-        return [AdMatch(self._running[each.ad], each.text, self._rows[each.ad, each.text]) for each in targets]
+        payers = list(self._payers)
+        found = []
+        for target in self._matcher.find_targets(query):
+            row = self._rows[target.ad, target.text]
+            found.append(AdMatch(target.ad, payers[self._pairs[row][1]], target.text, self._bids[row], row))
+        return found
 
     def get_candidates(self, rows: Sequence[int]) -> AdCandidates:
         """Return the candidate batch of some ad catalog rows."""
@@ -95,48 +148,10 @@ class AdCatalog:
         """Return all ads that ran since the start; those that do not run now have no budget left."""
         return self._all
 
-    def _register(self, running: RunningAd, phrase: str) -> None:
-        self._phrases.setdefault(phrase, len(self._phrases))
+    def _register(self, running: RunningAd, phrase: str) -> int:
+        number = self._phrases.setdefault(phrase, len(self._phrases))
         payer = self._payers.setdefault(running.payer, len(self._payers))
-        if (running.ad, phrase) not in self._rows:
-            self._rows[running.ad, phrase] = len(self._rows)
-            self._payer_of.append(payer)
-
-    def _build_candidates(
-        self, counted: Mapping[tuple[int, str], AdCounts], asked: Mapping[str, float], bound: Mapping[str, int]
-    ) -> AdCandidates:
-        keys = list(self._rows)
-        of = [counted.get(key) or AdCounts(*key, 0.0, 0.0, 0.0) for key in keys]
-        runs = [self._running[ad] if self.is_running(ad, phrase) else None for ad, phrase in keys]
-        budget = _to_floats(each.budget if each else 0 for each in runs)
-        spent = _to_floats(bound.get(each.payer, 0) if each else 0 for each in runs)
-        remaining = np.maximum(budget - spent, 0.0)
-        bid = _to_floats(each.bid if each else 1 for each in runs)
-        zeros, payer = np.zeros(len(keys)), np.array(self._payer_of, np.int64)
-        return AdCandidates(
-            ad=np.arange(len(keys)),
-            phrase=_to_ints(self._phrases[phrase] for _, phrase in keys),
-            advertiser=payer,
-            cluster=payer,
-            # Nobody bids more than is left: so the last of a budget can be spent, and no price is above it.
-            bid=np.maximum(np.minimum(bid, remaining), 1.0),
-            asked=_to_floats(asked.get(phrase, 0.0) for _, phrase in keys),
-            shown=_to_floats(each.shown for each in of),
-            views=_to_floats(each.views for each in of),
-            clicked=_to_floats(each.clicked for each in of),
-            prior_clicked=zeros,
-            prior_shown=zeros,
-            remaining=remaining,
-            budget=budget,
-            asked_then=zeros,
-            shown_then=zeros,
-            clicked_then=zeros,
-        )
-
-
-def _to_floats(values: Iterable[float]) -> Floats:
-    return np.array(list(values), np.float64)
-
-
-def _to_ints(values: Iterable[int]) -> Ints:
-    return np.array(list(values), np.int64)
+        row = self._rows.setdefault((running.ad, phrase), len(self._rows))
+        if row == len(self._pairs):
+            self._pairs.append((number, payer))
+        return row

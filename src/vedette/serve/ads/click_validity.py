@@ -1,6 +1,7 @@
 """Click validity of ads: which clicks are not charged, and why, in words that an advertiser can be shown."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -15,21 +16,32 @@ class ClickRejection(StrEnum):
     BOT = "its sender says that it is a program"
     SAME_ADDRESS = "too many clicks from one address"
     OFF_TARGET = "the ad may no longer be shown for what was asked"
+    SPENT = "the budget of its day was spent"
 
 
 class ClickRules(NamedTuple):
-    """Rules for valid ad clicks: earliest and latest time, and the daily limit per address and advertiser."""
+    """Rules for ads: when a click counts, and how far one address counts for a campaign on one day.
+
+    An address is charged for ``max_per_address`` clicks at most, and after its first one for no more than
+    ``max_address_share`` of the budget, so that nobody alone can use up a budget. ``max_showings`` of what it is shown
+    hold money and are learned from, and as many of its searches for a phrase: more are answered, and count nothing.
+    """
 
     min_delay_s: float = 0.5
-    max_delay_s: float = 3_600.0
+    max_delay_s: float = 600.0
     max_per_address: int = 5
+    max_address_share: Decimal = Decimal("0.2")
+    max_showings: int = 3
 
 
 DEFAULT_RULES = ClickRules()
 
 
 class Click(NamedTuple):
-    """Facts about an ad click: its impression, its sender, and the clicks before it."""
+    """Facts about an ad click: its impression, its sender, and the clicks before it.
+
+    ``address_share`` is the share of the day's budget that its address would have been charged with this click.
+    """
 
     known_token: bool
     clicked_before: bool
@@ -37,6 +49,8 @@ class Click(NamedTuple):
     is_bot: bool
     clicks_from_address: int
     on_target: bool
+    address_share: Decimal = Decimal(0)
+    is_spent: bool = False
 
 
 def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejection | None:
@@ -52,7 +66,14 @@ def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejecti
         # A time that is no number is no sign of a person.
         (not click.waited_s >= rules.min_delay_s, ClickRejection.TOO_FAST),
         (click.is_bot, ClickRejection.BOT),
-        (click.clicks_from_address >= rules.max_per_address, ClickRejection.SAME_ADDRESS),
+        (_is_address_spent(click, rules), ClickRejection.SAME_ADDRESS),
         (not click.on_target, ClickRejection.OFF_TARGET),
+        (click.is_spent, ClickRejection.SPENT),
     )
     return next((reason for applies, reason in speaks if applies), None)
+
+
+def _is_address_spent(click: Click, rules: ClickRules) -> bool:
+    if not click.clicks_from_address:
+        return False
+    return click.clicks_from_address >= rules.max_per_address or click.address_share > rules.max_address_share

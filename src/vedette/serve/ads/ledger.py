@@ -1,21 +1,27 @@
-"""Ad ledger: append-only entries of holds and charges in exact decimals, and the balances that follow.
+"""Ad ledger: append-only entries of holds and charges in exact decimals, and the rules by which they are made.
 
-An ad that is shown *holds* the price of a click: money of its advertiser's budget of that day, which is reserved
-meanwhile. A click turns the hold into a *charge*; without one it is *let go* after a while. So the sum charged and held
-of a day never exceeds the budget of that day, whenever clicks come. A click after midnight is charged to the day on
-which its ad was shown: the money was held there.
+An ad that is shown *holds* what it is expected to cost: the price of a click times the probability of one. A click is
+*charged* its price, or what is left of the day's budgets where that is less: so what is charged of a day never exceeds
+a budget, whatever is open and whenever clicks come. Without a click the hold is *let go* after a while. Holds only keep
+an ad from being shown to more people than its budget is expected to pay for; they lower no bid.
 
-Everything is keyed by the token of an impression. It is held once, and then either charged, refused or let go, once; a
-repeated request returns the existing entry. A ledger that is rebuilt from its entries is in the same state.
+Everything is keyed by the token of an impression. It is held once, and then either charged, refused or let go, once. A
+click after midnight is charged to the day on which its ad was shown. ``adapters.ads.ledger_store`` keeps a ledger on
+disk, ``lab.runs.ads.memory_ledger`` in memory; both ask the functions here.
 """
 
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, tzinfo
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from decimal import ROUND_UP, Decimal
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from vedette.serve.ads.catalog import AdCounts
+from vedette.serve.ads.click_validity import Click, ClickRejection, ClickRules, check_click
 
 ZERO = Decimal("0.00")
+# Expected costs are held to a hundredth of a cent.
+_HELD_STEP = Decimal("0.0001")
 
 
 class EntryKind(StrEnum):
@@ -28,11 +34,14 @@ class EntryKind(StrEnum):
 
 
 class Entry(NamedTuple):
-    """An ad ledger entry: impression token, advertiser, budget day, kind, amount, and reason of a refusal."""
+    """An ad ledger entry: impression token, payer, budget day, kind, amount, and reason of a refusal.
+
+    The amount is what was held or charged, or what a refusal let go.
+    """
 
     kind: EntryKind
     token: str
-    advertiser: str
+    payer: str
     day: date
     amount: Decimal
     at_s: float
@@ -40,117 +49,224 @@ class Entry(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """The ad ledger balance of one day's budget: what was charged and what is held."""
+    """The ad ledger balance of one day's budget: what was charged and what is held; ``advertiser`` owns the payer."""
 
     charged: Decimal = ZERO
     held: Decimal = ZERO
+    advertiser: str = ""
+
+
+class PayerBudget(NamedTuple):
+    """The daily budget of a payer (a campaign), and that of its advertiser over all campaigns, if there is one."""
+
+    budget: Decimal
+    advertiser: str = ""
+    advertiser_budget: Decimal | None = None
+
+
+class BudgetLine(NamedTuple):
+    """One budget of a day, and what was charged and is held of it."""
+
+    budget: Decimal
+    charged: Decimal
+    held: Decimal
 
     @property
-    def committed(self) -> Decimal:
-        """The part of the day's budget that is charged or held."""
-        return self.charged + self.held
+    def left(self) -> Decimal:
+        """What may still be charged; 0 where the budget was lowered below what was charged already."""
+        return max(self.budget - self.charged, ZERO)
 
 
-def day_of(at_s: float, zone: tzinfo) -> date:
-    """Return the budget day of a moment in the operator's time zone.
+class AdImpression(NamedTuple):
+    """An ad shown in a slot (from 0); ``closed`` is its outcome, empty while a click may still come.
 
-    >>> from datetime import timedelta, timezone
-    >>> str(day_of(1_700_000_000.0, timezone(timedelta(hours=2))))
-    '2023-11-15'
+    ``held`` is what it is expected to cost; ``counted`` says whether it is held and learned from (see ``ClickRules``);
+    ``charged`` is what its click cost.
     """
-    return datetime.fromtimestamp(at_s, zone).date()
+
+    token: str
+    at_s: float
+    day: date
+    payer: str
+    ad: int
+    phrase: str
+    slot: int
+    score: float
+    propensity: float
+    price: Decimal
+    reason: str
+    closed: str = ""
+    said: str = ""
+    held: Decimal = ZERO
+    counted: bool = True
+    charged: Decimal = ZERO
 
 
-class Ledger:
-    """Ad ledger: entries, and the balances that follow. Methods return entries to be stored."""
+class ImpressionOffer(NamedTuple):
+    """A proposed ad impression, its budgets, how visible its slot is, and the click rate believed of it there."""
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._entries: list[Entry] = []
-        self._balances: dict[tuple[str, date], Balance] = {}
-        self._open: dict[str, Entry] = {}
-        self._closed: dict[str, Entry] = {}
-        for entry in entries:
-            self.add(entry)
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """All ad ledger entries, in order."""
-        return tuple(self._entries)
-
-    def get_balance(self, advertiser: str, day: date) -> Balance:
-        """Return the ad ledger balance of an advertiser's budget on a day."""
-        return self._balances.get((advertiser, day), Balance())
-
-    def get_remaining(self, advertiser: str, day: date, budget: Decimal) -> Decimal:
-        """Return what remains of an ad budget; 0 where it was lowered below what is committed already."""
-        return max(budget - self.get_balance(advertiser, day).committed, ZERO)
-
-    def hold(
-        self, token: str, advertiser: str, day: date, price: Decimal, budget: Decimal | None, at_s: float
-    ) -> Entry | None:
-        """Create the entry that holds the price of an impression; None if the budget is too small.
-
-        A known token returns its existing entry: nothing is held twice. A budget of None is unlimited. An invalid price
-        gives None, too.
-        """
-        if known := self._open.get(token) or self._closed.get(token):
-            return known
-        if (
-            not price.is_finite()
-            or price <= 0
-            or (budget is not None and price > self.get_remaining(advertiser, day, budget))
-        ):
-            return None
-        return self.add(Entry(EntryKind.HELD, token, advertiser, day, price, at_s))
-
-    def charge(self, token: str, at_s: float) -> Entry | None:
-        """Create the charge of a click; a closed impression returns its entry, an unknown token None."""
-        return self._close(EntryKind.CHARGED, token, at_s)
-
-    def refuse(self, token: str, reason: str, at_s: float) -> Entry | None:
-        """Create the entry of a refused click with its reason, which releases what was held."""
-        return self._close(EntryKind.REFUSED, token, at_s, reason)
-
-    def expire_holds(self, before_s: float, at_s: float) -> list[Entry]:
-        """Create the entries that release what was held before a moment and never clicked."""
-        late = [entry.token for entry in self._open.values() if entry.at_s < before_s]
-        return [entry for token in late if (entry := self._close(EntryKind.LET_GO, token, at_s))]
-
-    def add(self, entry: Entry) -> Entry:
-        """Apply an entry to the ad ledger; one that does not follow from those before it changes nothing."""
-        if entry.kind is EntryKind.HELD:
-            if entry.token not in self._open and entry.token not in self._closed:
-                self._open[entry.token] = entry
-                self._append(entry)
-        elif entry.token in self._open:
-            del self._open[entry.token]
-            self._closed[entry.token] = entry
-            self._append(entry)
-        return entry
-
-    def _close(self, kind: EntryKind, token: str, at_s: float, reason: str = "") -> Entry | None:
-        held = self._open.get(token)
-        if held is None:
-            return self._closed.get(token)
-        return self.add(held._replace(kind=kind, at_s=at_s, reason=reason))
-
-    def _append(self, entry: Entry) -> None:
-        self._entries.append(entry)
-        key = entry.advertiser, entry.day
-        self._balances[key] = _apply_entry(self._balances.get(key, Balance()), entry)
+    impression: AdImpression
+    budget: PayerBudget
+    seen: float
+    rate: float
 
 
-def _apply_entry(balance: Balance, entry: Entry) -> Balance:
+class LostImpression(NamedTuple):
+    """An ad that a query could have shown but did not; ``to`` is the cause: budget, rank or reserve."""
+
+    ad: int
+    phrase: str
+    payer: str
+    to: str
+
+
+class AdQuery(NamedTuple):
+    """A search query that matched these ad phrases: when, by whom (a visitor hash), and which ads were not shown."""
+
+    at_s: float
+    day: date
+    hour: int
+    visitor: str
+    phrases: Sequence[str]
+    lost: Sequence[LostImpression] = ()
+
+
+class ClickContext(NamedTuple):
+    """An ad click to be judged: time, visitor hash, whether a bot's, whether the ad may still run, its budgets now."""
+
+    at_s: float
+    visitor: str
+    is_bot: bool
+    on_target: bool
+    budget: PayerBudget
+
+
+class ClickOutcome(NamedTuple):
+    """The outcome of an ad click: its impression (None if the token is unknown), and why it was not charged."""
+
+    impression: AdImpression | None
+    objection: ClickRejection | None
+    charged: Decimal = ZERO
+
+
+class AddressSpend(NamedTuple):
+    """How many clicks of one address a payer was charged for on a day, and how much."""
+
+    clicks: int = 0
+    charged: Decimal = ZERO
+
+
+class SlotTally(NamedTuple):
+    """How often an ad was shown for a phrase in a slot (from 0), and clicked there, as far as it counts."""
+
+    ad: int
+    phrase: str
+    slot: int
+    shown: int
+    clicked: int
+
+
+class LedgerView(Protocol):
+    """What ad selection reads of a ledger."""
+
+    def read_counts(self) -> Mapping[tuple[int, str], AdCounts]:
+        """Return the counted impressions, views and clicks of each ad and phrase, over all days."""
+
+    def count_queries(self) -> Mapping[str, float]:
+        """Return the counted queries for each phrase, over all days."""
+
+    def read_hourly_queries(self, since: date) -> list[tuple[date, int, str, int]]:
+        """Return the counted queries by day, hour and phrase, in this order."""
+
+    def read_balances(self, day: date) -> Mapping[str, Balance]:
+        """Return the balance of each payer on a day."""
+
+    def tally_by_slot(self, after_s: float, until_s: float) -> list[SlotTally]:
+        """Return counted impressions and clicks by ad, phrase and slot, between two times."""
+
+
+class AdLedger(Protocol):
+    """What ad selection writes to a ledger; each call is all or nothing."""
+
+    def record_impressions(
+        self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules
+    ) -> list[AdImpression]:
+        """Release what nobody clicked in time, record a query, and hold its impressions; return those within budget."""
+
+    def record_click(self, token: str, clicking: ClickContext, rules: ClickRules) -> ClickOutcome:
+        """Charge a click or say why it is free; only an impression's first click counts."""
+
+
+def budget_lines(of: PayerBudget, payer: str, balances: Mapping[str, Balance]) -> list[BudgetLine]:
+    """Return the budgets that limit a payer, by the balances of all payers on a day: its own, and its advertiser's.
+
+    >>> kept = {"spring": Balance(Decimal(1)), "fall": Balance(Decimal(2), ZERO, "ann")}
+    >>> [line.left for line in budget_lines(PayerBudget(Decimal(5), "ann", Decimal(4)), "spring", kept)]
+    [Decimal('4'), Decimal('1.00')]
+    """
+    own = balances.get(payer, Balance())
+    lines = [BudgetLine(of.budget, own.charged, own.held)]
+    if of.advertiser_budget is not None:
+        # What is its own counts in any case, also where an older ledger did not say whose it was.
+        all_ = [own, *(each for name, each in balances.items() if name != payer and each.advertiser == of.advertiser)]
+        charged, held = sum((each.charged for each in all_), ZERO), sum((each.held for each in all_), ZERO)
+        lines.append(BudgetLine(of.advertiser_budget, charged, held))
+    return lines
+
+
+def compute_hold(offered: ImpressionOffer, lines: Sequence[BudgetLine], *, counted: bool) -> Decimal | None:
+    """Compute what an impression holds: its expected cost, nothing if it does not count; None if it may not be made."""
+    price = offered.impression.price
+    if not (price.is_finite() and price > 0) or any(line.left <= 0 for line in lines):
+        return None
+    if not counted:
+        return ZERO
+    chance = Decimal(repr(min(max(offered.rate, 0.0), 1.0)))
+    held = (price * chance).quantize(_HELD_STEP, ROUND_UP)
+    return held if all(line.held + held <= line.left for line in lines) else None
+
+
+def settle_click(
+    showing: AdImpression,
+    clicking: ClickContext,
+    before: AddressSpend,
+    lines: Sequence[BudgetLine],
+    rules: ClickRules,
+) -> tuple[ClickRejection | None, Decimal]:
+    """Judge a click on an impression: why it is not charged, or how much: its price, capped at what is left."""
+    amount = min(showing.price, *(line.left for line in lines))
+    budget = clicking.budget.budget
+    click = Click(
+        known_token=True,
+        clicked_before=showing.closed in {EntryKind.CHARGED, EntryKind.REFUSED},
+        # What was let go was late, however the clock was set since.
+        waited_s=float("inf") if showing.closed else clicking.at_s - showing.at_s,
+        is_bot=clicking.is_bot,
+        clicks_from_address=before.clicks,
+        on_target=clicking.on_target,
+        address_share=(before.charged + amount) / budget if budget > 0 else ZERO,
+        is_spent=amount <= 0,
+    )
+    why_not = check_click(click, rules)
+    return why_not, ZERO if why_not else amount
+
+
+def apply_entry(balance: Balance, entry: Entry, released: Decimal) -> Balance:
+    """Apply an entry to a balance; ``released`` is what its impression had held until then."""
     if entry.kind is EntryKind.HELD:
         return balance._replace(held=balance.held + entry.amount)
     charged = entry.amount if entry.kind is EntryKind.CHARGED else ZERO
-    return Balance(balance.charged + charged, balance.held - entry.amount)
+    return balance._replace(charged=balance.charged + charged, held=balance.held - released)
 
 
 def sum_balances(entries: Iterable[Entry]) -> dict[tuple[str, date], Balance]:
-    """Sum ad ledger balances by advertiser and day from entries alone, to check a ledger against."""
+    """Sum ad ledger balances by payer and day from entries alone, to check a ledger against."""
     found: dict[tuple[str, date], Balance] = {}
+    held: dict[str, Decimal] = {}
     for entry in entries:
-        key = entry.advertiser, entry.day
-        found[key] = _apply_entry(found.get(key, Balance()), entry)
+        key = entry.payer, entry.day
+        if entry.kind is EntryKind.HELD:
+            held[entry.token] = entry.amount
+        released = ZERO if entry.kind is EntryKind.HELD else held.pop(entry.token, ZERO)
+        found[key] = apply_entry(found.get(key, Balance()), entry, released)
     return found

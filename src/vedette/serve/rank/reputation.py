@@ -81,13 +81,15 @@ def pair_key(query: int, id_: int) -> int:
     return mixed - (1 << 64) if mixed >> 63 else mixed
 
 
-def pair_keys(query: int, ids: Ints) -> Ints:
-    """Hash a query with many pages to reputation keys.
+def pair_keys(query: int | Ints, ids: Ints) -> Ints:
+    """Hash a query, or one for each page, with many pages to reputation keys.
 
     >>> pair_keys(-5, np.array([3, 7])).tolist() == [pair_key(-5, 3), pair_key(-5, 7)]
     True
     """
-    mixed = (np.uint64(query & _MASK) ^ (ids.astype(np.uint64) * np.uint64(_MIX))) * np.uint64(_MIX)
+    mixed = (np.asarray(query, np.int64).astype(np.uint64) ^ (ids.astype(np.uint64) * np.uint64(_MIX))) * np.uint64(
+        _MIX
+    )
     return np.asarray(mixed.view(np.int64))
 
 

@@ -11,8 +11,13 @@ before one that was tried already, and the bound holds for the best. A result is
 Candidates of similar worth are treated as equal, and the order among equals is random: so each gets its turn, and the
 event store has propensities to learn from. A candidate without a slot is ranked by quality, like every other page
 (``trial_slots``).
+
+That is the default, ``prospect``. Selective promotion (Pandey08, section 5.5) can be chosen instead: its candidates are
+the results that nobody has seen, or hardly anybody (``relaxed-selective``), each with the same chance. Its coin is 1 at
+the places that are open to the unproven, and 0 at all others.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +26,14 @@ from vedette.policy import Floats, Ints
 from vedette.serve.rank.explore.prospect import MAX_AWARE, MAX_LIKES, Prospect
 from vedette.serve.rank.explore.slot_allocation import TrialSlots
 from vedette.serve.rank.reputation import PageBeliefs, Reputation
-from vedette.serve.rank.trial_slots import draw_trial_list
+from vedette.serve.rank.trial_slots import TrialPlan, plan_trial_list
 
 # What ranked, as written down with each search; another number when the arithmetic changes, or who gets it.
 POLICY = "prospect/3"
+DEFAULT_PROMOTION = "prospect"
+# Rules that give unproven results a chance: how many looks a page of the promoted pool has at most, None where what a
+# view teaches decides. Uniform promotion is not among them: its propensities can only be estimated.
+PROMOTIONS: Mapping[str, float | None] = {DEFAULT_PROMOTION: None, "selective": 0.0, "relaxed-selective": 3.0}
 UNPROVEN = "here to be tried: few people have seen it"
 
 POINTS = 1.0  # T
@@ -37,11 +46,12 @@ STEPS = 4.0  # of equal worth among the unproven, for each factor of e
 
 
 class TrialLimits(NamedTuple):
-    """Limits for unproven results: no place before ``first``, ``most`` of the first ten; and the ``rng``."""
+    """Limits for unproven results: no place before ``first``, ``most`` of the first ten; the ``rng``, and the rule."""
 
     first: int
     most: int
     rng: np.random.Generator
+    promotion: str = DEFAULT_PROMOTION
 
 
 class ReorderedResults(NamedTuple):
@@ -53,11 +63,22 @@ class ReorderedResults(NamedTuple):
     is_unproven: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
+def format_policy(promotion: str) -> str:
+    """Return the name of the learned ranking policy, as written down with each search that it ranked.
+
+    >>> format_policy("prospect"), format_policy("selective")
+    ('prospect/3', 'prospect/3+selective')
+    """
+    return POLICY if promotion == DEFAULT_PROMOTION else f"{POLICY}+{promotion}"
+
+
 def is_learned_policy(policy: str) -> bool:
     """Check whether a ranking policy uses learned quality, in any version.
 
     >>> is_learned_policy(POLICY), is_learned_policy("prospect/1"), is_learned_policy("linear/3")
     (True, True, False)
+    >>> is_learned_policy("prospect/3+selective")
+    True
     """
     return policy.partition("/")[0] == POLICY.partition("/")[0]
 
@@ -66,20 +87,41 @@ def reorder(
     rows: Ints, scores: Floats, believed: PageBeliefs, reputation: Reputation, chances: TrialLimits
 ) -> ReorderedResults:
     """Rerank rows by learned quality; scores and beliefs are by row of the search, so rows may be a subset."""
+    plan, points = plan_order(rows, scores, believed, reputation, chances.first, chances.most, chances.promotion)
+    found = plan.draw(chances.rng)
+    return ReorderedResults(rows[found.rows], found.propensities, points[found.rows], found.is_tried)
+
+
+def plan_order(
+    rows: Ints,
+    scores: Floats,
+    believed: PageBeliefs,
+    reputation: Reputation,
+    first: int,
+    most: int,
+    promotion: str = DEFAULT_PROMOTION,
+) -> tuple[TrialPlan, Floats]:
+    """Plan the order of rows by learned quality with at most ``most`` trials, none before place ``first``.
+
+    The plan is over positions in ``rows``; with it come the score points that quality gives each. The lab draws from
+    the same plan (``lab.runs.ranking.live``).
+    """
     score, mean = scores[rows], believed.mean[rows]
     points = np.minimum(np.maximum(POINTS * np.log(mean / believed.general), -MAX_POINTS), MAX_POINTS)
     worth = (score - score.max(initial=0.0) + points) / POINTS
     own = believed.general * np.exp(worth)
     level, wanted = np.zeros(len(rows)), np.ones(len(rows))
-    if chances.most:
+    most_looks = PROMOTIONS.get(promotion)
+    if most and most_looks is not None:
+        level[believed.looks[rows] <= most_looks], wanted[:] = 2 * own.max(initial=0.0), np.inf
+    elif most:
         taught, wanted = _estimate_teaching(rows, believed, reputation)
         unproven = np.flatnonzero(taught > mean)
         tried = own[unproven] * (1.0 + taught[unproven] / (believed.general * np.exp(points[unproven] / POINTS)))
         # Those who would teach about as much stand for one another.
         level[unproven] = np.exp(np.floor(STEPS * np.log(np.maximum(tried, 1e-300))) / STEPS)
-    seats = TrialSlots(chances.first, chances.most, believed.views_per_day * DELAY_DAYS)
-    found = draw_trial_list(own, level, wanted, seats, chances.rng)
-    return ReorderedResults(rows[found.rows], found.propensities, points[found.rows], found.is_tried)
+    seats = TrialSlots(first, most, believed.views_per_day * DELAY_DAYS)
+    return plan_trial_list(own, level, wanted, seats), points
 
 
 def _estimate_teaching(rows: Ints, believed: PageBeliefs, reputation: Reputation) -> tuple[Floats, Floats]:

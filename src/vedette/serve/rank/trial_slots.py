@@ -36,23 +36,49 @@ class _Lottery(NamedTuple):
     entrants: Ints
 
 
-def draw_trial_list(
-    own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots, rng: np.random.Generator
-) -> TrialList:
-    """Rank rows by ``own`` worth, and draw trial slots for rows whose ``tried`` worth is larger.
+class TrialPlan(NamedTuple):
+    """A ranking with trial slots to be drawn: rows by their own worth, and the lotteries for slots."""
+
+    order: Ints
+    lots: list[_Lottery]
+
+    def draw(self, rng: np.random.Generator) -> TrialList:
+        """Draw one list, with the probability of each row at its place."""
+        if not self.lots:
+            return TrialList(self.order, np.ones(len(self.order)), np.zeros(len(self.order), bool))
+        return _assign_slots(self.order, self.lots, rng)
+
+    def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
+        """Draw the row at each rank (from 1), each from a list of its own (``RandomizedList``)."""
+        return np.array([self._draw_at(rank - 1, rng) for rank in ranks.tolist()], np.int64)
+
+    def _draw_at(self, place: int, rng: np.random.Generator) -> int:
+        winners: list[int] = []
+        slots_before = 0
+        for lot in self.lots:
+            if place in lot.slots:
+                return int(self.order[lot.entrants[rng.integers(len(lot.entrants))]])
+            winners += lot.entrants[rng.choice(len(lot.entrants), len(lot.slots), replace=False)].tolist()
+            slots_before += sum(slot < place for slot in lot.slots)
+        # The rows without a slot fill the other places in their order.
+        at = place - slots_before
+        for winner in sorted(winners):
+            at += winner <= at
+        return int(self.order[at])
+
+
+def plan_trial_list(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots) -> TrialPlan:
+    """Plan a ranking by ``own`` worth, with trial slots for rows whose ``tried`` worth is larger.
 
     ``wanted`` are the views that are useful for each row. Equal ``tried`` worths are drawn at random; equal ``own``
     worths keep their order.
 
     >>> own, tried = np.array([5.0, 4.0, 3.0, 2.0]), np.array([5.0, 4.0, 3.0, 4.5])
-    >>> draw_trial_list(own, tried, np.ones(4), TrialSlots(first=2), np.random.default_rng(1)).rows.tolist()
+    >>> plan_trial_list(own, tried, np.ones(4), TrialSlots(first=2)).draw(np.random.default_rng(1)).rows.tolist()
     [0, 3, 1, 2]
     """
     order = best_first(own)
-    lots = _build_lotteries(own[order], tried[order], wanted[order], seats)
-    if not lots:
-        return TrialList(order, np.ones(len(own)), np.zeros(len(own), bool))
-    return _assign_slots(order, lots, rng)
+    return TrialPlan(order, _build_lotteries(own[order], tried[order], wanted[order], seats))
 
 
 def _build_lotteries(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlots) -> list[_Lottery]:

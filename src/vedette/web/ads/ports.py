@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol
 
 from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
 from vedette.adapters.ads.ledger_reader import AdTally, RefusedClicks
-from vedette.adapters.ads.ledger_store import AdImpression
-from vedette.serve.ads.ledger import Balance
+from vedette.serve.ads.ledger import AdImpression, Balance
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import CommandResult
 
@@ -117,6 +116,17 @@ class TodayReport(NamedTuple):
     plan: Sequence[tuple[float, float]] = ()
 
 
+class AdExplanation(NamedTuple):
+    """Why an ad is shown for a search now or not: a reason, what would help, and what became of past searches."""
+
+    ad: int
+    query: str
+    shown: bool
+    reason: str
+    advice: str
+    history: str
+
+
 class AdService(Protocol):
     """The ad service for the console's ads pages, the API and ``vedette sponsor``; the runtime implements it.
 
@@ -145,6 +155,9 @@ class AdService(Protocol):
 
     def list_uncharged_clicks(self) -> list[RefusedClicks]:
         """Return counts of the ad clicks that were not charged, by reason."""
+
+    def explain_ad(self, number: int, query: str, advertiser: str = "") -> AdExplanation | None:
+        """Explain why an ad is shown for a query now or not; None if there is no such ad."""
 
     def find_advertiser(self, name: str) -> str:
         """Return the advertiser whose ad reports the key of this name opens; empty if there is none."""

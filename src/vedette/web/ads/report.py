@@ -61,7 +61,7 @@ def ad_to_json(line: AdLine) -> dict[str, object]:
         "title": ad.title,
         "text": ad.text,
         "url": ad.url,
-        "phrases": [{"way": way, "phrase": phrase} for way, phrase in ad.targets],
+        "phrases": [{name: value for name, value in target._asdict().items() if value} for target in ad.targets],
         "negatives": list(ad.negatives),
         "bid": ad.bid,
         "standing": ad.standing,

@@ -13,18 +13,20 @@ from vedette.web.ads.ports import AdService
 from vedette.web.ads.report import ad_to_json, campaign_to_json, report_csv_response
 from vedette.web.api import schema
 from vedette.web.api.commands import read_command_id
-from vedette.web.api.parameters import parse_parameters
+from vedette.web.api.parameters import ParameterError, parse_int, parse_parameters
 from vedette.web.api.responses import JSON_TYPE, ApiError, error_response, json_response, refuse_failures
 from vedette.web.api.schema import Answer, JsonSchema
 from vedette.web.auth.access import Identity
 from vedette.web.commands.ads_commands import SaveAd
-from vedette.web.commands.json_commands import ADMIN_COMMANDS, Holdings, parse_ad_command
+from vedette.web.commands.json_commands import ADMIN_COMMANDS, MAX_AD_NUMBER, Holdings, parse_ad_command
 from vedette.web.formatting import sentence
 from vedette.web.gate import get_media_type, parse_json
 
 ADS_PATH = "/api/v1/sponsored"
 AD_COMMANDS_PATH = f"{ADS_PATH}/orders"
 REPORT_CSV_PATH = f"{ADS_PATH}/report.csv"
+WHY_PATH = f"{ADS_PATH}/why"
+MAX_QUERY_LENGTH = 500
 _NO_KEY = "An advertiser's key is needed: send it in the header Authorization, as Bearer vk_…."
 _NOT_AN_ADVERTISER = (
     "This key is no advertiser's. The operator names it with vedette sponsor advertiser NAME --key KEY."
@@ -38,6 +40,17 @@ class AdsReport(Answer):
     advertiser: str | None
     campaigns: list[dict[str, Any]]
     ads: list[dict[str, Any]]
+
+
+class AdWhy(Answer):
+    """Why an ad is shown for a search now, or not."""
+
+    ad: int
+    query: str
+    shown: bool
+    reason: str
+    advice: str
+    history: str
 
 
 class AdCommandDone(Answer):
@@ -60,6 +73,14 @@ _EXAMPLE = {
     "phrases": [{"way": "broad", "phrase": "red shoes"}],
     "negatives": ["free"],
 }
+
+
+_WHY_EXAMPLE = AdWhy(
+    *(3, "red shoes", False),
+    reason="Its bid of 0.04 is below 0.05, the least that a click costs here.",
+    advice="Bid 0.05 or more.",
+    history="In the last 30 days 20 searches matched it, and it was shown 0 times.",
+)
 
 
 def describe_ad_paths() -> JsonSchema:
@@ -92,7 +113,24 @@ def describe_ad_paths() -> JsonSchema:
         **schema.describe_body("AdOrder", _EXAMPLE),
         **schema.BEARER_ONLY,
     )
-    return {ADS_PATH: {"get": report}, REPORT_CSV_PATH: {"get": table}, AD_COMMANDS_PATH: {"post": command}}
+    why = schema.describe_operation(
+        "sponsored_why",
+        "Why an ad is shown for a search now, or not",
+        {
+            "200": schema.describe_answer("The reason, in words.", _WHY_EXAMPLE),
+            **errors,
+            **schema.describe_errors("404"),
+        },
+        schema.query_parameter("ad", "The number of the ad.", schema.integer_schema(1, MAX_AD_NUMBER), required=True),
+        schema.query_parameter("q", "What somebody searches for.", schema.STRING, "red shoes", required=True),
+        **schema.BEARER_ONLY,
+    )
+    return {
+        ADS_PATH: {"get": report},
+        REPORT_CSV_PATH: {"get": table},
+        WHY_PATH: {"get": why},
+        AD_COMMANDS_PATH: {"post": command},
+    }
 
 
 def ad_api_routes(desk: AdService) -> list[Route]:
@@ -110,6 +148,17 @@ def ad_api_routes(desk: AdService) -> list[Route]:
         answer.headers.update(_NO_STORE)
         return answer
 
+    async def explain_ad(request: Request) -> Response:
+        given = parse_parameters(request.scope["query_string"], ("ad", "q", "key"))
+        if not given.get("ad") or not given.get("q"):
+            raise ParameterError("q" if given.get("ad") else "ad", "Name the number of an ad, and a search as q.")
+        number = parse_int(given, "ad", 0, 1, MAX_AD_NUMBER)
+        whose = await run_in_threadpool(_identify_advertiser, desk, request)
+        told = await run_in_threadpool(desk.explain_ad, number, given.get("q", "")[:MAX_QUERY_LENGTH], whose)
+        if told is None:
+            return error_response(404, "no_such_ad", "There is no such ad.", "ad")
+        return json_response(AdWhy(*told), headers=_NO_STORE)
+
     async def run_command(request: Request) -> Response:
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
         if get_media_type(request) != JSON_TYPE:
@@ -121,6 +170,7 @@ def ad_api_routes(desk: AdService) -> list[Route]:
     return [
         Route(ADS_PATH, show_report, methods=["GET"]),
         Route(REPORT_CSV_PATH, export_report, methods=["GET"]),
+        Route(WHY_PATH, explain_ad, methods=["GET"]),
         Route(AD_COMMANDS_PATH, run_command, methods=["POST"]),
     ]
 

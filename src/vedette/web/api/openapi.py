@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from vedette.web.api import schema
-from vedette.web.api.ads import AdCommandDone, AdsReport, describe_ad_paths
+from vedette.web.api.ads import AdCommandDone, AdsReport, AdWhy, describe_ad_paths
 from vedette.web.api.budget import Budget, describe_budget_path
 from vedette.web.api.commands import Actions, Done, describe_command_paths
 from vedette.web.api.schema import Answer, Count, Error, JsonSchema
@@ -39,7 +39,7 @@ class Health(Answer):
 
 def build_openapi(name: str, address: str, version: str, *, with_ads: bool = False) -> JsonSchema:
     """Build the OpenAPI description of the API, for a server of this name and address."""
-    answers = (*SEARCH_SCHEMAS, Event, NewAnswer, Done, Actions, Budget, AdsReport, AdCommandDone, Health, Error)
+    answers = (*SEARCH_SCHEMAS, Event, NewAnswer, Done, Actions, Budget, AdsReport, AdWhy, AdCommandDone, Health, Error)
     return {
         "openapi": "3.1.0",
         "info": {"title": f"{name}: search API", "version": version, "description": _INTRODUCTION},

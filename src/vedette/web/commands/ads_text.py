@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget, AdvertiserRow, CampaignRow
 from vedette.errors import UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.model import origin_of
@@ -23,13 +23,14 @@ _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,2})?")
 _PRIVATE_SUFFIXES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "onion")
 
 
-def parse_advertiser(name: str, key: str = "") -> AdvertiserRow:
-    """Parse an advertiser's name and key, as typed for a command on ads.
+def parse_advertiser(name: str, key: str = "", budget: str = "") -> AdvertiserRow:
+    """Parse an advertiser's name, key and budget over all campaigns, as typed for a command on ads.
 
-    >>> parse_advertiser(" Ann ").name
-    'ann'
+    >>> parse_advertiser(" Ann ").name, parse_advertiser("ann", budget="9").budget
+    ('ann', '9.00')
     """
-    return AdvertiserRow(parse_name(name), key.strip()[:100])
+    limit = parse_amount(budget, "a budget") if budget.strip() else ""
+    return AdvertiserRow(parse_name(name), key.strip()[:100], budget=limit)
 
 
 def parse_campaign(name: str, advertiser: str, budget: str, starts: str = "", ends: str = "") -> CampaignRow:
@@ -50,7 +51,7 @@ def parse_ad(
     text: str,
     url: str,
     bid: str,
-    targets: Sequence[tuple[str, str]],
+    targets: Sequence[AdTarget],
     negatives: Sequence[str] = (),
     number: int = 0,
 ) -> AdRow:
@@ -65,10 +66,41 @@ def parse_ad(
         parse_title(title),
         parse_text(text),
         parse_landing_url(url),
-        tuple(dict.fromkeys((MatchType(way).value, parse_phrase(phrase)) for way, phrase in targets)),
+        _parse_targets(targets),
         tuple(dict.fromkeys(map(parse_phrase, negatives))),
         parse_amount(bid, "a bid"),
     )
+
+
+def parse_target(way: str, typed: str) -> AdTarget:
+    """Parse a target as it is typed on one line: a phrase, and after a = the bid for it if it has its own.
+
+    >>> parse_target("broad", "Red shoes = 0.6")
+    AdTarget(way='broad', phrase='Red shoes', bid='0.6')
+    """
+    phrase, _, bid = typed.partition("=")
+    return AdTarget(way, phrase.strip(), bid.strip())
+
+
+def format_target(target: AdTarget) -> str:
+    """Format a target as it can be typed again.
+
+    >>> format_target(AdTarget("broad", "red shoes", "0.60"))
+    'red shoes = 0.60'
+    """
+    return f"{target.phrase} = {target.bid}" if target.bid else target.phrase
+
+
+def _parse_targets(targets: Sequence[AdTarget]) -> tuple[AdTarget, ...]:
+    """Parse the targets of an ad; a phrase has one bid, in whatever ways it is matched."""
+    bids: dict[str, str] = {}
+    found: dict[tuple[str, str], AdTarget] = {}
+    for way, typed, typed_bid in targets:
+        phrase, bid = parse_phrase(typed), parse_amount(typed_bid, "a bid") if typed_bid else ""
+        if bids.setdefault(phrase, bid) != bid:
+            raise UsageError(f'the phrase "{phrase}" has two bids: name one')
+        found.setdefault((way, phrase), AdTarget(MatchType(way).value, phrase, bid))
+    return tuple(found.values())
 
 
 def parse_amount(text: str, what: str) -> str:

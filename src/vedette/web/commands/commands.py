@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from vedette.adapters.ads.campaign_store import AdRow, AdvertiserRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget, AdvertiserRow, CampaignRow
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt
@@ -291,7 +291,7 @@ def _site_from_json(fields: Mapping[str, Any]) -> Site:
 
 def _ad_from_json(values: list[Any]) -> AdRow:
     row = AdRow(*values)
-    targets = tuple((way, phrase) for way, phrase in row.targets)
+    targets = tuple(AdTarget(*target) for target in row.targets)
     return row._replace(targets=targets, negatives=tuple(row.negatives))
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from vedette.adapters.ads.campaign_store import AdRow, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget, CampaignRow
 from vedette.config.site_settings import parse_settings, site_of_text
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
@@ -271,6 +271,7 @@ class Target(_Body):
 
     way: Literal["exact", "phrase", "broad"]
     phrase: Phrase
+    bid: Annotated[OptionalText, Meta(description=f"What a click may cost for this phrase. {_MONEY}")] = ""
 
 
 Targets = Annotated[
@@ -278,7 +279,8 @@ Targets = Annotated[
     Meta(
         min_length=1,
         max_length=ads_text.MAX_PHRASES,
-        description='A list such as [{"way": "broad", "phrase": "red shoes"}]; a way is exact, phrase or broad.',
+        description='A list such as [{"way": "broad", "phrase": "red shoes"}]; a way is exact, phrase or broad; '
+        "a phrase may have a bid of its own.",
     ),
 ]
 Negatives = Annotated[
@@ -323,6 +325,9 @@ class _EditedAd(_Ad):
 class _Advertiser(_Body):
     advertiser: Name
     key: Annotated[str, Meta(max_length=100, description="The name of a key.")] = ""
+    budget: Annotated[
+        OptionalText, Meta(description=f"What all campaigns may cost a day; empty for no limit. {_MONEY}")
+    ] = ""
 
 
 def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
@@ -342,7 +347,7 @@ def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
 
 
 def _submit_ad(body: _NewAd, held: Holdings) -> AdCommand:
-    campaign, targets = _find_campaign(body, held), _to_pairs(body.phrases)
+    campaign, targets = _find_campaign(body, held), _to_rows(body.phrases)
     with _errors_in("ad"):
         return SaveAd(ads_text.parse_ad(campaign, body.title, body.text, body.url, body.bid, targets, body.negatives))
 
@@ -353,7 +358,7 @@ def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
         raise ParameterError("ad", "Name what changes, such as title, bid or phrases.")
     title, text = _get_given(body.title, before.title), _get_given(body.text, before.text)
     url, bid = _get_given(body.url, before.url), _get_given(body.bid, before.bid)
-    targets = before.targets if isinstance(body.phrases, UnsetType) else _to_pairs(body.phrases)
+    targets = before.targets if isinstance(body.phrases, UnsetType) else _to_rows(body.phrases)
     negatives = before.negatives if isinstance(body.negatives, UnsetType) else body.negatives
     with _errors_in("ad"):
         return SaveAd(ads_text.parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
@@ -361,7 +366,7 @@ def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
 
 def _keep_advertiser(body: _Advertiser, _held: Holdings) -> AdCommand:
     with _errors_in("advertiser"):
-        return SaveAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key))
+        return SaveAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key, body.budget))
 
 
 def _find_campaign(body: _Campaign, held: Holdings) -> str:
@@ -381,8 +386,8 @@ def _list_known(names: Iterable[str]) -> str:
     return f"there are {', '.join(some)}." if some else "there is none yet."
 
 
-def _to_pairs(targets: Iterable[Target]) -> tuple[tuple[str, str], ...]:
-    return tuple((each.way, each.phrase) for each in targets)
+def _to_rows(targets: Iterable[Target]) -> tuple[AdTarget, ...]:
+    return tuple(AdTarget(each.way, each.phrase, each.bid) for each in targets)
 
 
 def _get_given(given: T | UnsetType, usual: T) -> T:

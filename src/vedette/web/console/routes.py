@@ -135,6 +135,7 @@ def _list_ad_routes(shell: ConsoleShell, ads: AdService, wall_clock: Callable[[]
     page, forms = AdsPage(shell, ads, wall_clock), AdForms(shell, ads)
     return [
         Route("/sponsored", page.show),
+        Route("/sponsored/why", page.explain_ad),
         Route("/sponsored/judge", page.review_ad, methods=["POST"]),
         Route("/sponsored/pause", page.pause_campaign, methods=["POST"]),
         Route("/sponsored/advertiser", forms.show_advertiser),

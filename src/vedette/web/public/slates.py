@@ -19,7 +19,7 @@ from vedette.errors import StoreError
 from vedette.learn.bot_filter import RateMeter, check_event
 from vedette.learn.clicks.impressions import ADDRESS_DIGITS
 from vedette.learn.events import ClickEvent, EventKind, LoggedEvent, SearchEvent, ShownResult, Via
-from vedette.serve.rank.reranking import POLICY as LEARNED_POLICY
+from vedette.serve.rank.reranking import format_policy
 from vedette.serve.rank.scoring import POLICY
 from vedette.serve.slate import SearchRequest, SearchResult, Slate
 from vedette.text import split_words
@@ -198,7 +198,7 @@ class _NullLog:
 def _get_policy_name(slate: Slate) -> str:
     """Return the name of the ranking policy of a slate: learned if quality is a feature of its results."""
     learned = any(name == QUALITY for result in slate.results for name, _ in result.features)
-    return LEARNED_POLICY if learned else POLICY
+    return format_policy(slate.request.audience.promotion) if learned else POLICY
 
 
 def _to_shown_result(result: SearchResult, place: int) -> ShownResult:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 
 from vedette.learn.bot_filter import check_request
-from vedette.learn.clicks.experiment_groups import RELEVANCE_ONLY, WITH_TRIALS, assign_group
+from vedette.learn.clicks.off_policy import RELEVANCE_ONLY, WITH_TRIALS, assign_group
 from vedette.serve.rank.reranking import UNPROVEN
 from vedette.serve.slate import DEFAULT_AUDIENCE, Audience, Slate
 from vedette.web.auth.access import Identity

@@ -5,10 +5,10 @@ import pytest
 from tests.serve.ads.ad_batches import ads
 
 from vedette.lab.baselines.ads.ad_statistics import AdOffers, AdStats
-from vedette.lab.baselines.ads.estimates import msvv_discount
 from vedette.policy import rng_for
 from vedette.serve.ads.by_score import NO_PRIORS, AdPriors
 from vedette.serve.ads.click_rates import NEUTRAL_BELIEFS, get_prior, update_beliefs
+from vedette.serve.ads.count_scores import msvv_discount
 from vedette.serve.ads.pacing import (
     NO_TRAFFIC,
     Traffic,

@@ -5,10 +5,11 @@ import os
 import numpy as np
 import pytest
 from bench.plans import solve_plans, solve_relaxed_cost
-from tests.refresh.small_sets import any_set, chain_set
+from tests.lab.baselines.plans.small_sets import any_set, chain_set
 
-from vedette.lab.baselines.plans import best_plans, best_two_days, solve_certified
-from vedette.lab.baselines.plans.two_days import cost_of
+from vedette.lab.baselines.plans.exact import best_plans
+from vedette.lab.baselines.plans.lagrange import solve_certified
+from vedette.lab.baselines.plans.two_days import best_two_days, cost_of
 from vedette.policy import rng_for
 
 pytest.importorskip("scipy", reason="the witness is part of the extra lab")

@@ -6,24 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.refresh.small_sets import any_set, chain_set, least_cost
+from tests.lab.baselines.plans.small_sets import any_set, chain_set, least_cost
 
-from vedette.lab.baselines.plans import (
-    Outlook,
-    best_plans,
-    best_two_days,
-    compute_outlook,
-    format_plan,
-    memoryless_outlook,
-    plan_costs,
-    plan_matrix,
-    solve_certified,
-    two_day_costs,
-)
-from vedette.lab.baselines.plans.lagrange import budget_used
-from vedette.lab.baselines.plans.two_days import cost_of
+from vedette.lab.baselines.models.age_chain import AgeChain, compute_outlook, memoryless_chain
+from vedette.lab.baselines.plans.exact import best_plans
+from vedette.lab.baselines.plans.lagrange import budget_used, solve_certified
+from vedette.lab.baselines.plans.two_days import best_two_days, cost_of
 from vedette.policy import Floats, Ints, rng_for
-from vedette.refresh.models.age_chain import AgeChain
+from vedette.refresh.outlook import Outlook, plan_costs
 
 numbers = st.integers(0, 2**32)
 MakesSet = Callable[[int, int, int], Floats]
@@ -49,9 +39,9 @@ def test_table_1_of_the_print() -> None:
 def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
     """What is likeliest today is not what is best for both days."""
     today = plan_costs(Outlook(np.array([[0.85, 0.80]]), np.zeros((1, 1, 2))))
-    assert [format_plan(plan, 1) for plan in best_plans(today, (1,)).tolist()] == ["O", "X"]
+    assert best_plans(today, (1,)).tolist() == [0b1, 0b0]
     for plans in (best_two_days(table_1(), (1, 1)), best_plans(table_1(), (1, 1))):
-        assert [format_plan(plan, 2) for plan in plans.tolist()] == ["XO", "OX"]
+        assert plans.tolist() == [0b10, 0b01]  # A on the second day, B on the first
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6))
@@ -59,9 +49,10 @@ def test_the_costs_of_the_print_are_those_of_the_outlook(resets: list[float], ag
     """C_XX = 2 C_XO + P(i + k, i), and eq. 30 for C_OX: two ways to the same numbers."""
     chain = AgeChain(np.array(resets))
     by_outlook = plan_costs(compute_outlook(chain, np.array([age]), np.array([steps]), 2))[:, 0]
-    printed = two_day_costs(chain, age, steps)
-    assert by_outlook == pytest.approx([printed.xx, printed.ox, printed.xo, printed.oo])
-    assert printed.xx >= 2 * printed.xo - 1e-12
+    xo = float(chain.change_chance(age, steps))
+    first_change = float(chain.survival(age, steps)) * chain.resets[min(age + steps, chain.last_age)]
+    ages = np.linalg.matrix_power(chain.matrix(), steps)[min(age, chain.last_age)]
+    assert by_outlook == pytest.approx([2 * xo + first_change, float(ages @ chain.resets), xo, 0.0])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6), st.integers(1, 5))
@@ -72,17 +63,9 @@ def test_a_look_more_never_costs_more(resets: list[float], age: int, steps: int,
         assert all(costs[plan | 1 << day] <= costs[plan] + 1e-9 for day in range(days))
 
 
-def test_pages_without_memory_have_the_outlook_of_their_chain() -> None:
-    """The quick form for many pages says what the chain says of each."""
-    quick = memoryless_outlook(np.array([0.2]), np.array([3]), 4)
-    slow = compute_outlook(AgeChain(np.full(5, 0.2)), np.array([1]), np.array([3]), 4)
-    assert quick.unseen == pytest.approx(slow.unseen)
-    assert quick.seen == pytest.approx(slow.seen)
-
-
 def test_a_discount_makes_later_days_count_less() -> None:
     """The day after tomorrow counts for the square of the factor."""
-    outlook = memoryless_outlook(np.array([1.0]), np.array([1]), 3)
+    outlook = compute_outlook(memoryless_chain(1.0, 0), np.array([0]), np.array([1]), 3)
     assert plan_costs(outlook, 0.5)[:, 0].tolist() == [1.75, 0.75, 1.25, 0.25, 1.5, 0.5, 1.0, 0.0]
 
 
@@ -140,7 +123,9 @@ def test_many_pages_have_a_small_gap(equal: bool) -> None:  # noqa: FBT001 - a c
     """The more pages, the smaller the part that budgets cut through: 30 000 pages are within a thousandth by far."""
     rng = rng_for(1, "test/plans/many")
     pages, days = 30_000, 4
-    costs = plan_costs(memoryless_outlook(rng.random(pages) ** 3, rng.integers(1, 30, pages), days), 0.9)
+    chains = [memoryless_chain(reset, 0) for reset in (rng.random(100) ** 3).tolist()]
+    columns = [compute_outlook(chain, np.zeros(300, int), rng.integers(1, 30, 300), days) for chain in chains]
+    costs = np.hstack([plan_costs(outlook, 0.9) for outlook in columns])
     taken = np.ones(pages) if equal else rng.lognormal(0, 0.7, pages)
     budgets = np.array([0.02, 0.1, 0.3, 0.05]) * taken.sum()
     found = solve_certified(costs, budgets, taken)
@@ -153,9 +138,3 @@ def test_no_pages_need_no_plans() -> None:
     assert solve_certified(np.zeros((4, 0)), np.ones(2)).plans.tolist() == []
     assert best_plans(np.zeros((4, 0)), (1, 1)).tolist() == []
     assert best_two_days(np.zeros((4, 0)), (1, 1)).tolist() == []
-
-
-def test_looks_are_the_bits_of_a_plan() -> None:
-    """What is written O is 1 in the table."""
-    for plan, looks in enumerate(plan_matrix(3).tolist()):
-        assert format_plan(plan, 3) == "".join("XO"[look] for look in looks)

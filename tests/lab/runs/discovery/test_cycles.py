@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from bench.headlines import compute_headlines
 from tests.lab.histories import P, V, web
 
 from vedette.lab.core.experiment import Cell, Measurements
@@ -19,6 +18,7 @@ from vedette.lab.runs.discovery.cycles import (
     build_cycles,
     build_policy_rows,
 )
+from vedette.lab.runs.discovery.headlines import compute_headlines
 from vedette.lab.worlds.history import History
 
 WEEK_S = 7 * 86_400.0
@@ -148,6 +148,7 @@ def test_both_forms_of_a_headline() -> None:
         return Row(Cell("discovery-per-host", "frontpages:x", policy, 2.0, 1), numbers | {"found": coverage * new})
 
     rows = [row("new", 0, 0.3, 100), row("new", 1, 0.4, 1_000), row("old", 0, 0.2, 100), row("old", 1, 0.4, 1_000)]
+    rows.append(Row(rows[0].cell, {"host": 0.0, "day": 1.0, "regret_so_far": 0.5}))
     (told,) = compute_headlines(rows, "new", "old")
     assert told.coverage_ratio.mean == pytest.approx(1.25)
     assert told.pages_pooled == pytest.approx(430 / 420)

@@ -269,7 +269,7 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
     look finds one: overhead 1. What is never found counts with its hour of life: the 90th percentile is 1 h, and of
     what was found 0 h.
     """
-    (row,) = pooled.EXPERIMENT.run(Cell("discovery", a_file(steady_world(), tmp_path), "round-robin", 3.0, 1))
+    row, *_ = pooled.EXPERIMENT.run(Cell("discovery", a_file(steady_world(), tmp_path), "round-robin", 3.0, 1))
     assert {name: row[name] for name in ("coverage", "overhead", "overhead_mean", "regret", "regret_steady")} == {
         "coverage": 0.25,
         "overhead": 1.0,
@@ -284,8 +284,20 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
 def test_a_cell_can_be_a_part_of_a_world(tmp_path: Path) -> None:
     """The second day alone: 24 hours of three looks, and everybody starts cold there."""
     cell = Cell("discovery", a_file(steady_world(), tmp_path), "random", 3.0, 1, Span("1", "2"))
-    (row,) = pooled.EXPERIMENT.run(cell)
+    row, day = pooled.EXPERIMENT.run(cell)
     assert (row["fetches"], row["found"]) == (72, 72)
+    assert day == {"day": 1.0, "regret_so_far": 0.0}
+
+
+def test_the_regret_curve_is_of_all_that_was_found_so_far(tmp_path: Path) -> None:
+    """On day one only source 0 has news, one target an hour, and on day two source 1; the bound polls the right one.
+
+    Round-robin finds every second one of both days: half of it is missing at the end of either.
+    """
+    rows = [(hour // 24, hour, hour, hour + 1) for hour in range(48)]
+    cell = Cell("discovery", a_file(front(rows, snapshots=48, hosts=[0, 0]), tmp_path), "round-robin", 1.0, 1)
+    curve = [row for row in pooled.EXPERIMENT.run(cell) if "day" in row]
+    assert curve == [{"day": 1.0, "regret_so_far": 0.5}, {"day": 2.0, "regret_so_far": 0.5}]
 
 
 def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
@@ -293,14 +305,15 @@ def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
     world = a_file(steady_world(13), tmp_path)
     for experiment in (pooled.EXPERIMENT, by_host.EXPERIMENT):
         for policy in experiment.policies:
-            (row,) = experiment.run(Cell(experiment.name, world, policy, 2.0, 1))
-            assert {*row} - {"host"} == {*experiment.metrics} - {*CYCLE_METRICS}
+            row, *days = experiment.run(Cell(experiment.name, world, policy, 2.0, 1))
+            assert {*row} - {"host"} == {*experiment.metrics} - {*CYCLE_METRICS, "regret_so_far"}
+            assert [{*day} - {"host"} for day in days] == [{"day", "regret_so_far"}] * 2
 
 
 def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
     """Of a host with twelve sources and one with one, the first has a row; without any, it is said what to do."""
     world = a_file(steady_world(13), tmp_path)
-    (row,) = by_host.EXPERIMENT.run(Cell("discovery-per-host", world, "bound-myopic", 4.0, 1))
+    row, *_ = by_host.EXPERIMENT.run(Cell("discovery-per-host", world, "bound-myopic", 4.0, 1))
     assert (row["host"], row["sources"], row["coverage"]) == (0.0, 12.0, 4 / 12)
     (tmp_path / "small").mkdir()
     with pytest.raises(UsageError, match="leave --per-host out"):

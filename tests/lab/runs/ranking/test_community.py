@@ -1,5 +1,7 @@
 """The community in formulas: the corrected theorem against the exact chain, and the fixed point."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from bench.peers.community_model import awareness_distribution, solve_community
@@ -95,6 +97,19 @@ def test_promotion_explores_and_popularity_does_not() -> None:
     alone, promoted = (simulate_community(TINY, policy, phases, 1) for policy in (Popularity(), Selective(degree=0.3)))
     assert promoted.unseen_share < alone.unseen_share
     assert promoted.qpc > alone.qpc
+
+
+def test_promotion_makes_a_newborn_popular_sooner_and_costs_it_visits_later() -> None:
+    """Figure 5.1: popularity comes earlier, and once there fewer visits are left for it than without promotion."""
+    alone, promoted = (
+        simulate_community(TINY._replace(exact=True), policy, Phases(60, 60, 1), 1).evolution
+        for policy in (Popularity(), Selective(degree=0.3))
+    )
+    for curve in (alone, promoted):
+        assert all(one.popularity <= other.popularity for one, other in pairwise(curve))
+    assert promoted[1].popularity > 0.3 > alone[1].popularity
+    late = slice(len(alone) // 2, None)
+    assert sum(point.visit_share for point in promoted[late]) < sum(point.visit_share for point in alone[late])
 
 
 def test_a_policy_never_sees_quality() -> None:

@@ -225,3 +225,23 @@ def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.Mon
     asking = load_query_set(history, 0.0, 100.0, 1)
     assert asking is not None
     assert asking.workload.queries == MAX_QUERIES
+
+
+def test_the_crawlers_own_estimate_is_near_the_truth() -> None:
+    """It sees only what fetches brought, and says quality better than the share of current pages would."""
+    rng = rng_for(5, "lives")
+    lives = []
+    for number in range(60):
+        gaps_s = rng.exponential((3.0, 20.0, 90.0)[number % 3] * DAY_S, 40)
+        times_s = [0.0, *(time_s for time_s in np.cumsum(gaps_s).tolist() if time_s < 60 * DAY_S)]
+        texts = [" ".join(rng.choice(WORDS, 8)) for _ in times_s]
+        # Most of a page stays as it is when it changes.
+        lives.append(Life([(at_s, f"{texts[0]} {texts[0]} {text}") for at_s, text in zip(times_s, texts, strict=True)]))
+    history = small_history(lives, end_s=60 * DAY_S)
+    corpus = load_corpus(history)
+    asking = QuerySet(build_workload(corpus, QUERIES, build_tfidf(corpus, history.first_version)), FROM_PAGES)
+    game = RefreshGame(0.0, 60 * DAY_S, 4.0, step_s=DAY_S, warm_up=0.25, parts=3)
+    rows = build_rows(history, "default", game, asking)
+    said, truth, fresh = (np.array([row[name] for row in rows]) for name in ("quality_said", "quality", "freshness"))
+    assert np.abs(said - truth).mean() < 0.02
+    assert np.abs(said - truth).mean() < np.abs(fresh - truth).mean() / 4

@@ -95,13 +95,12 @@ def test_three_pages_by_hand() -> None:
 
 
 def test_the_most_overdue_page_is_fetched_first() -> None:
-    """With one fetch an hour and three pages due, the one that has waited longest is taken, the older among equals."""
+    """With one fetch a batch and three pages due, the one that has waited longest is taken, the older among equals."""
     taken: list[list[int]] = []
-    pages = Timetable(wait_s=np.array([1800.0, 60.0, 60.0]))
-    still = world(*((-1.0 - turn, inf, [(-1.0 - turn, turn + 1)]) for turn in (2, 1, 0)), end_s=4 * HOUR_S)
-    run_refresh(
-        still, RefreshSetup(pages), RefreshGame(0.0, 4 * HOUR_S, 24.0), lambda _, chosen: taken.append(chosen.tolist())
-    )
+    pages = Timetable(wait_s=np.array([5400.0, 3660.0, 3660.0]))
+    still = world(*((-1.0 - turn, inf, [(-1.0 - turn, turn + 1)]) for turn in (2, 1, 0)), end_s=8 * HOUR_S)
+    game = RefreshGame(0.0, 8 * HOUR_S, 12.0, step_s=2 * HOUR_S)
+    run_refresh(still, RefreshSetup(pages), game, lambda _, chosen: taken.append(chosen.tolist()))
     assert taken[:3] == [[1], [2], [0]]
 
 

@@ -13,9 +13,10 @@ from tests.runtime.ads.ads_folder import ad, market, ordered, sponsor
 from tests.web.small_operator import ADDRESS, Console, SmallDesk, SmallOperator, SmallWatch
 from tests.web.small_search import SmallSearch, made_key
 
+from vedette.adapters.ads.campaign_store import AdTarget
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
-from vedette.runtime.ads.selection import build_terms
+from vedette.runtime.ads.selection import build_settings
 from vedette.runtime.ads.service import FolderAdService
 from vedette.runtime.commands.search_commands import row_from_key
 from vedette.web.app import create_app
@@ -35,7 +36,7 @@ class Desk(FolderAdService):
     """The real one, but for its orders, which are carried out here as no keeper runs."""
 
     def __init__(self, folder: Path, operator: SmallOperator) -> None:
-        super().__init__(folder, build_terms(SERVE).zone)
+        super().__init__(folder, build_settings(SERVE))
         self.folder, self.operator = folder, operator
         self.by: list[str] = []
 
@@ -265,7 +266,7 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     assert ann.post(ORDERS, json={"order": "edit_ad", "ad": 3, "title": "Bluer shoes"}).json()["ad"] == 3
     assert standing() == ("submitted", "Bluer shoes")
     kept = next(line.ad for line in desk.list_ads() if line.ad.id == 3)
-    assert (kept.targets, kept.negatives, kept.bid) == ((("exact", "blue shoes"),), ("free",), "0.30")
+    assert (kept.targets, kept.negatives, kept.bid) == ((AdTarget("exact", "blue shoes"),), ("free",), "0.30")
     assert ann.post(ORDERS, json={"order": "revoke_ad", "ad": 3}).status_code == 200
     assert standing() == ("revoked", "Bluer shoes")
     assert ann.post(ORDERS, json={"order": "pause_campaign", "campaign": "high"}).status_code == 200
@@ -319,3 +320,52 @@ def test_orders_are_checked(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         desk.run_command(ReviewAd(1, "approved"), "a test")
     assert desk.run_command(PauseCampaign("high", paused=True), "a test").action == 1
+
+
+def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
+    """In words, for the administrator in the console and for an advertiser by the API, who sees no ad of others."""
+    console, _, clients = keyed(tmp_path)
+    ordered(tmp_path, SaveAd(ad("high", "0.04", "blue hats")), SaveAd(ad("high", "0.30", "green tea")))
+    ordered(tmp_path, ReviewAd(2, "approved"), ReviewAd(3, "approved"), PauseCampaign("bobs", paused=True))
+
+    def why(number: int, query: str) -> str:
+        page = console.client.get("/console/sponsored/why", params={"ad": number, "q": query}).text
+        return page[page.index('id="answer"') :]
+
+    assert "It is shown in place 1" in why(1, "cheap red shoes")
+    assert "campaign is paused" in why(2, "red shoes")
+    assert "is below 0.05" in why(3, "blue hats")
+    assert "matches none of its phrases" in why(1, "green tea")
+    assert "waits to be approved" in why(4, "green tea")
+    told = clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1, "q": "red shoes"}).json()
+    assert (told["shown"], told["ad"], "place 1" in told["reason"]) == (True, 1, True)
+    assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 2, "q": "red shoes"}).status_code == 404
+    assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1}).status_code == 400
+
+
+def test_each_reason_has_its_words(tmp_path: Path) -> None:
+    """A word that keeps away, a budget that is spent, the advertiser's, and better ads: with what would help."""
+    market(tmp_path, *((ad(name, bid), "0.10") for name, bid in (("a", "0.60"), ("b", "0.50"), ("c", "0.07"))))
+    ordered(tmp_path, SaveAd(ad("a", "0.60", "blue hats")._replace(negatives=("free",))), ReviewAd(4, "approved"))
+    clock = [NOW_S]
+    desk = FolderAdService(tmp_path, build_settings(SERVE), lambda: clock[0])
+    here = sponsor(tmp_path, lambda: clock[0])
+
+    def why(number: int, query: str) -> str:
+        told = desk.explain_ad(number, query)
+        assert told is not None
+        assert not told.shown
+        return f"{told.reason} {told.advice}"
+
+    assert "keeps the ad away" in why(4, "free blue hats")
+    assert "2 other ads are shown" in why(3, "red shoes")
+    # Nothing is known of their click rates: what beats the second is a little more than its bid, capped by its budget.
+    assert "A bid of 0.11 would be enough" in why(3, "red shoes")
+    (first, _) = here.choose_ads("red shoes", Visitor("198.51.100.1", "Browser"))
+    clock[0] += 5
+    assert here.charge_click(first.impression, Visitor("198.51.100.1", "Browser")).refusal == ""
+    clock[0] += 2
+    number = 1 if first.title == "Shoes of a" else 2
+    assert "Today's budget of its campaign is spent: 0.10 of 0.10" in why(number, "red shoes")
+    ordered(tmp_path, SaveAdvertiser(parse_advertiser("ann", budget="0.12")))
+    assert "The advertiser's budget of today" in why(3, "red shoes")

@@ -5,6 +5,7 @@ import csv
 import html
 import io
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -141,6 +142,21 @@ def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
     assert "vedette_current_share 0.5" in text
     assert "vedette_empty_share" not in text
     assert "nobody" not in text
+
+
+def test_estimated_quality_is_the_first_number(console: Console) -> None:
+    """It stands above the number of pages, says where it comes from, and never claims to be whole where it is not."""
+    assert "search quality" not in console.client.get("/console/").text
+    numbers = {"quality": 0.99971, "views_current_share": 0.92, "change_loss": 0.0317}
+    console.watch.series = {name: [(NOW_S, value)] for name, value in numbers.items()}
+    text = html.unescape(console.client.get("/console/").text)
+    headline = re.search(r'<p class="big">(.*?)</p>', text, re.DOTALL)
+    assert headline is not None
+    assert "99.9\N{NARROW NO-BREAK SPACE}%</strong> search quality" in headline[1]
+    assert "92\N{NARROW NO-BREAK SPACE}% of views go to pages" in text
+    assert "loses 3\N{NARROW NO-BREAK SPACE}%" in text
+    assert "Pages that can be found" in text
+    assert "vedette_quality 0.99971" in console.client.get("/metrics").text
 
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:

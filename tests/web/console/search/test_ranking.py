@@ -6,8 +6,14 @@ import pytest
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S, SmallSearch
 
-from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
-from vedette.learn.clicks.off_policy import NOT_ENOUGH_DATA, Estimate, OrderEstimate
+from vedette.learn.clicks.off_policy import (
+    LEARNED_ONLY,
+    NOT_ENOUGH_DATA,
+    RELEVANCE_ONLY,
+    WITH_TRIALS,
+    Estimate,
+    OrderEstimate,
+)
 from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.ports.monitoring import ExploredPage, RankingReport, RuntimeSettings
@@ -126,6 +132,18 @@ def test_learning_is_switched_here() -> None:
     assert console.operator.orders[-1] == SetMachine({"serve.learn": "true"})
     console.post("/console/ranking/set", learn="configured")
     assert console.operator.orders[-1] == SetMachine({"serve.learn": None})
+
+
+def test_who_is_tried_is_chosen_here() -> None:
+    """The rule that holds is marked; another one is an order, and so is going back to what is configured."""
+    console = signed_in()
+    settings = RuntimeSettings("expected-gain", "0", ("serve.promotion",), promotion="relaxed-selective")
+    console.watch.machine_now = settings
+    assert 'value="relaxed-selective" checked' in console.client.get("/console/ranking").text
+    console.post("/console/ranking/set", promotion="selective")
+    assert console.operator.orders[-1] == SetMachine({"serve.promotion": "selective"})
+    console.post("/console/ranking/set", promotion="configured")
+    assert console.operator.orders[-1] == SetMachine({"serve.promotion": None})
 
 
 def test_what_is_no_switch_does_nothing() -> None:

@@ -1,1 +1,1 @@
-"""Ad policies from the literature that the lab compares with, and their statistics."""
+"""The BPOL ad policy, which only the lab runs, and the ad statistics of its markets."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from vedette.lab.baselines.ads.mix import Mix
 from vedette.policy import Choice
 from vedette.serve.ads.candidates import AdCandidates, RankedPicks
+from vedette.serve.ads.policies.bmix import Mix
 
 
 @dataclass(frozen=True, slots=True)

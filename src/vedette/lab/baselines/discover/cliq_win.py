@@ -1,4 +1,4 @@
-"""CLIQ-WIN: one page for each cluster that led to the same, and every page that ever led to anything."""
+"""CLIQ-WIN: one page for each cluster that led to the same, then every page that ever led to anything."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -33,8 +33,10 @@ class CliqWin:
         p_i = |N(i)| / N;   q of a cluster = its largest p_i;   poll the pages of the k largest q
 
     Clusters are those of the latest full crawl: single linkage at a Jaccard coefficient of ``likeness`` or more. Print
-    has eps_b = .8, so 1 - eps_b = .2 (``cliq-win-strict`` has .8). Every other page that ever led to anything new is a
-    cluster of its own, with its mean p_i over all crawls. Clusters are sorted by q; print says p.
+    has eps_b = .8, so 1 - eps_b = .2 (``cliq-win-strict`` has .8). Every page that ever led to anything new is also a
+    cluster of its own, with its mean p_i over all crawls (3.6.4): without a limit this polls what OD-WIN polls, as in
+    table 3.2. A page that represents two clusters is polled once, with the larger q. Clusters are sorted by q; print
+    says p.
 
     Useful where pages of a site lead to the same, as those with a common navigation do. Not useful without full crawls.
 
@@ -47,7 +49,7 @@ class CliqWin:
     >>> policy = CliqWin()
     >>> state = policy.observe(policy.start(None), book.record(came, 60.0), 60.0)
     >>> policy.choose(state, book.list_options(), k=3, now=90.0, rng=rng_for(1, "discover")).rows.tolist()
-    [1, 2]
+    [1, 0, 2]
     """
 
     name: str = "cliq-win"
@@ -80,14 +82,13 @@ class CliqWin:
         )
 
     def _compute_worth(self, state: ClusterState, options: Sources) -> Floats:
-        """Compute the CLIQ worth of pages: the q of those that represent a cluster, 0 for all others."""
+        """Compute the CLIQ worth of pages: the larger q of the clusters that each represents, 0 where there is none."""
         cluster, share, led = (
             lookup_values(rows, options.place) for rows in (state.cluster, state.share, state.share_sum)
         )
         order = np.lexsort((options.place, -share))
         heads = order[np.unique(cluster[order], return_index=True)[1]]
-        alone = led / max(state.crawls, 1.0) * self.remembers
-        worth = np.where(cluster > 0, 0.0, alone)
+        worth: Floats = led / max(state.crawls, 1.0) * self.remembers
         standing = heads[cluster[heads] > 0]
-        worth[standing] = share[standing]
+        worth[standing] = np.maximum(worth[standing], share[standing])
         return worth

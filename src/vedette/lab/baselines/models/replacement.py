@@ -67,5 +67,5 @@ class Replacement:
         return slice_memory(memory, 0, self.rate.page_width, 0, self.rate.group_width)
 
     def _chances(self, memory: Memory, batch: KnownPages, wait_d: Floats) -> Floats:
-        belief = self.rate.belief(self._rate_memory(memory), batch)
+        belief = self.rate.distribution(self._rate_memory(memory), batch)
         return np.stack([share * belief.chance(wait_d / share) for share in SHARES], axis=1)

@@ -55,7 +55,7 @@ class SignalModel:
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
         """Return the chance of change by the signal model, with the signals since the last fetch."""
-        belief, worth = self.rate.belief(self._rate_memory(memory), batch), self.estimate_quality(memory, batch)
+        belief, worth = self.rate.distribution(self._rate_memory(memory), batch), self.estimate_quality(memory, batch)
         unheard = 1 - belief.chance(days_since_fetch(batch, at_s) * (1 - worth.recall))
         for_nothing = worth.false_d / (worth.recall * belief.mean + worth.false_d)
         for_nothing[~is_announced(batch, at_s)] = 1.0

@@ -1,4 +1,4 @@
-"""Exact two-day refresh plans as a min-cost flow (Figure 2), and the costs of the paper.
+"""Exact two-day refresh plans as a min-cost flow (Figure 2).
 
 For each number k of pages that are fetched on both days, the numbers of pages under the other plans follow from the
 budgets, and what is left is a transport problem from pages to four plans, whose solutions are whole. From one k to the
@@ -8,41 +8,16 @@ cost is convex in k, so where it begins to rise, the search ends.
 
 from collections.abc import Iterator
 from itertools import pairwise, permutations
-from typing import NamedTuple
 
 import numpy as np
 
 from vedette.policy import Floats, Ints
-from vedette.refresh.models.age_chain import AgeChain
 
 XX, OX, XO, OO = range(4)
 # Each plan, and all that is left of it where looks are left out.
 _PARTS = ((XX,), (XX, OX), (XX, XO), (XX, OX, XO, OO))
 # A rise that is smaller is one of rounding.
 _ROUNDING = 1e-12
-
-
-class TwoDays(NamedTuple):
-    """Costs of a page under each two-day plan; OO (fetched on both days) costs nothing (eq. 31)."""
-
-    xx: float
-    ox: float
-    xo: float
-    oo: float = 0.0
-
-
-def two_day_costs(chain: AgeChain, age: int, steps: int) -> TwoDays:
-    """Compute the two-day plan costs of a page seen at an age, ``steps`` steps before the end of the first day.
-
-    C_XX = 2 C_XO + P(i + k, i): eq. 28 has one more in its first place, as it counts like eq. 16 and not like eq. 18.
-    After eq. 30 the print compares C_XO with C_OO and means C_OX.
-
-    >>> two_day_costs(AgeChain(np.array([0.0, 0.0, 1.0])), age=0, steps=2)
-    TwoDays(xx=1.0, ox=1.0, xo=0.0, oo=0.0)
-    """
-    xo = float(chain.change_chance(age, steps))
-    ox = float(chain.age_distribution(age, steps) @ chain.resets)
-    return TwoDays(2 * xo + float(chain.first_change_chance(age + steps, age)), ox, xo)
 
 
 def best_two_days(costs: Floats, budgets: tuple[int, int]) -> Ints:

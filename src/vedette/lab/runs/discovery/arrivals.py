@@ -25,19 +25,17 @@ from vedette.timeutil import DAY_S, HOUR_S, WEEK_S
 
 
 def jaccard_overlaps(sets: Sequence[int]) -> Iterator[tuple[float, int]]:
-    """Yield the Jaccard coefficients of all pairs of overlapping cover sets, each with its number of pairs.
+    """Yield the Jaccard coefficients of all pairs of cover sets that are not empty, each with its number of pairs.
 
     >>> sorted(jaccard_overlaps([0b011, 0b011, 0b110, 0b1000]))
-    [(0.3333333333333333, 2), (1.0, 1)]
+    [(0.0, 1), (0.0, 2), (0.3333333333333333, 2), (1.0, 1)]
     """
     counts = Counter(bits for bits in sets if bits)
     for count in counts.values():
         if count > 1:
             yield 1.0, count * (count - 1) // 2
     for (one, ones), (other, others) in combinations(counts.items(), 2):
-        common = (one & other).bit_count()
-        if common:
-            yield common / (one | other).bit_count(), ones * others
+        yield (one & other).bit_count() / (one | other).bit_count(), ones * others
 
 
 Bools = npt.NDArray[np.bool_]

@@ -7,7 +7,8 @@ The warm-up is a week, or a seventh of a span shorter than seven weeks, as their
 first be seen after it. Overhead and hours to discovery speak of that time, too. Their regret is cumulative over the
 whole span (section 3.3), and so is ``regret``; ``regret_steady`` is what was found of the new ones against what the
 bound found of them. A row is of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was
-new in each, and what the polls of that time brought. Intervals over them show how much depends on the time.
+new in each, and what the polls of that time brought. Intervals over them show how much depends on the time. Rows with
+``day`` are the regret curve (their figure 3): the regret of all that was found up to the end of that day.
 """
 
 from collections.abc import Mapping
@@ -121,12 +122,13 @@ def _count_by_host(world: Frontpages, sources: Ints) -> Ints:
 METRIC_NAMES = ("coverage", "overhead", "overhead_mean", "htd_p90", "htd_p90_found", "regret", "fetches")
 OWN_METRICS: Mapping[str, Metric] = {
     "regret_steady": Metric("regret of what is new after the warm-up", "share", False),
+    "regret_so_far": Metric("regret of all that was found up to the end of a day", "share", False),
     "found": Metric("targets found in all, those of the warm-up too", "pages", True),
     "new": Metric("targets that could first be seen after the warm-up", "pages"),
     "failed": Metric("looks that failed, since the recording has no such page then", "share"),
 }
 _REFERENCE_BOUND = "bound-myopic"
-_SNAPSHOTS_PER_WEEK = 168
+_SNAPSHOTS_PER_DAY, _SNAPSHOTS_PER_WEEK = 24, 168
 _MIN_WEEKS = 4
 
 
@@ -153,20 +155,27 @@ def list_policy_names() -> tuple[str, ...]:
     return (*live, *load_policies("discover"), *BOUNDS)
 
 
-def build_row(world: Frontpages, cell: Cell) -> Measurements:
-    """Run a cell's discovery policy on front pages at its budget, and return the row of the whole span."""
-    return build_rows(world, cell)[0]
-
-
 def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
-    """Run a cell on front pages and return the row of the whole span, then those of the weeks of a long run."""
+    """Run a cell on front pages and return the row of the whole span, those of its weeks, and the regret by day."""
     k = parse_poll_budget(cell)
     period = _find_period(world, cell.span)
     best = _run_reference(world, k, period.span)
     outcome = best if cell.policy == _REFERENCE_BOUND else _run_policy(world, cell.policy, k, cell.seed, period.span)
     whole = _compute_run_metrics(outcome, best) | _compute_metrics(world, period, outcome, best)
     parts = enumerate(period.split_weeks())
-    return [whole, *({"part": float(number), **_compute_metrics(world, part, outcome, best)} for number, part in parts)]
+    weeks = ({"part": float(number), **_compute_metrics(world, part, outcome, best)} for number, part in parts)
+    return [whole, *weeks, *_build_regret_curve(outcome, best)]
+
+
+def _build_regret_curve(outcome: Outcome, best: Outcome) -> list[Measurements]:
+    """Build the rows of cumulative regret, one a day of 24 snapshots; days before the bound found anything are out."""
+    ends = range(_SNAPSHOTS_PER_DAY, len(outcome.finds) + 1, _SNAPSHOTS_PER_DAY)
+    sums = [(int(outcome.finds[:end].sum()), int(best.finds[:end].sum())) for end in ends]
+    return [
+        {"day": float(day), "regret_so_far": regret(found, bound)}
+        for day, (found, bound) in enumerate(sums, 1)
+        if bound
+    ]
 
 
 def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int) -> Measurements:

@@ -5,10 +5,10 @@ highest importance is then given to the crawler (*Dataset 2*), which would have 
 are drawn, where the paper had a small part of billions: a site is small, and most of it is unknown at first.
 
 What a policy knows of any page comes from crawled pages alone: how many of them link to it, with which words, and
-PageRank over their links. Scores of the engine are known of crawled pages only. The engine weighs the words of a
-page as the live index does when it measures gains (``index.select_tracked_terms``): a word in the URL counts for two in
-the text, one in a link for three; idf times a saturated count, summed over the words of a query, all of which must
-be in the text. So URLs and links matter for scores as they do live, and most of a score is content.
+PageRank over their links. Scores of the engine are known of crawled pages only. The engine is BM25 over all fields
+together: a word in the URL counts for two in the text, one in a link for three; idf times a saturated count, summed
+over the words of a query, all of which must be in the text. So URLs and links matter for scores, and most of a score is
+content. The experiment ``order-joined`` scores as search does.
 """
 
 import re
@@ -23,7 +23,6 @@ from vedette.attention import Visibility
 from vedette.frontier.impact.matching import QuerySet
 from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, hash_folders, tokenize_texts
 from vedette.index.pagerank import page_importance
-from vedette.index.quality.watched_terms import score_texts
 from vedette.lab.quality.corpus import Corpus, concat_ranges, load_corpus
 from vedette.lab.quality.query_files import Queries
 from vedette.lab.quality.scoring import QueryMatches, build_tfidf
@@ -117,6 +116,8 @@ def _url_to_name(url: str) -> str:
 
 
 URL_WEIGHT, ANCHOR_WEIGHT = 2.0, 3.0
+K1, B, USUAL_WORDS = 1.2, 0.6, 600.0
+ROUNDING = 1 << 20
 UNCRAWLED_SHARE = 0.5
 PROMOTED_SHARE = 0.2
 MAX_DEPTH = 30  # links away: not reached from the first page
@@ -136,7 +137,8 @@ class FieldScoring:
         scores = np.zeros(len(found.versions))
         for term, times in zip(found.terms, found.times, strict=True):
             tf = times + self._count_in_fields(found.pages, int(term))
-            scores += self.idf[np.searchsorted(self.terms, term)] * score_texts(tf, found.lengths)
+            slowed = K1 * (1.0 - B + B * found.lengths / USUAL_WORDS)
+            scores += self.idf[np.searchsorted(self.terms, term)] * np.round(tf / (tf + slowed) * ROUNDING) / ROUNDING
         return np.maximum(scores, 1e-9)
 
     def _count_in_fields(self, pages: Ints, term: int) -> Floats:

@@ -10,7 +10,7 @@ of one seed meet the same days.
 
 After the days in which quality per click is measured, time to become popular is: the best page is replaced by a newborn
 of the same quality, which lives until more than 99 % of the monitored people have seen it, or for one expected life;
-then the next one is born.
+then the next one is born. At last one such newborn is followed through one expected life (figures 5.1 and 5.3).
 """
 
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 TELEPORT = 0.15  # the c of 5.9
 LEARN_EVERY = 10  # intervals
 INTERVALS_PER_LIFE = 250
+EVOLUTION_POINTS = 20
 # What is thought of lifetimes before any page has died, and how much weight that has against days that were seen.
 PRIOR_LIFE_DAYS, PRIOR_WEIGHT = 365.0, 10.0
 
@@ -53,6 +54,17 @@ def interval_days(community: Community) -> int:
     return max(1, round(community.life_days / INTERVALS_PER_LIFE))
 
 
+class PopularityPoint(NamedTuple):
+    """Mean popularity (awareness times quality) and share of all visits of the best page, at ages up to ``age``.
+
+    An age is a share of the expected life.
+    """
+
+    age: float
+    popularity: float
+    visit_share: float
+
+
 class CommunityResult(NamedTuple):
     """Result of a community simulation; times to become popular are in days, at most one expected life.
 
@@ -67,6 +79,7 @@ class CommunityResult(NamedTuple):
     awareness: Ints
     unseen_share: float
     exploration_share: float
+    evolution: tuple[PopularityPoint, ...]
 
 
 @dataclass(slots=True)
@@ -195,7 +208,9 @@ def simulate_community(community: Community, policy: Any, phases: Phases, seed: 
     views = max(len(measured) * course.views, 1)
     pool = float(np.mean(course.pages.aware == 0))
     times, became = _measure_popularity_times(course, top, range(measured.stop, measured.stop + phases.probe))
-    return CommunityResult(clicked / views, ideal_qpc(course.quality), times, became, awareness, pool, unseen / views)
+    evolution = _follow_popularity(course, top)
+    qualities = clicked / views, ideal_qpc(course.quality)
+    return CommunityResult(*qualities, times, became, awareness, pool, unseen / views, evolution)
 
 
 def _measure_popularity_times(course: _Simulation, top: int, span: range) -> tuple[Floats, int]:
@@ -217,3 +232,19 @@ def _measure_popularity_times(course: _Simulation, top: int, span: range) -> tup
             became += popular
             course.pages.reset(np.array([top]), step + 1)
     return np.array(times), became
+
+
+def _follow_popularity(course: _Simulation, top: int) -> tuple[PopularityPoint, ...]:
+    """Follow a rebirth of the best page, which just came, through one expected life."""
+    begin, people = int(course.pages.born[top]), course.community.monitored_users
+    aware, visits = [], []
+    for step in range(begin, begin + round(course.community.life_days / course.days)):
+        visited = course.run_interval(step)
+        aware.append(course.pages.aware[top] / people)
+        visits.append(np.count_nonzero(visited == top) / max(course.views, 1))
+    known, seen = (np.array_split(values, EVOLUTION_POINTS) for values in (aware, visits))
+    return tuple(
+        PopularityPoint((at + 1) / EVOLUTION_POINTS, float(course.quality[top] * each.mean()), float(share.mean()))
+        for at, (each, share) in enumerate(zip(known, seen, strict=True))
+        if len(each)
+    )

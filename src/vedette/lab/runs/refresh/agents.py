@@ -1,4 +1,8 @@
-"""Refresh agents: a refresh policy as a simulation drives it, with its memory of pages and sections, and batches."""
+"""Refresh agents: a refresh policy as a simulation drives it, by the runner that also drives it live.
+
+Only where memory rows come from differs: live they are read from the crawl store, here from arrays. A test drives both
+through one history and compares their due times to the bit, for every policy that may run live.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, stream_name
 from vedette.engine.scheduling.price_controller import find_starting_price
 from vedette.lab.worlds.history import History
 from vedette.policy import Due, Floats, Ints, rng_for
@@ -49,9 +54,8 @@ class RandomRefresh:
         return f"random: after {self.mean_s / 3600:.1f} h on average"
 
 
-# The state of a policy is its own affair: an array with an element per page, a ``Memory``, or anything else.
+# The state of a policy is its own affair: an array with an element per page, a ``Memory``, or nothing.
 RefreshPolicy = Due[None, Any, KnownPages, KnownPages]
-NO_GROUPS: Ints = np.zeros(0, np.int64)
 
 
 class FetchFindings(NamedTuple):
@@ -63,97 +67,85 @@ class FetchFindings(NamedTuple):
     last_fetch_s: Floats
     changed: Bools
     gone: Bools
-    first: bool = False
+    first: Bools | bool = False
     before_s: Floats | None = None
     more: Mapping[str, Floats] = MappingProxyType({})
 
 
-def observe_and_schedule(
-    policy: RefreshPolicy,
-    state: Any,  # noqa: ANN401 - see above
-    batch: KnownPages,
-    now_s: float,
-    rng: np.random.Generator,
-    price: float = 0.0,
-) -> tuple[Any, Floats]:
-    """Let a refresh policy observe these fetches; return its new state, and when it wants each page again."""
-    after = policy.observe(state, batch, now_s)
-    return after, policy.due(after, batch, now_s, price, rng)
+class _AgentBatch(NamedTuple):
+    """A batch of a refresh agent: the memory rows of some pages, the pages themselves, and their group numbers."""
 
-
-class _PolicyBatch(NamedTuple):
-    """A batch of a refresh agent: the memory of some pages, the pages themselves, and their group numbers."""
-
-    state: Any
+    memory: Memory
     batch: KnownPages
-    groups: Ints = NO_GROUPS
+    groups: Ints
 
 
 class PolicyAgent:
     """Agent that runs a refresh policy in a simulation; it passes only the rows of memory of the pages in question."""
 
     def __init__(self, policy: RefreshPolicy, history: History, seed: int) -> None:
-        self._policy, self._seed = policy, seed
-        self.priced = bool(getattr(policy, "priced", False))
-        self._state = policy.start(None)
-        self._groups = groups_of(history.urls) if isinstance(self._state, Memory) else None
-        if isinstance(self._state, Memory):
-            assert self._groups is not None
-            groups = np.zeros((len(self._groups.names), self._state.groups.shape[1]))
-            groups[: len(self._state.groups)] = self._state.groups
-            self._state = Memory(np.zeros((history.pages, self._state.pages.shape[1])), groups)
-        elif isinstance(self._state, np.ndarray):
-            self._state = np.zeros((history.pages, *self._state.shape[1:]), self._state.dtype)
+        self._runner, self._seed = PolicyRunner(policy), seed
+        self.priced = self._runner.is_priced
+        self._groups = groups_of(history.urls)
+        self._memory = self._runner.empty_memory(history.pages, len(self._groups.names))
 
     def learn(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
         """Let the refresh policy learn from fetches of these pages; return when they are due again."""
-        made, rng = self._prepare_batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/{told.first}")
-        after, due_s = observe_and_schedule(self._policy, made.state, made.batch, now_s, rng, price)
-        self._store_state(pages, made.groups, after)
-        return due_s
+        made = self.observe(pages, told, now_s)
+        return self._runner.due(made.memory, made.batch, now_s, price, self._create_rng("fetched", now_s))
+
+    def observe(self, pages: Ints, told: FetchFindings, now_s: float) -> _AgentBatch:
+        """Let the refresh policy learn from fetches of these pages; return the batch with the memory after it."""
+        made = self._prepare_batch(pages, told)
+        return self._store(pages, made, self._runner.observe(made.memory, made.batch, now_s))
+
+    def learn_gains(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
+        """Let the refresh policy learn what the latest fetches of these pages brought to search."""
+        made = self._prepare_batch(pages, told)
+        self._store(pages, made, self._runner.learn_gains(made.memory, made.batch, now_s))
 
     def due(self, pages: Ints, told: FetchFindings, now_s: float, price: float) -> Floats:
         """Return when these pages are due by the refresh policy's current memory."""
-        made, rng = self._prepare_batch(pages, told), rng_for(self._seed, f"refresh/{now_s}/again")
-        return self._policy.due(made.state, made.batch, now_s, price, rng)
+        made = self._prepare_batch(pages, told)
+        return self._runner.due(made.memory, made.batch, now_s, price, self._create_rng("asked", now_s))
 
     def worth(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
         """Return what refreshes of these pages are worth now; None where the refresh policy does not say."""
-        value = getattr(self._policy, "value", None)
-        if value is None:
-            return None
         made = self._prepare_batch(pages, told)
-        worth: Floats = value(made.state, made.batch, now_s)
-        return worth
+        return self._runner.value(made.memory, made.batch, now_s)
+
+    def chance(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
+        """Return how probably each copy is outdated by the refresh policy; None where it does not say."""
+        made = self._prepare_batch(pages, told)
+        return self._runner.chance(made.memory, made.batch, np.full(len(pages), now_s))
 
     def find_starting_price(self, pages: Ints, told: FetchFindings, now_s: float, wait_s: float) -> float:
         """Find the starting price at which half of these pages wait this long; 1 where the price has no effect."""
         return find_starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
 
-    def _prepare_batch(self, pages: Ints, told: FetchFindings) -> _PolicyBatch:
-        if isinstance(self._state, Memory):
-            assert self._groups is not None
-            section, site = self._groups.section[pages], self._groups.site[pages]
-            groups, places = np.unique(np.concatenate([[0], section, site]), return_inverse=True)
-            own = dict(zip(("section", "site"), np.split(places[1:].astype(np.int64), 2), strict=True))
-            rows = Memory(self._state.pages[pages], self._state.groups[groups])
-            return _PolicyBatch(rows, _build_known(np.arange(len(pages)), told, own), groups)
-        if isinstance(self._state, np.ndarray):
-            return _PolicyBatch(self._state[pages], _build_known(np.arange(len(pages)), told))
-        return _PolicyBatch(self._state, _build_known(pages, told))
+    def _create_rng(self, stage: Stage, now_s: float) -> np.random.Generator:
+        return rng_for(self._seed, stream_name(stage, now_s))
 
-    def _store_state(self, pages: Ints, groups: Ints, after: Any) -> None:  # noqa: ANN401 - see above
-        if isinstance(self._state, Memory):
-            self._state.pages[pages], self._state.groups[groups] = after.pages, after.groups
-        elif isinstance(self._state, np.ndarray):
-            self._state[pages] = after
-        else:
-            self._state = after
+    def _prepare_batch(self, pages: Ints, told: FetchFindings) -> _AgentBatch:
+        section, site = self._groups.section[pages], self._groups.site[pages]
+        groups, places = np.unique(np.concatenate([[0], section, site]), return_inverse=True)
+        section, site = np.split(places[1:].astype(np.int64), 2)
+        unknown = np.full(len(pages), np.nan)
+        columns: dict[str, Any] = {"modified_s": unknown, "before_s": unknown, "gone": told.gone, **told.more}
+        if told.before_s is not None:
+            columns["before_s"] = told.before_s
+        batch = KnownPages(
+            # A bound that remembers nothing knows pages by their numbers.
+            place=np.arange(len(pages)) if any(self._runner.widths) else pages,
+            last_fetch_s=told.last_fetch_s,
+            changed=told.changed,
+            first_fetch=np.full(len(pages), told.first),
+            section=section,
+            site=site,
+            **columns,
+        )
+        return _AgentBatch(Memory(self._memory.pages[pages], self._memory.groups[groups]), batch, groups)
 
-
-def _build_known(place: Ints, told: FetchFindings, more: Mapping[str, Ints] = MappingProxyType({})) -> KnownPages:
-    columns: dict[str, Any] = {"gone": told.gone, **told.more, **more}
-    if told.before_s is not None:
-        columns["before_s"] = told.before_s
-    first = np.full(len(place), told.first)
-    return KnownPages(place, told.last_fetch_s, told.changed, first, np.full(len(place), np.nan), **columns)
+    def _store(self, pages: Ints, made: _AgentBatch, after: Memory) -> _AgentBatch:
+        self._memory.pages[pages], self._memory.groups[made.groups] = after.pages, after.groups
+        return made._replace(memory=after)

@@ -47,6 +47,7 @@ class GainTracker:
         self._rank = np.zeros(len(workload.slot_page), np.int64)
         self._stale = np.zeros(workload.queries, bool)
         self._views: Floats | None = None
+        self._per_view = 0.0
 
     def add_copies(self, pages: Ints, versions: Ints) -> None:
         """Add first copies of these pages to the result lists, below 0 for none, without counting a gain."""
@@ -77,7 +78,13 @@ class GainTracker:
             seen = visibility(self._rank[listed]) * self._workload.frequency[self._workload.slot_query[listed]]
             views = np.bincount(self._workload.slot_page[listed], seen, self._pages).astype(np.float64)
             self._views = views / max(float(views.sum()), np.finfo(np.float64).tiny)
+            self._per_view = float((seen * self._score[listed]).sum())
         return self._views.copy()
+
+    def compute_per_view(self) -> float:
+        """Return what all views bring together by the scores of the copies: the gain of a whole share of views."""
+        self.compute_views()
+        return self._per_view
 
     def _rerank(self, queries: Ints) -> None:
         """Recompute the ranks of whole result lists of these queries."""
@@ -183,6 +190,10 @@ class CopyMeasures:
         if "share" in self._wants:
             columns["share"] = self._shares.compute(before, after)
         return columns | self._view_columns(pages)
+
+    def compute_per_view(self) -> float:
+        """Return what a view of any copy brings, in the unit of gains."""
+        return self._gains.compute_per_view()
 
     def _view_columns(self, pages: Ints) -> dict[str, Floats]:
         return {"views": np.asarray(self._gains.compute_views()[pages])} if "views" in self._wants else {}

@@ -12,18 +12,21 @@ The rules of the game:
   in each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
+- No page is due within an hour of its last fetch, as in a crawl.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
 
 The policy sees the world through the batches that it observes, and nothing else. What a fetch brought to search, how
 often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import floor
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from vedette.engine.scheduling.forecast import ChangeLoss, Freshness, estimate_quality
 from vedette.engine.scheduling.schedule import is_source
 from vedette.lab.core.experiment import step_times
 from vedette.lab.metrics.freshness import FreshnessByPeriod
@@ -60,17 +63,28 @@ class Measures(Protocol):
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> dict[str, Floats]:
         """Replace copies; return the measures of these fetches as columns of ``KnownPages``."""
 
+    def compute_per_view(self) -> float:
+        """Return what a view of any copy brings, in the unit of gains."""
+
+
+class Announcer(Protocol):
+    """Announcer of changes, as sitemaps, feeds and pings are; pages that it names are scheduled again at once."""
+
+    def announce(self, pages: Ints, now_s: float) -> dict[str, Floats]:
+        """Return what is known of these pages by a time: ``signal_s`` and ``heard_s`` of ``KnownPages``."""
+
 
 class RefreshSetup(NamedTuple):
     """Setup of a refresh run: the policy for pages, and the one for sources, where those have their own.
 
-    Where there is an oracle, it chooses, and due times are not used.
+    Where there is an oracle, it chooses, and due times are not used. Without an announcer nothing is announced.
     """
 
     pages: RefreshPolicy
     sources: RefreshPolicy | None = None
     oracle: Oracle | None = None
     measures: Measures | None = None
+    announcer: Announcer | None = None
 
 
 class RefreshGame(NamedTuple):
@@ -94,13 +108,17 @@ class RefreshGame(NamedTuple):
 
 
 class RefreshOutcome(NamedTuple):
-    """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up."""
+    """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up.
+
+    ``said`` is the search quality at the end of each day, as the crawler itself estimates it; empty where it cannot.
+    """
 
     freshness: float
     age_d: float
     fetches: int
     changed: int
     parts: tuple["RefreshOutcome", ...] = ()
+    said: tuple[float, ...] = ()
 
 
 def run_refresh(
@@ -115,6 +133,8 @@ def run_refresh(
         saved -= len(pages)
         decided(now_s, pages)
         run.fetch(pages, now_s)
+        if now_s > game.measured_s and (now_s - game.begin_s) % DAY_S == 0:
+            run.estimate_quality(now_s)
     return run.compute_outcome()
 
 
@@ -131,7 +151,7 @@ class _RefreshRun:
         self._history, self._game = history, game
         policies = (plan.pages, plan.sources)
         self._agents = [PolicyAgent(policy, history, game.seed) for policy in policies if policy is not None]
-        self._oracle, self._measures = plan.oracle, plan.measures
+        self._oracle, self._measures, self._announcer = plan.oracle, plan.measures, plan.announcer
         self._priced = plan.oracle is None and self._agents[0].priced
         self._is_source = find_sources(history) if plan.sources else None
         self._freshness = FreshnessByPeriod(history, game.measured_s, game.end_s, game.parts)
@@ -139,11 +159,13 @@ class _RefreshRun:
         self._since_s = np.zeros(history.pages)
         self._due_s = np.full(history.pages, np.inf)
         self._gone = np.zeros(history.pages, np.bool_)
+        self._views = np.full(history.pages, np.nan)
+        self._loss, self._said = ChangeLoss(), list[float]()
         self._born = int(np.searchsorted(history.born_s, game.begin_s, side="right"))
         self._fetches, self._changed = (np.zeros(game.parts, np.int64) for _ in range(2))
         known = history.live_pages_at(game.begin_s)
         self._add_pages(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
-        self._batch_number = 0
+        self._batch_number, self._announced_s = 0, game.begin_s
         self._spent, self._priced_s = 0, game.begin_s
         if self._priced:
             self._price = Price(self._find_first_price(known))
@@ -155,6 +177,8 @@ class _RefreshRun:
         self._batch_number += 1
         if self._priced and self._batch_number % REQUERY_INTERVAL == 0:
             self._requery(self._next_requeried(), now_s)
+        if self._priced and self._announcer is not None:
+            self._requery(self._find_announced(now_s), now_s)
         if self._oracle is not None:
             return self._oracle.choose(self._copy, now_s, most)
         due = np.flatnonzero(self._due_s[: self._born] <= now_s)
@@ -165,7 +189,7 @@ class _RefreshRun:
         if (
             self._priced
             and len(due) <= MAX_WEIGHED
-            and (worth := self._agents[0].worth(due, self._build_findings(due), now_s)) is not None
+            and (worth := self._agents[0].worth(due, self._build_findings(due, now_s), now_s)) is not None
         ):
             return np.sort(due[np.argsort(-worth, kind="stable")[:most]])
         due_s = self._due_s[due]
@@ -190,6 +214,8 @@ class _RefreshRun:
         before_s = self._since_s[pages]
         self._copy[pages], self._since_s[pages] = version, now_s
         measured = self._measures.replace_copies(pages, copy, version) if self._measures else {}
+        self._learn_loss(pages, changed & ~gone, measured)
+        measured |= self._announce(pages, now_s)
         self._decide(pages, FetchFindings(self._since_s[pages], changed, gone, before_s=before_s, more=measured), now_s)
         self._gone[pages[gone]] = True
         self._due_s[pages[gone]] = np.inf
@@ -204,7 +230,23 @@ class _RefreshRun:
             RefreshOutcome(*fresh, *told) for fresh, told in zip(self._freshness.result(), counts, strict=True)
         )
         freshness, age_d = (float(np.mean([part[column] for part in parts])) for column in range(2))
-        return RefreshOutcome(freshness, age_d, int(self._fetches.sum()), int(self._changed.sum()), parts)
+        fetches, changed = int(self._fetches.sum()), int(self._changed.sum())
+        return RefreshOutcome(freshness, age_d, fetches, changed, parts, tuple(self._said))
+
+    def estimate_quality(self, now_s: float) -> None:
+        """Estimate the search quality now as the live crawler does, from what its fetches and its index say."""
+        pages = np.flatnonzero((self._copy >= 0) & ~self._gone)
+        chance = self._agents[0].chance(pages, self._build_findings(pages, now_s), now_s) if self._measures else None
+        if self._measures is None or chance is None or self._oracle is not None:
+            return
+        loss = replace(self._loss, per_view=self._measures.compute_per_view())
+        said = estimate_quality(Freshness("").observe(chance, self._views[pages]), loss)
+        self._said += [] if said is None else [said]
+
+    def _learn_loss(self, pages: Ints, changed: Bools, measured: Mapping[str, Floats]) -> None:
+        if "gain" in measured and "views" in measured:
+            self._views[pages] = measured["views"]
+            self._loss = self._loss.observe(measured["gain"][changed], measured["views"][changed])
 
     def _add_newborn(self, now_s: float) -> None:
         """Add the pages born since the last batch of the refresh run; pages are numbered by birth."""
@@ -218,6 +260,7 @@ class _RefreshRun:
     def _add_pages(self, pages: Ints, version: Ints, since_s: Floats, now_s: float) -> None:
         self._copy[pages], self._since_s[pages] = version, since_s
         measured = self._measures.add_copies(pages, version) if self._measures else {}
+        self._views[pages] = measured.get("views", np.nan)
         none = np.zeros(len(pages), np.bool_)
         born_s = np.where(self._history.born_s[pages] > self._game.begin_s, self._history.born_s[pages], np.nan)
         self._decide(pages, FetchFindings(since_s, none, none, first=True, more={"born_s": born_s, **measured}), now_s)
@@ -229,16 +272,28 @@ class _RefreshRun:
 
     # the price
 
-    def _build_findings(self, pages: Ints) -> FetchFindings:
+    def _build_findings(self, pages: Ints, now_s: float) -> FetchFindings:
         """Build the findings of pages between two fetches, for the refresh policy."""
         none = np.zeros(len(pages), np.bool_)
-        return FetchFindings(self._since_s[pages], none, none)
+        return FetchFindings(self._since_s[pages], none, none, more=self._announce(pages, now_s))
+
+    def _announce(self, pages: Ints, now_s: float) -> dict[str, Floats]:
+        return self._announcer.announce(pages, now_s) if self._announcer is not None else {}
+
+    def _find_announced(self, now_s: float) -> Ints:
+        """Find the known pages for which a change was announced since the last batch."""
+        pages = np.flatnonzero(~self._gone[: self._born] & (self._copy[: self._born] >= 0))
+        signal_s, since_s = self._announce(pages, now_s)["signal_s"], self._announced_s
+        self._announced_s = now_s
+        return pages[(signal_s > since_s) & (signal_s <= now_s)]
 
     def _find_first_price(self, known: Ints) -> float:
         """Find the refresh run's starting price, at which half of the pages are due within one round of the budget."""
         some = known[:: max(len(known) // 1000, 1)]
         round_s = max(len(known), 1) / self._game.budget * DAY_S
-        return self._agents[0].find_starting_price(some, self._build_findings(some), self._game.begin_s, round_s)
+        return self._agents[0].find_starting_price(
+            some, self._build_findings(some, self._game.begin_s), self._game.begin_s, round_s
+        )
 
     def _next_requeried(self) -> Ints:
         """Return the next known pages to reschedule, in turn, as the price moves."""
@@ -250,7 +305,8 @@ class _RefreshRun:
         if self._is_source is not None:
             pages = pages[~self._is_source[pages]]
         if len(pages):
-            self._due_s[pages] = self._agents[0].due(pages, self._build_findings(pages), now_s, self._price.value)
+            told = self._build_findings(pages, now_s)
+            self._due_s[pages] = self._agents[0].due(pages, told, now_s, self._price.value)
 
     def _update_price(self, fetches: int, now_s: float) -> None:
         if not self._priced:

@@ -6,13 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats, Ints
-from vedette.serve.ads.by_score import NO_PRIORS, AdPriors, ScorePolicy
+from vedette.policy import Floats
+from vedette.serve.ads.by_score import (
+    NO_PRIORS,
+    UNKNOWN_AD_CLICKS,
+    AdPriors,
+    ScorePolicy,
+    estimate_rates,
+    look_up,
+)
 from vedette.serve.ads.candidates import AdCandidates
-from vedette.serve.ads.click_rates import FIRST_RATE, NEUTRAL_BELIEFS, OWN_VARIANCE, Beliefs, get_prior, update_beliefs
+from vedette.serve.ads.click_rates import FIRST_RATE, NEUTRAL_BELIEFS, Beliefs, get_prior, update_beliefs
 from vedette.serve.ads.pacing import NO_TRAFFIC, Traffic, compute_discounts, spend_allowance, update_traffic
-
-UNKNOWN_AD_CLICKS = 1 / OWN_VARIANCE
 
 
 class AdMemory(NamedTuple):
@@ -55,9 +60,13 @@ class BayesGreedy(ScorePolicy):
         traffic = update_traffic(state.traffic, _count_queries(batch), now)
         keep = np.ones(len(beliefs.advertiser))
         if self.paces:
-            value = batch.bid * _posterior(clicks, views, batch)[0]
+            value = batch.bid * estimate_rates(_index_by_ad(batch, clicks, views, keep), batch)[0]
             keep = compute_discounts(traffic, batch, value, state.keep, now)
         return AdMemory(beliefs, traffic, keep, _index_by_ad(batch, clicks, views, keep))
+
+    def set_traffic(self, state: AdMemory, traffic: Traffic) -> AdMemory:
+        """Return the memory with a traffic plan made from the ledger."""
+        return state._replace(traffic=traffic)
 
     def get_ad_priors(self, state: AdMemory) -> AdPriors:
         """Return the click rate prior and bid discount of each ad."""
@@ -65,9 +74,9 @@ class BayesGreedy(ScorePolicy):
 
     def score(self, told: AdPriors, options: AdCandidates) -> Floats:
         """Score each ad by the expected worth of an impression, with an exploration bonus."""
-        mean, deviation = _posterior(*_get_priors(told, options.ad), options)
+        mean, deviation = estimate_rates(told, options)
         unknown = np.sqrt(np.log1p(options.asked / (1.0 + options.views)))
-        return (mean + self.exploration * unknown * deviation) * options.bid * _look_up(told.keep, options.ad, 1.0)
+        return (mean + self.exploration * unknown * deviation) * options.bid * look_up(told.keep, options.ad, 1.0)
 
     def reason(self, state: AdMemory, batch: AdCandidates, row: int, now: float) -> str:
         """Describe the estimated click rate of an ad, its uncertainty, and how much the bid counts."""
@@ -84,17 +93,6 @@ class BayesGreedy(ScorePolicy):
         return f"{self.name}: {rate} after {shown:.0f} showings, bid {bid:.2f}{held}"
 
 
-def _get_priors(told: AdPriors, ad: Ints) -> tuple[Floats, Floats]:
-    """Look up the prior clicks and views of each ad, before its own are counted."""
-    return _look_up(told.clicks, ad, UNKNOWN_AD_CLICKS), _look_up(told.views, ad, UNKNOWN_AD_CLICKS / FIRST_RATE)
-
-
-def _posterior(clicks: Floats, views: Floats, ads: AdCandidates) -> tuple[Floats, Floats]:
-    """Compute the posterior mean and standard deviation of each ad's click rate, a Gamma distribution."""
-    shape, rate = clicks + ads.clicked + ads.prior_clicked, views + ads.views + ads.prior_shown
-    return shape / rate, np.sqrt(shape) / rate
-
-
 def _count_queries(ads: AdCandidates) -> Floats:
     asked = np.zeros(int(ads.phrase.max(initial=-1)) + 1)
     asked[ads.phrase] = ads.asked
@@ -108,14 +106,6 @@ def _index_by_ad(ads: AdCandidates, clicks: Floats, views: Floats, keep: Floats)
     for column, values in zip(spread, (clicks, views, keep[ads.advertiser]), strict=True):
         column[ads.ad] = values
     return spread
-
-
-def _look_up(column: Floats, ad: Ints, usual: float) -> Floats:
-    """Look up column values by ad; the usual value for ads added after the last update."""
-    if len(column) > ad.max(initial=-1):
-        return column[ad]
-    known = np.append(column, usual)
-    return known[np.minimum(ad, len(column))]
 
 
 @dataclass(frozen=True, slots=True)

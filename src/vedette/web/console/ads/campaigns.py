@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from vedette.adapters.ads.campaign_store import AdStatus
-from vedette.adapters.ads.ledger_store import AdImpression
 from vedette.errors import VedetteError
+from vedette.serve.ads.ledger import AdImpression
 from vedette.web.ads.ports import AdLine, AdService, CampaignLine
 from vedette.web.ads.report import REPORT_TABLE
 from vedette.web.commands.ads_commands import AdCommand, PauseCampaign, ReviewAd
@@ -22,6 +22,7 @@ from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
 
 MAX_IMPRESSIONS: Final = 500
+MAX_QUERY_LENGTH: Final = 500
 _VERDICTS: Final[dict[str, AdStatus]] = {"approve": "approved", "revoke": "revoked"}
 
 
@@ -93,6 +94,26 @@ class AdsPage:
     def show(self, request: Request) -> Response:
         """Show ad campaigns, ads, impressions and charts, or export one of these tables as CSV."""
         return self._render(request)
+
+    def explain_ad(self, request: Request) -> Response:
+        """Show why an ad is shown for a search or not."""
+        number = parse_number(request.query_params.get("ad", ""), MAX_AD_DIGITS)
+        query = request.query_params.get("q", "").strip()[:MAX_QUERY_LENGTH]
+        ads = [line for line in self.ads.list_ads() if line.ad.standing != "revoked" or line.ad.id == number]
+        chosen = next((line for line in ads if line.ad.id == number), None)
+        if chosen and not query:
+            query = chosen.ad.targets[0].phrase
+        return self.shell.render_page(
+            "sponsored_why.html",
+            request,
+            here="sponsored",
+            title="Why is an ad not shown?",
+            ads=[(str(line.ad.id), f"{line.ad.id}, {line.ad.title}") for line in ads],
+            chosen=str(number or ""),
+            query=query,
+            told=self.ads.explain_ad(chosen.ad.id, query) if chosen else None,
+            problems={},
+        )
 
     def review_ad(self, request: Request) -> Response:
         """Approve or revoke an ad that waits for review in the console."""

@@ -13,6 +13,7 @@ from vedette.serve.ads.matching import MatchType
 from vedette.web.ads.ports import AdService
 from vedette.web.commands.ads_commands import AdCommand, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import (
+    format_target,
     parse_ad,
     parse_advertiser,
     parse_amount,
@@ -21,6 +22,7 @@ from vedette.web.commands.ads_text import (
     parse_landing_url,
     parse_name,
     parse_phrase,
+    parse_target,
     parse_text,
     parse_title,
 )
@@ -49,16 +51,16 @@ class AdForms:
         """Show the advertiser form, empty or filled with an existing advertiser."""
         name = request.query_params.get("name", "")
         row = next((row for row in self.ads.list_advertisers() if row.name == name), None)
-        typed = {"name": row.name, "key": row.key} if row else {"name": name[:64]}
+        typed = {"name": row.name, "key": row.key, "budget": row.budget} if row else {"name": name[:64]}
         return self._render(request, "advertiser", typed)
 
     def save_advertiser(self, request: Request) -> Response:
-        """Save the advertiser form: create an advertiser, or replace its key."""
-        typed = self._read_fields(request, ("name", "key"))
-        problems = find_problems(typed, {"name": parse_name})
+        """Save the advertiser form: create an advertiser, or replace its key and budget."""
+        typed = self._read_fields(request, ("name", "key", "budget"))
+        problems = find_problems(typed, {"name": parse_name, "budget": lambda text: parse_advertiser("any", "", text)})
         if problems:
             return self._render(request, "advertiser", typed, problems)
-        command = SaveAdvertiser(parse_advertiser(typed["name"], typed["key"]))
+        command = SaveAdvertiser(parse_advertiser(typed["name"], typed["key"], typed["budget"]))
         return self._save(request, command, "advertiser", typed, f"{PAGE_URL}/campaign?advertiser={typed['name']}")
 
     def show_campaign(self, request: Request) -> Response:
@@ -170,7 +172,7 @@ class AdForms:
 
 
 def _parse_ad(typed: FormValues) -> AdRow:
-    targets = [(way, phrase) for way in _MATCH_TYPES for phrase in typed[way].splitlines() if phrase.strip()]
+    targets = [parse_target(way, line) for way in _MATCH_TYPES for line in typed[way].splitlines() if line.strip()]
     away = [phrase for phrase in typed["negatives"].splitlines() if phrase.strip()]
     parts = (typed["campaign"], typed["title"], typed["text"], typed["url"], typed["bid"])
     return parse_ad(*parts, targets, away, parse_number(typed["ad"], MAX_AD_DIGITS) or 0)
@@ -178,6 +180,6 @@ def _parse_ad(typed: FormValues) -> AdRow:
 
 def _fill_ad_form(row: AdRow) -> dict[str, str]:
     """Fill the ad form's fields with an existing ad, one phrase per line."""
-    phrases = {way: "\n".join(text for each, text in row.targets if each == way) for way in _MATCH_TYPES}
+    phrases = {way: "\n".join(format_target(each) for each in row.targets if each.way == way) for way in _MATCH_TYPES}
     plain = {name: str(getattr(row, name)) for name in ("campaign", "title", "text", "url", "bid")}
     return {"ad": str(row.id), **plain, **phrases, "negatives": "\n".join(row.negatives)}

@@ -1,5 +1,6 @@
 """The console's Overview page: how the crawl and the index are doing, and what needs attention."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from vedette.model import Failure, origin_of
 from vedette.web.console.crawl.url_list import build_pages_url
 from vedette.web.console.ports.monitoring import CrawlStatus, Monitoring
 from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.time_series import (
     CHART_POINTS,
     build_range_links,
@@ -19,7 +21,7 @@ from vedette.web.console.ui.time_series import (
     parse_time_range,
     render_series,
 )
-from vedette.web.formatting import age, counted, host_name, sentence
+from vedette.web.formatting import THIN, age, counted, host_name, sentence
 from vedette.web.ports import SearchService
 
 LATEST_ACTIONS = 5
@@ -27,7 +29,7 @@ UNINDEXED_WARNING = 1000  # some always wait for a second
 HOSTS_SHOWN = 3
 SITES_SHOWN = 3
 MAX_REASON_LENGTH = 100
-CHARTS = ("pages", "coverage", "checked_in_time", "median_age_s")
+CHARTS = ("quality", "pages", "coverage", "median_age_s")
 
 
 class HealthWarning(NamedTuple):
@@ -41,6 +43,29 @@ class HealthWarning(NamedTuple):
     address: str = ""
     link: str = ""
     fetch_site: str = ""
+
+
+class QualityHeadline(NamedTuple):
+    """The estimated search quality at the top of the Overview page, and in plain words where it comes from."""
+
+    share: str
+    why: str
+
+
+def describe_quality(latest: Mapping[str, float]) -> QualityHeadline | None:
+    """Describe the estimated search quality for the Overview page; None before it was estimated.
+
+    >>> latest = {"quality": 0.9835, "views_current_share": 0.934, "change_loss": 0.25}
+    >>> describe_quality(latest).why.replace(THIN, " ")
+    '93 % of views go to pages that are probably still as they were fetched. A view of one that has changed loses 25 %.'
+    """
+    quality = latest.get("quality")
+    if quality is None:
+        return None
+    viewed, lost = latest.get("views_current_share"), latest.get("change_loss")
+    why = f"{format_percent(viewed)} of views go to pages that are probably still as they were fetched."
+    loss = f" A view of one that has changed loses {format_percent(lost)}." if lost is not None else ""
+    return QualityHeadline(f"{min(100 * quality, 99.9 if quality < 1 else 100.0):.1f}{THIN}%", why + loss)
 
 
 def describe_age(crawl: CrawlStatus) -> str:
@@ -118,6 +143,7 @@ class OverviewPage:
 
     def _render(self, request: Request, found: int, behind: str) -> Response:
         over, now_s, crawl = parse_time_range(request), self.shell.now_s(), self.monitoring.get_crawl_status()
+        latest = dict(self.monitoring.get_latest_values())
         pages = self.monitoring.load_series("pages", now_s - over.span_s, CHART_POINTS)
         return self.shell.render_page(
             "overview.html",
@@ -125,7 +151,8 @@ class OverviewPage:
             here="overview",
             title="Overview",
             crawl=crawl,
-            latest=dict(self.monitoring.get_latest_values()),
+            latest=latest,
+            quality=describe_quality(latest),
             trend=describe_trend(pages, "n", over),
             charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
             pages=found,

@@ -39,6 +39,8 @@ CHARTS: Final = ("current_share", "checked_in_time", "wasted_share", "price")
 # The fields of the form, and the settings that they are.
 FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
 MAX_LENGTH: Final = 100
+# What most need; the others are for comparison, and stand behind "Research".
+COMMON_POLICIES: Final = ("expected-gain", "nutch", "uniform")
 POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "expected-gain": "when what a fetch is expected to bring to search is worth its price; the one to use",
     "freshness": "when a page has probably changed, at rates pooled by site; all pages count alike",
@@ -47,6 +49,7 @@ POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "nutch": "at an interval that shortens when a page has changed and grows when it has not",
     "stormcrawler": "at an interval that grows by half while a page stays the same, and halves when it changes",
     "uniform": "all pages in turn, equally often",
+    "proportional": "as often as pages change, in proportion: a baseline that is never fresher than taking turns",
     "sbr": "so that copies are current as to changes of more than a small part of the text",
     "ebr": "so that nobody is shown a page that does not say any more what it is shown for",
     "greedy-c1": "when a page has most likely changed, one day at a time",
@@ -180,7 +183,8 @@ class RefreshPage:
             seen=_DUE_TABLE.paginate(request, refresh.soon),
             machine=machine,
             typed={**fill_form_values(machine), **(typed or {})},
-            policies=[(name, name, words) for name, words in POLICY_DESCRIPTIONS.items()],
+            policies=[(name, name, POLICY_DESCRIPTIONS[name]) for name in COMMON_POLICIES],
+            research=[each for each in POLICY_DESCRIPTIONS.items() if each[0] not in COMMON_POLICIES],
             fields=FIELD_SETTINGS,
             problems=problems or {},
             why_then=describe_due,

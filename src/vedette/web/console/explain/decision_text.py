@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from vedette.engine.scheduling.polling import ALERT_WEIGHT
-from vedette.web.console.ui.scales import format_interval, format_percent, format_worth
+from vedette.engine.scheduling.poll_counts import ALERT_WEIGHT
+from vedette.timeutil import DAY_S
+from vedette.web.console.ui.scales import format_interval, format_percent, format_value, format_worth
 from vedette.web.formatting import counted, number
 
 
@@ -32,8 +33,13 @@ def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
     if refresh["rate_d"] is not None:
         rates = (refresh["rate_d"], refresh["rate_low_d"], refresh["rate_high_d"])
         yield Fact("Changes", format_interval(*rates))
+    if refresh.get("median_wait_d") is not None:
+        yield Fact(
+            "Changed as likely as not", f"{format_value(refresh['median_wait_d'] * DAY_S, 's')} after its last fetch"
+        )
     if refresh["chance"] is not None:
-        yield Fact("Changed by now", f"with a chance of {format_percent(refresh['chance'])}")
+        causes = "".join(f"; {cause}" for cause in refresh.get("causes", ()))
+        yield Fact("Changed by now", f"with a chance of {format_percent(refresh['chance'])}{causes}")
     if refresh.get("signal"):
         yield Fact("Said to have changed", f"by a {refresh['signal']}", at_s=refresh["signal_s"])
     if refresh["worth"] is not None:

@@ -167,6 +167,7 @@ NO_WORDS: Mapping[str, str] = {}
 # Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
 DERIVED_SERIES: Mapping[str, SeriesInfo] = {
     "gain_day": SeriesInfo("what fetches of known pages brought to the quality of search in a day", "gain"),
+    "overlap_at_10": SeriesInfo("share of the first ten results served that gains are measured by, too", "share"),
     "birth_to_found_s": SeriesInfo("median time from the birth of the last day's new pages to their discovery", "s"),
 }
 
@@ -262,9 +263,10 @@ class RefreshStatus(NamedTuple):
 
 
 class RuntimeSettings(NamedTuple):
-    """Settings that the console may change at runtime, with current values: refresh policy, budget, learning, contact.
+    """Settings that the console may change at runtime, with their current values.
 
-    ``budget`` is as written. ``chosen`` has the names of the changed ones; the others are as configured.
+    ``policy`` is that of refreshing. ``budget`` is as written. ``chosen`` has the names of the changed ones; the others
+    are as configured.
     """
 
     policy: str = ""
@@ -272,6 +274,7 @@ class RuntimeSettings(NamedTuple):
     chosen: tuple[str, ...] = ()
     learn: bool = True
     contact: str = ""
+    promotion: str = ""
 
 
 class SearchStats(NamedTuple):

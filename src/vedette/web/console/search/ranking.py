@@ -9,8 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.errors import UsageError, VedetteError
-from vedette.learn.clicks.experiment_groups import LEARNED_ONLY, RELEVANCE_ONLY, WITH_TRIALS
-from vedette.learn.clicks.off_policy import MIN_EFFECTIVE, Estimate, OrderEstimate
+from vedette.learn.clicks.off_policy import (
+    LEARNED_ONLY,
+    MIN_EFFECTIVE,
+    RELEVANCE_ONLY,
+    WITH_TRIALS,
+    Estimate,
+    OrderEstimate,
+)
 from vedette.learn.clicks.rollback_guard import MIN_PEOPLE, Arm
 from vedette.web.commands.commands import SetMachine
 from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, RankingReport
@@ -21,7 +27,13 @@ from vedette.web.formatting import THIN, sentence
 from vedette.web.ports import SearchService
 
 LEARN_SETTING = "serve.learn"
+PROMOTION_SETTING = "serve.promotion"
 _LEARN_CHOICES: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
+PROMOTION_DESCRIPTIONS: Mapping[str, str] = {
+    "prospect": "those of which a look would teach most; the one to use",
+    "selective": "any that nobody has seen, each with the same chance",
+    "relaxed-selective": "any that hardly anybody has seen, each with the same chance",
+}
 ORDER_LABELS: Mapping[str, str] = {
     RELEVANCE_ONLY: "By relevance alone",
     LEARNED_ONLY: "With what was learned, nothing tried",
@@ -134,16 +146,20 @@ _EXPLORED_TABLE: Table[ExploredLine] = Table(
 
 @dataclass(frozen=True, slots=True)
 class RankingPage:
-    """The console's Ranking page, and the POST handler that switches learning from clicks."""
+    """The console's Ranking page, and the POST handler that switches learning from clicks and who is tried."""
 
     shell: ConsoleShell
     search: SearchService
     monitoring: Monitoring
 
     def set_learning(self, request: Request) -> Response:
-        """Switch learned ranking on, off, or to the configured value; on failure show the page with the reason."""
-        value = _LEARN_CHOICES.get(read_form(request).get("learn", ""), "")
+        """Switch learned ranking, or choose who is tried; on failure show the page with the reason."""
+        form = read_form(request)
         try:
+            if "promotion" in form:
+                rule = None if form["promotion"] == "configured" else form["promotion"]
+                return self.shell.run_command(request, SetMachine({PROMOTION_SETTING: rule}), "/console/ranking")
+            value = _LEARN_CHOICES.get(form.get("learn", ""), "")
             if value == "":
                 raise UsageError("say whether the order is to learn from clicks")
             return self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
@@ -168,6 +184,9 @@ class RankingPage:
             problem=problem,
             is_on=machine.learn,
             is_chosen=LEARN_SETTING in machine.chosen,
+            promotion=machine.promotion,
+            is_promotion_chosen=PROMOTION_SETTING in machine.chosen,
+            promotions=[(name, name, words) for name, words in PROMOTION_DESCRIPTIONS.items()],
             told=told,
             was_told=found is not None,
             is_guarded=told.guard.is_active(self.shell.now_s()),

@@ -1,0 +1,101 @@
+"""Poll schedule: ask the discovery policy which sources to poll now, and forecast when the others will be.
+
+    with a common price   polls compete with refreshes: each that is worth the price of a fetch is made
+    without one           polls are a share of all requests, none worth less than the free price
+
+There is no common price without a budget, and where the refresh policy asks none. A list (feed, sitemap, home page) is
+fetched again only when it is chosen; its due time is a forecast. Other sources are refreshed as well.
+"""
+
+from collections.abc import Sequence
+from math import isfinite
+
+from vedette.discover.polling.poll_value import compute_urgency_after
+from vedette.engine.ports import CrawlStore, DuePage, KnownPage
+from vedette.engine.scheduling.polling import ASK_EVERY_S, MIN_GAP_S, PAGE_WORTH, SourcePoller
+from vedette.engine.scheduling.schedule import is_good, is_source
+from vedette.timeutil import HOUR_S
+
+# So many polls may be begun at a time where a price decides.
+MAX_POLLS = 1_000
+# Without a common price each host has a poll in so many times the shortest pace, however few other requests there are.
+FLOOR_PACES = 6.0
+# Another forecast is worth a write if it differs by this part of the wait that is left, or by a minute.
+TOLERANCE, TOLERANCE_S = 0.02, 60.0
+
+
+def find_free_price(source_interval_s: float) -> float:
+    """Find what a poll must be worth at least where there is no common price, in new pages that waiting loses.
+
+    A source that shows a new link an hour, for days, is worth it at the shortest pace; one that shows a link a day
+    after about five times as long.
+    """
+    return float(compute_urgency_after(source_interval_s / HOUR_S)[-1])
+
+
+class PollSchedule:
+    """Schedule polls of discovery sources: who is polled now, and the forecast due times of lists."""
+
+    def __init__(self, poller: SourcePoller, store: CrawlStore, source_interval_s: float) -> None:
+        self._poller, self._store, self._interval_s = poller, store, source_interval_s
+        self._min_gap_s = source_interval_s
+
+    def ask(self, due: Sequence[DuePage], price: float | None, now_s: float) -> bool:
+        """Ask the discovery policy, if it is time, which sources to poll; return whether more pages are due now.
+
+        ``price`` is the common price of fetches. ``due`` are pages that were due anyway: where a source is among them,
+        its forecast has come, and it is time.
+        """
+        poller = self._poller
+        is_forecast = any(poller.is_source(one.id) and not poller.is_pending(one.id) for one in due)
+        if not poller.should_ask(now_s, is_forecast=is_forecast):
+            return False
+        chosen = self.choose(price, now_s)
+        stored = {look.page.id for look in self._store.get_known_pages(chosen)}
+        poller.forget([id_ for id_ in chosen if id_ not in stored])
+        dated = {one.id for one in due}
+        self._store.save_due_times([(id_, now_s) for id_ in chosen if id_ in stored and id_ not in dated])
+        self._update_forecasts(now_s)
+        return bool(chosen)
+
+    def choose(self, price: float | None, now_s: float) -> list[int]:
+        """Choose the sources to poll now, at the common price, or as many as are allowed where there is none."""
+        if price is not None:
+            self._min_gap_s = min(MIN_GAP_S, self._interval_s)
+            return self._poller.choose(price / PAGE_WORTH, MAX_POLLS, now_s, self._min_gap_s)
+        self._min_gap_s, allowance = self._interval_s, self._poller.allowance
+        most = allowance.advance(now_s, self._floor_rate)
+        chosen = self._poller.choose(find_free_price(self._interval_s), most, now_s, self._min_gap_s)
+        allowance.take(len(chosen))
+        return chosen
+
+    def forecast(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
+        """Forecast when those of these pages that are fetched again only by choice are polled, if not now."""
+        return self._forecast([look.page.id for look in looks if self._is_polled(look)], now_s)
+
+    def _forecast(self, ids: Sequence[int], now_s: float) -> dict[int, float]:
+        soonest_s = max(now_s + ASK_EVERY_S, self._poller.allowance.find_next_s(now_s))
+        times = self._poller.forecast(ids, now_s, self._min_gap_s)
+        return {id_: max(at_s, soonest_s) for id_, at_s in times.items()}
+
+    @property
+    def _floor_rate(self) -> float:
+        return self._poller.count_hosts() / (FLOOR_PACES * self._interval_s)
+
+    def _is_polled(self, look: KnownPage) -> bool:
+        """Check whether a page is a list that is known as a source, and stored."""
+        is_list = is_source(look.url, look.page.kind) and is_good(look.page.status)
+        return is_list and self._poller.is_source(look.page.id)
+
+    def _update_forecasts(self, now_s: float) -> None:
+        """Make forecasts again that are old or were made at another price; save those of lists."""
+        times = self._forecast(self._poller.list_outdated(now_s), now_s)
+        looks = [look for look in self._store.get_known_pages(list(times)) if self._is_polled(look)]
+        dated = [
+            (look.page.due_s, look.page.id) for look in looks if now_s < look.page.due_s and isfinite(look.page.due_s)
+        ]
+        self._store.save_due_times([(id_, times[id_]) for due_s, id_ in dated if _differs(due_s, times[id_], now_s)])
+
+
+def _differs(before_s: float, after_s: float, now_s: float) -> bool:
+    return abs(after_s - before_s) > max(TOLERANCE_S, TOLERANCE * (after_s - now_s))

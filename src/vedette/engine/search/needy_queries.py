@@ -1,0 +1,111 @@
+"""Needy queries: which watched queries are worth measuring at refreshes, since their results still improve.
+
+Pandey08 (4.8) leaves open what a *needy query* is for refreshing; as for unseen pages (``order.impact.neediness``) it
+is one that is asked often and can be improved, here by new versions of known pages:
+
+    neediness(q)     = f(q) idf(q) improvability(q)
+    improvability(q) = (gained(q) + c r(level)) / (changes + c)
+
+``gained`` is what measured changes brought to the query, for each time that it is asked; ``changes`` is how many pages
+were measured while it was watched; r is what queries at the same *level* (the score of their tenth result) gain from a
+change, fitted to all. So a query of which little is known is judged by its like. Old evidence fades, so one that is
+watched no more comes back to be tried: nothing is left out for ever. First fetches are measured by all queries: they
+may bring results where new versions of old ones never did.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.frontier.impact.query_need import Improvability
+from vedette.index.quality.curves import ScoreCurve
+from vedette.index.quality.query_curves import QueryCurves
+from vedette.policy import Floats, Ints
+from vedette.text import WideHashes
+
+# What the chosen ones have of all neediness; how many there are at least; and the changes before any is left out.
+KEPT_SHARE, MIN_QUERIES, MIN_CHANGES = 0.99, 1_000, 500.0
+# c: so many changes weigh as much as what is known of queries alike; most bring nothing to most of them, and a few
+# bring much, so it takes many. What is kept of old evidence from one making to the next.
+CONFIDENCE, DECAY = 20_000.0, 0.8
+TOP_RANK = 10.0
+MAX_KNOWN = 200_000
+
+
+class QueryNeeds(NamedTuple):
+    """Gains that page changes brought to watched queries: their prints, gains per search, changes measured.
+
+    >>> needs = QueryNeeds.empty().add_gains(np.array([5, 9], np.uint64), np.array([0.5, 0.0]), 10)
+    >>> needs = needs.add_gains(np.array([9, 12], np.uint64), np.array([0.25, 0.0]), 4)
+    >>> needs.prints.tolist(), needs.gained.tolist(), needs.changes.tolist()
+    ([5, 9, 12], [0.5, 0.25, 0.0], [10.0, 14.0, 4.0])
+    """
+
+    prints: WideHashes
+    gained: Floats
+    changes: Floats
+
+    @classmethod
+    def empty(cls) -> "QueryNeeds":
+        """Build query needs without any measurement."""
+        return cls(np.zeros(0, np.uint64), np.zeros(0), np.zeros(0))
+
+    def add_gains(self, prints: WideHashes, gained: Floats, changes: int) -> "QueryNeeds":
+        """Add measured changes, and their gains for the queries that were watched, to the query needs."""
+        every, at = np.unique(np.concatenate((self.prints, prints)), return_inverse=True)
+        sums = (
+            np.bincount(at, np.concatenate(both), len(every)).astype(np.float64)
+            for both in ((self.gained, gained), (self.changes, np.full(len(prints), float(changes))))
+        )
+        gains, times = sums
+        if len(every) <= MAX_KNOWN:
+            return QueryNeeds(every, gains, times)
+        kept = np.sort(np.argsort(-times, kind="stable")[:MAX_KNOWN])
+        return QueryNeeds(every[kept], gains[kept], times[kept])
+
+    def decay(self) -> "QueryNeeds":
+        """Decay old query needs for the next computation of query curves."""
+        return QueryNeeds(self.prints, DECAY * self.gained, DECAY * self.changes)
+
+    def look_up(self, prints: WideHashes) -> tuple[Floats, Floats]:
+        """Look up gains and changes of queries; 0 where unknown."""
+        if not len(self.prints):
+            return np.zeros(len(prints)), np.zeros(len(prints))
+        at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)
+        known = self.prints[at] == prints
+        return np.where(known, self.gained[at], 0.0), np.where(known, self.changes[at], 0.0)
+
+
+def select_needy_queries(curves: QueryCurves, needs: QueryNeeds) -> Ints:
+    """Select the positions of needy queries to watch, ascending: all of them before enough was measured."""
+    need = compute_neediness(curves, needs)
+    if need is None:
+        return np.arange(len(curves.watched))
+    order = np.argsort(-need, kind="stable")
+    covered = np.cumsum(need[order]) / need.sum()
+    count = max(int(np.searchsorted(covered, KEPT_SHARE)) + 1, MIN_QUERIES)
+    return np.sort(order[:count])
+
+
+def compute_neediness(curves: QueryCurves, needs: QueryNeeds) -> Floats | None:
+    """Compute how needy each watched query is; None before enough was measured."""
+    gained, changes = needs.look_up(curves.watched.prints)
+    measured = changes >= MIN_CHANGES / 2
+    if not len(changes) or changes.max() < MIN_CHANGES or not gained[measured].sum() > 0:
+        return None
+    level = _score_at_rank(curves.text, TOP_RANK)
+    alike = Improvability().add_cycle(level[measured], gained[measured] / changes[measured]).predict(level)
+    improvability = (gained + CONFIDENCE * alike) / (changes + CONFIDENCE)
+    need = np.maximum(curves.weight * improvability, 0.0)
+    return need if need.sum() > 0 else None
+
+
+def _score_at_rank(curve: ScoreCurve, rank: float) -> Floats:
+    """Return the score of the result at a rank for each query; 0 behind the last result."""
+    scores = np.where(curve.ranks[0] >= rank, curve.scores[0], 0.0)
+    for before, after in zip(range(len(curve.ranks) - 1), range(1, len(curve.ranks)), strict=True):
+        low, high = curve.ranks[before], curve.ranks[after]
+        inside = (low <= rank) & (rank < high)
+        part = (rank - low) / np.maximum(high - low, 1e-9)
+        scores = np.where(inside, curve.scores[before] + part * (curve.scores[after] - curve.scores[before]), scores)
+    return np.asarray(scores)

@@ -1,0 +1,230 @@
+"""Simulated ad markets served as a server does it: by ``AdSelection``, with second prices, holds, late clicks and caps.
+
+Every query has a visitor of its own; a click comes some seconds after its showing, and is charged to the day of the
+showing. An attack adds visitors who search for the phrases of one advertiser, the victim:
+
+    flood    each address searches FLOOD_SEARCHES times a day, and never clicks
+    replay   each address clicks what it is shown of the victim, and sends each click REPLAYS times
+    drain    each address searches and clicks DRAIN_SEARCHES times a day, as a person would
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from vedette.lab.runs.ads.memory_ledger import MemoryLedger
+from vedette.lab.worlds.ads_market import AdMarketDay
+from vedette.policy import Floats, Ints, rng_for
+from vedette.serve.ads.by_score import ScorePolicy
+from vedette.serve.ads.catalog import RunningAd
+from vedette.serve.ads.click_validity import ClickRejection
+from vedette.serve.ads.ledger import AdImpression, PayerBudget
+from vedette.serve.ads.matching import MatchType
+from vedette.serve.ads.selection import AdSelection, AdTerms, moment_of
+from vedette.timeutil import DAY_S
+
+# A policy learns so often here, to save time; live it does so every 30 s.
+LEARN_EVERY_S = 900.0
+# Half of the clicks come within so many seconds of the showing; the logarithm of the delay is normal.
+MEDIAN_DELAY_S, DELAY_SIGMA = 15.0, 1.0
+# What an advertiser without a budget has: the largest that a campaign can have.
+NO_BUDGET = Decimal(1_000_000)
+FLOOD_SEARCHES, DRAIN_SEARCHES, REPLAYS = 500, 50, 20
+ATTACKS = ("flood", "replay", "drain")
+
+
+class Attack(NamedTuple):
+    """An attack on one advertiser of a simulated market, by so many addresses."""
+
+    kind: str
+    addresses: int
+    victim: int
+
+
+class LiveOutcome(NamedTuple):
+    """Outcome of a market that was served as live: money in cents by day and advertiser, showings to honest visitors.
+
+    ``budget`` is infinite where there is none. ``attacked`` is what clicks of attackers were charged, ``shown`` counts
+    showings to honest visitors by advertiser, ``clicked`` their clicks, and ``free`` those that found nothing left of
+    a budget.
+    """
+
+    spent: Floats
+    budget: Floats
+    attacked: Floats
+    shown: Floats
+    clicked: int
+    free: int
+
+    @property
+    def overspend(self) -> float:
+        """Return the sum charged beyond advertisers' daily budgets; 0 unless something is wrong."""
+        return float(np.maximum(self.spent - self.budget, 0.0).sum())
+
+
+class _Search(NamedTuple):
+    at_s: float
+    phrase: int
+    visitor: str
+    query: int  # -1 for an attacker's
+
+
+class _Pending(NamedTuple):
+    at_s: float
+    token: str
+    visitor: str
+    advertiser: int
+    day: int
+    hostile: bool
+
+
+def find_victim(day: AdMarketDay) -> int:
+    """Return the advertiser that an attack is on: of those with a budget, the one with most to win by true rates.
+
+    Whoever is shown most in a run had luck there, and would be shown less in any other.
+    """
+    asked = np.bincount(day.query, minlength=int(day.offers.phrase.max()) + 1)
+    worth = np.bincount(day.offers.advertiser, asked[day.offers.phrase] * day.offers.bid * day.rate, len(day.budget))
+    return int(np.where(np.isfinite(day.budget), worth, -1.0).argmax())
+
+
+def run_live_market(
+    days: Sequence[AdMarketDay],
+    policy: ScorePolicy,
+    slots: int,
+    factors: Floats,
+    seed: int,
+    attack: Attack | None = None,
+    *,
+    holds: bool = True,
+) -> LiveOutcome:
+    """Serve all days of an ad market; ``holds=False`` shows whatever is not yet charged, as a yardstick."""
+    server = _LiveServer(days, policy, slots, factors, seed, holds=holds)
+    for number, day in enumerate(days):
+        server.open_day(number, day)
+        for search in sorted([*_honest_searches(number, day), *_hostile_searches(number, day, attack, seed)]):
+            server.answer(search, attack)
+    server.settle(float("inf"))
+    return server.outcome
+
+
+def _honest_searches(number: int, day: AdMarketDay) -> Iterator[_Search]:
+    for query, (at_s, phrase) in enumerate(zip(day.at_s.tolist(), day.query.tolist(), strict=True)):
+        yield _Search(at_s, phrase, f"person {number} {query}", query)
+
+
+def _hostile_searches(number: int, day: AdMarketDay, attack: Attack | None, seed: int) -> Iterator[_Search]:
+    if attack is None:
+        return
+    rng = rng_for(seed, f"lab/market/attack/{number}")
+    phrases = np.unique(day.offers.phrase[day.offers.advertiser == attack.victim])
+    times = FLOOD_SEARCHES if attack.kind == "flood" else DRAIN_SEARCHES
+    for address in range(attack.addresses):
+        for at in np.sort(rng.random(times)).tolist():
+            yield _Search((number + at) * DAY_S, int(rng.choice(phrases)), f"attacker {address}", -1)
+
+
+class _LiveServer:
+    """A simulated ad server: the selection of a live one, a ledger in memory, and people who click."""
+
+    def __init__(
+        self,
+        days: Sequence[AdMarketDay],
+        policy: ScorePolicy,
+        slots: int,
+        factors: Floats,
+        seed: int,
+        *,
+        holds: bool,
+    ) -> None:
+        self._ledger = MemoryLedger(holds=holds)
+        terms = AdTerms(slots, Decimal("0.01"), learn_every_s=LEARN_EVERY_S)
+        self._selection = AdSelection(self._ledger, policy, terms, rng_for(seed, f"serve/sponsor/{policy.name}/live"))
+        self._factors, self._delays = factors, rng_for(seed, "lab/market/delays")
+        self._tokens = count()
+        # Ads that are replaced get a new number, as a new ad does.
+        self._numbers: Ints = np.arange(len(days[0].rate))
+        self._next_number = len(days[0].rate)
+        self._index: dict[int, int] = {}
+        self._pending: list[_Pending] = []
+        size = (len(days), len(days[0].budget))
+        budget = np.array([day.budget for day in days])
+        self.outcome = LiveOutcome(np.zeros(size), budget, np.zeros(size), np.zeros(size[1]), 0, 0)
+
+    def open_day(self, number: int, day: AdMarketDay) -> None:
+        """Open a day: new ads, and their budgets."""
+        self._number, self._day, self._luck = number, day, day.click_draws()
+        self._numbers[day.new] = self._next_number + np.arange(len(day.new))
+        self._next_number += len(day.new)
+        self._index = {ad: index for index, ad in enumerate(self._numbers.tolist())}
+        offers = day.offers
+        running = [
+            RunningAd(ad, _payer(advertiser), ((MatchType.EXACT, _phrase(phrase), int(bid)),))
+            for ad, advertiser, phrase, bid in zip(
+                *(each.tolist() for each in (self._numbers, offers.advertiser, offers.phrase, offers.bid)), strict=True
+            )
+        ]
+        budgets = {
+            _payer(number): PayerBudget(Decimal(int(cents)) / 100 if np.isfinite(cents) else NO_BUDGET)
+            for number, cents in enumerate(day.budget.tolist())
+        }
+        self._selection.set_market(running, budgets)
+
+    def answer(self, search: _Search, attack: Attack | None) -> None:
+        """Answer a search, after the clicks that came before it."""
+        self.settle(search.at_s)
+        now = moment_of(datetime.fromtimestamp(search.at_s, UTC))
+        self._selection.refresh(now)
+        shown = self._selection.show(
+            _phrase(search.phrase), search.visitor, now, self._ledger, lambda: str(next(self._tokens))
+        )
+        for showing in shown:
+            self._react(showing, search, attack)
+
+    def settle(self, until_s: float) -> None:
+        """Charge the clicks that came until a time."""
+        while self._pending and self._pending[0].at_s <= until_s:
+            click = heapq.heappop(self._pending)
+            showing = self._ledger.find_impression(click.token)
+            assert showing is not None, "what is clicked was shown"
+            now = moment_of(datetime.fromtimestamp(click.at_s, UTC))
+            found = self._selection.click(showing, click.visitor, now, self._ledger, is_bot=False)
+            cents = float(found.charged * 100)
+            self.outcome.spent[click.day, click.advertiser] += cents
+            if click.hostile:
+                self.outcome.attacked[click.day, click.advertiser] += cents
+                continue
+            clicked, free = self.outcome.clicked + 1, self.outcome.free + (found.objection is ClickRejection.SPENT)
+            self.outcome = self.outcome._replace(clicked=clicked, free=free)
+
+    def _react(self, showing: AdImpression, search: _Search, attack: Attack | None) -> None:
+        index = self._index[showing.ad]
+        advertiser = int(self._day.offers.advertiser[index])
+        if search.query < 0:
+            if attack and attack.kind != "flood" and advertiser == attack.victim:
+                for turn in range(REPLAYS if attack.kind == "replay" else 1):
+                    self._click(showing, search, advertiser, 5.0 + turn, hostile=True)
+            return
+        self.outcome.shown[advertiser] += 1
+        chance = self._day.rate[index] * self._factors[showing.slot]
+        if self._luck[search.query, self._day.position[index]] < chance:
+            delay_s = float(MEDIAN_DELAY_S * np.exp(DELAY_SIGMA * self._delays.standard_normal()))
+            self._click(showing, search, advertiser, max(delay_s, 1.0), hostile=False)
+
+    def _click(self, showing: AdImpression, search: _Search, advertiser: int, after_s: float, *, hostile: bool) -> None:
+        at_s = search.at_s + after_s
+        click = _Pending(at_s, showing.token, search.visitor, advertiser, self._number, hostile)
+        heapq.heappush(self._pending, click)
+
+
+def _payer(advertiser: int) -> str:
+    return f"c{advertiser}"
+
+
+def _phrase(phrase: int) -> str:
+    return f"p{phrase}"

@@ -1,0 +1,137 @@
+"""Why an ad is shown or not shown for a search, in plain words for administrators and advertisers."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from vedette.serve.ads.matching import MatchType, Target, is_match
+from vedette.serve.ads.selection import Standing
+from vedette.web.ads.ports import AdExplanation, AdLine, CampaignLine
+from vedette.web.commands.ads_text import format_target
+
+
+class AdSituation(NamedTuple):
+    """What an explanation is made of: the ad and its campaign, how it stands, and the least price of a click.
+
+    ``left`` is what may still be charged today, of the campaign's budget or the advertiser's; ``by_advertiser`` says of
+    which.
+    """
+
+    line: AdLine
+    campaign: CampaignLine | None
+    standing: Standing
+    reserve: Decimal
+    left: Decimal = Decimal(0)
+    by_advertiser: bool = False
+
+
+def explain_ad(query: str, found: AdSituation) -> AdExplanation:
+    """Explain in plain words why an ad is shown for a search or not, and what would help."""
+    line, standing = found.line, found.standing
+    if line.state != "shown" or found.campaign is None:
+        return _answer(query, line, shown=False, reason=f"It is not running: {line.state}.", advice=_START[line.state])
+    if not standing.cause:
+        reason = (
+            f"It is shown in place {standing.slot + 1}, for its phrase “{standing.phrase}”. "
+            f"A click would cost {standing.price}."
+        )
+        return _answer(query, line, shown=True, reason=reason)
+    reason, advice = {
+        "match": _explain_match,
+        "reserve": _explain_reserve,
+        "spent": _explain_spent,
+        "resting": _explain_resting,
+        "held": _explain_held,
+        "rank": _explain_rank,
+    }[standing.cause](query, found, found.campaign)
+    return _answer(query, line, shown=False, reason=reason, advice=advice)
+
+
+_START = {
+    "waits to be approved": "The operator has to approve it.",
+    "revoked": "Edit it and have it approved again.",
+    "its campaign is gone": "Submit it again in another campaign.",
+    "its campaign is paused": "Resume the campaign.",
+    "not on these days": "Change the first or last day of the campaign.",
+    "shown": "",
+}
+
+
+def _answer(query: str, line: AdLine, *, shown: bool, reason: str, advice: str = "") -> AdExplanation:
+    stats = line.figures
+    lost = [
+        f"{times} times {words}"
+        for times, words in (
+            (stats.lost_rank, "because other ads were expected to earn more"),
+            (stats.lost_budget, "for lack of budget"),
+            (stats.lost_reserve, "because its bid was below the least price"),
+        )
+        if times
+    ]
+    asked = stats.shown + stats.lost_rank + stats.lost_budget + stats.lost_reserve
+    missed = f"; it was not shown {_join(lost)}" if lost else ""
+    history = f"In the last 30 days {asked} searches matched it, and it was shown {stats.shown} times{missed}."
+    return AdExplanation(line.ad.id, query, shown, reason, advice, history)
+
+
+def _join(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _explain_match(query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
+    ad = found.line.ad
+    targets = [Target(ad.id, MatchType(each.way), each.phrase) for each in ad.targets]
+    if any(is_match(target, query) for target in targets):
+        away = next((text for text in ad.negatives if is_match(Target(ad.id, MatchType.BROAD, text), query)), "")
+        return f"The search has “{away}”, which keeps the ad away.", f"Remove “{away}” from what keeps it away."
+    phrases = ", ".join(f"{each.way} “{format_target(each)}”" for each in ad.targets[:10])
+    return (
+        f"The search matches none of its phrases: {phrases}.",
+        "Add a phrase that has the words of this search; a broad one matches most.",
+    )
+
+
+def _explain_reserve(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
+    return (
+        f"Its bid of {found.standing.bid} is below {found.reserve}, the least that a click costs here.",
+        f"Bid {found.reserve} or more.",
+    )
+
+
+def _explain_spent(_query: str, found: AdSituation, campaign: CampaignLine) -> tuple[str, str]:
+    if found.by_advertiser:
+        return (
+            f"The advertiser's budget of today over all campaigns is spent; {found.left} is left of it.",
+            "It is whole again after midnight. The operator can raise it.",
+        )
+    row = campaign.campaign
+    return (
+        f"Today's budget of its campaign is spent: {campaign.today.charged} of {row.budget}.",
+        "It is whole again after midnight. A larger budget shows it longer.",
+    )
+
+
+def _explain_resting(_query: str, _found: AdSituation, campaign: CampaignLine) -> tuple[str, str]:
+    spent = f"{campaign.today.charged} of {campaign.campaign.budget}"
+    reason = (
+        f"Its campaign rests for a while, so that the budget lasts through the day: {spent} is spent, a larger share "
+        "than a usual day's searches have come by now."
+    )
+    return reason, "It is shown again as more searches come. A larger budget rests less."
+
+
+def _explain_held(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
+    return (
+        f"Of the {found.left} that is left today, all is expected to be spent by clicks on what was just shown.",
+        "It is shown again within ten minutes, if those clicks do not come.",
+    )
+
+
+def _explain_rank(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
+    standing = found.standing
+    others = "Another ad is" if standing.better == 1 else f"{standing.better} other ads are"
+    needed = f"A bid of {standing.needed} would be enough now. " if standing.needed else ""
+    return (
+        f"{others} shown: their bids and click rates are expected to earn more than this one with {standing.bid}.",
+        f"{needed}An ad that is clicked more often needs less.",
+    )

@@ -1,0 +1,111 @@
+"""What gains are measured by is what search ranks by: the same score for every page and query."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
+
+from vedette.engine.search.answer_scores import AnswerScorer, read_query, read_words
+from vedette.engine.search.scoring import score_candidates
+from vedette.engine.search.search import Searcher
+from vedette.index.quality.watched_queries import build_watched, normalize_points
+from vedette.index.query.parser import parse_query
+from vedette.index.query.planner import build_plan
+from vedette.policy import rng_for
+from vedette.serve.slate import SearchRequest
+from vedette.text import hash_word
+
+WORDS = ("tide", "tides", "moon", "sand", "the", "of", "low", "high", "table", "water", "salt", "rock")
+FORMS = {"tide": (("tides", 0.8),), "tides": (("tide", 0.8),)}
+QUERIES = (
+    *("tide", "low tide", "the tide of the moon", "tide table", "salt water rock", "tide tide", "high tide table moon"),
+    *("low water of the moon rock", "sand"),
+)
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
+    """Pages of a few words in any order, in all fields."""
+    rng = rng_for(1, "test/answer_scores")
+
+    def some(most: int) -> str:
+        return " ".join(rng.choice(WORDS, int(rng.integers(0, most))).tolist())
+
+    leaves = [
+        Leaf(
+            f"https://{'ab'[page % 2]}.test/{some(3).replace(' ', '-')}{page}",
+            some(5),
+            some(60),
+            (some(4), some(3)),
+            (some(4),),
+            spam=float(rng.random()),
+            importance=float(rng.random()),
+        )
+        for page in range(150)
+    ]
+    return TestShelf(leaves, tmp_path_factory.mktemp("index"), FORMS)
+
+
+def watch(shelf: TestShelf, *queries: str) -> AnswerScorer:
+    """Watch queries, each asked as often."""
+    read = [read_query(query, shelf, NOW_S) for query in queries]
+    return AnswerScorer(build_watched([(one, 1.0) for one in read if one is not None]))
+
+
+def test_each_score_is_that_of_search(shelf: TestShelf) -> None:
+    """All pages and queries at once, as search scores one query's candidates."""
+    ids = np.arange(1, len(shelf.leaves) + 1)
+    found = watch(shelf, *QUERIES).score(shelf.forward(ids), shelf.get_signals(ids))
+    assert set(found.query.tolist()) == set(range(len(QUERIES)))
+    for query, text in enumerate(QUERIES):
+        rows = np.flatnonzero(found.query == query)
+        plan = build_plan(parse_query(text, NOW_S), shelf.get_word_forms, ())
+        expected = score_candidates(ids[found.page[rows]], plan.wanted, shelf, NOW_S).scores
+        assert found.score[rows].tolist() == pytest.approx(normalize_points(expected).tolist(), abs=2e-6)
+
+
+def test_pages_are_scored_alone_as_together(shelf: TestShelf) -> None:
+    """Nothing of a page depends on what else is measured with it."""
+    scorer, ids = watch(shelf, *QUERIES), np.arange(1, 41)
+    together = scorer.score(shelf.forward(ids), shelf.get_signals(ids))
+    each = [np.array([id_]) for id_ in ids.tolist()]
+    alone = [scorer.score(shelf.forward(one), shelf.get_signals(one)) for one in each]
+    assert together.query.tolist() == [query for one in alone for query in one.query.tolist()]
+    assert together.score.tolist() == [score for one in alone for score in one.score.tolist()]
+
+
+def test_the_first_ten_measured_are_the_first_ten_served(shelf: TestShelf) -> None:
+    """At least four out of five over all queries: what is missing are looser matches, and turns between sites."""
+    ids = np.arange(1, len(shelf.leaves) + 1)
+    found = watch(shelf, *QUERIES).score(shelf.forward(ids), shelf.get_signals(ids))
+    shared = served = 0
+    for query, text in enumerate(QUERIES):
+        rows = np.flatnonzero(found.query == query)
+        first = ids[found.page[rows[np.argsort(-found.score[rows], kind="stable")]]][:10].tolist()
+        shown = [result.id for result in Searcher(shelf).search(SearchRequest(text), NOW_S).results][:10]
+        shared, served = shared + len({*first} & {*shown}), served + len(shown)
+    assert shared >= 0.8 * served > 0
+
+
+def test_words_are_told_apart_and_forms_count(shelf: TestShelf, tmp_path: Path) -> None:
+    """A word by number finds itself; with its spelling, its other forms too, which count less."""
+    page = TestShelf([Leaf("https://a.test/", body="tides"), Leaf("https://a.test/b", body="tide")], tmp_path)
+    ids, numbers = np.array([1, 2]), np.array([hash_word("tide")], np.uint32)
+    plain, spelled = (
+        AnswerScorer(build_watched([(one, 1.0) for one in read_words(numbers, words, shelf.get_word_forms)]))
+        for words in ({}, {hash_word("tide"): "tide"})
+    )
+    assert plain.score(page.forward(ids), page.get_signals(ids)).page.tolist() == [1]
+    found = spelled.score(page.forward(ids), page.get_signals(ids))
+    assert found.page.tolist() == [0, 1]
+    assert found.score[0] < found.score[1]
+
+
+def test_nothing_to_watch_and_nothing_to_score_are_fine(shelf: TestShelf) -> None:
+    """No queries, no pages; and what is no query, or too long to be one, is not watched."""
+    none = np.zeros(0, np.int64)
+    assert len(watch(shelf).score(shelf.forward(np.array([1])), shelf.get_signals(np.array([1]))).page) == 0
+    assert len(watch(shelf, "tide").score(shelf.forward(none), shelf.get_signals(none)).page) == 0
+    assert read_query("", shelf, NOW_S) is None
+    assert read_query(" ".join(["moon"] * 20), shelf, NOW_S) is None

@@ -1,0 +1,66 @@
+"""Which queries are watched when pages are fetched again: those whose results still improve by that."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from vedette.engine.search.needy_queries import MIN_CHANGES, MIN_QUERIES, QueryNeeds, select_needy_queries
+from vedette.index.features import Slot
+from vedette.index.quality.curves import ScoreCurve
+from vedette.index.quality.query_curves import QueryCurves
+from vedette.index.quality.watched_queries import WatchedQuery, build_watched
+
+WORDS = 5 * MIN_QUERIES
+NUMBERS = np.arange(WORDS, dtype=np.uint64)
+WATCHED = build_watched([(WatchedQuery.of_word(Slot((number,), (1.0,), 1.0)), 1.0 / WORDS) for number in range(WORDS)])
+WATCHED = replace(WATCHED, prints=NUMBERS)
+MANY = int(4000 * MIN_CHANGES)
+
+
+def curves() -> QueryCurves:
+    """Words that are asked equally often; the first half has good results, the second half poor ones."""
+    scores = np.where(np.arange(WORDS) < WORDS // 2, 0.8, 0.2)
+    table = ScoreCurve(np.repeat([[1.0], [20.0]], WORDS, axis=1), np.stack([scores, np.zeros(WORDS)]))
+    return QueryCurves(WATCHED, np.ones(WORDS), table, table)
+
+
+def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: float = 4 * MIN_CHANGES) -> QueryNeeds:
+    """So many changes, and what they brought to each word."""
+    return QueryNeeds.empty().add_gains(NUMBERS, gained, int(changes))
+
+
+def test_before_enough_is_measured_all_words_are_watched() -> None:
+    """And also where nothing ever improved, since then nobody knows better."""
+    assert len(select_needy_queries(curves(), QueryNeeds.empty())) == WORDS
+    assert len(select_needy_queries(curves(), needs_of(np.ones(WORDS), MIN_CHANGES / 2))) == WORDS
+    assert len(select_needy_queries(curves(), needs_of(np.zeros(WORDS)))) == WORDS
+
+
+def test_words_that_improve_are_kept_and_the_others_are_left_out() -> None:
+    """Where a tenth of the words has all gains, they are kept, and not many others."""
+    gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
+    chosen = select_needy_queries(curves(), needs_of(gained, MANY))
+    assert set(NUMBERS[gained > 0].tolist()) <= set(chosen.tolist())
+    assert len(chosen) < WORDS / 2
+
+
+def test_a_word_that_was_never_measured_is_judged_by_its_like() -> None:
+    """Of unmeasured words those with poor results are needier, where words with poor results gained more."""
+    poor = np.arange(WORDS) >= WORDS // 2
+    known = NUMBERS % 2 == 0
+    needs = QueryNeeds.empty().add_gains(NUMBERS[known], np.where(poor, 5.0, 0.001)[known], MANY)
+    unmeasured = [word for word in select_needy_queries(curves(), needs).tolist() if not known[word]]
+    assert len(unmeasured) > MIN_QUERIES / 4
+    assert np.mean(poor[unmeasured]) > 0.9
+
+
+def test_nothing_is_left_out_for_ever() -> None:
+    """What is measured no more fades, until a word is worth what its like are."""
+    gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
+    needs = needs_of(gained, MANY)
+    chosen = select_needy_queries(curves(), needs)
+    left_out = np.setdiff1d(NUMBERS, chosen)
+    for _ in range(40):
+        # Those that are watched go on as before; of the others nothing is heard.
+        needs = needs.decay().add_gains(NUMBERS[chosen], gained[chosen], MANY)
+    assert np.isin(left_out, select_needy_queries(curves(), needs)).any()
