@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -507,29 +508,31 @@ def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: 
         assert apply_overrides(configured, bench.state.store) == configured
 
 
-def test_a_page_is_explained_with_rate_worth_price_and_gain(bench: Bench) -> None:
+def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> None:
     """What the policy says of a page that was fetched twice, and what its last fetch brought; of a source nothing."""
-    bench.crawled(*pages("a"))
-    for _ in range(2):
-        bench.fetch(HOME + "a")
-        for errand in bench.asked():
-            bench.answer(errand)
-        bench.keeper.wake_due_pages(bench.now_s)
-    page = dict(bench.state.store.iter_pages())[HOME + "a"]
-    bench.keeper.on_gains([FetchGain(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
-    bench.state.commit()
-    told, source = (
-        collect_explanation(url, bench.settings.folder, build_schedule(bench.settings), lambda _: None, bench.now_s)
-        for url in (HOME + "a", HOME)
-    )
-    refresh = told["refresh"]
-    assert (refresh["refetched"], refresh["gain"], refresh["views"]) == (True, 0.5, 3.0)
-    assert refresh["rate_low_d"] <= refresh["rate_d"] <= refresh["rate_high_d"]
-    assert refresh["price"] == bench.keeper.refresher.price
-    assert refresh["worth"] >= 0
-    assert told["page"]["rule"].startswith("expected-gain")
-    assert source["refresh"] is None
-    assert source["page"]["rule"].startswith("its time has come")
+    without_idle_time = override(Config(), {"refresh.idle_share": "0"})
+    with closing(Bench(tmp_path, without_idle_time)) as bench:
+        bench.crawled(*pages("a"))
+        for _ in range(2):
+            bench.fetch(HOME + "a")
+            for errand in bench.asked():
+                bench.answer(errand)
+            bench.keeper.wake_due_pages(bench.now_s)
+        page = dict(bench.state.store.iter_pages())[HOME + "a"]
+        bench.keeper.on_gains([FetchGain(page.id, page.fetched_s, 0.5, 3.0)], bench.now_s)
+        bench.state.commit()
+        told, source = (
+            collect_explanation(url, bench.settings.folder, build_schedule(bench.settings), lambda _: None, bench.now_s)
+            for url in (HOME + "a", HOME)
+        )
+        refresh = told["refresh"]
+        assert (refresh["refetched"], refresh["gain"], refresh["views"]) == (True, 0.5, 3.0)
+        assert refresh["rate_low_d"] <= refresh["rate_d"] <= refresh["rate_high_d"]
+        assert refresh["price"] == bench.keeper.refresher.price
+        assert refresh["worth"] >= 0
+        assert told["page"]["rule"].startswith("expected-gain")
+        assert source["refresh"] is None
+        assert source["page"]["rule"].startswith("its time has come")
 
 
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:

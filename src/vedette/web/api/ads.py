@@ -203,7 +203,10 @@ def _run_command(desk: AdService, advertiser: str, body: bytes, by: str, id_: st
 
 def _load_holdings(desk: AdService, advertiser: str) -> Holdings:
     campaigns = {line.campaign.name: line.campaign for line in desk.list_campaigns(advertiser)}
-    return Holdings(advertiser, campaigns, {line.ad.id: line.ad for line in desk.list_ads(advertiser)})
+    ads = {line.ad.id: line.ad for line in desk.list_ads(advertiser)}
+    return Holdings(
+        advertiser, campaigns, ads, {} if advertiser else {row.name: row for row in desk.list_advertisers()}
+    )
 
 
 def _find_new_ad(desk: AdService, advertiser: str, submitted: AdRow) -> int | None:

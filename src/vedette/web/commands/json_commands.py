@@ -7,11 +7,12 @@ struct. Settings of sites are written as in the files that ``vedette sites expor
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from vedette.adapters.ads.campaign_store import AdRow, AdTarget, CampaignRow
+from vedette.adapters.ads.campaign_store import AdRow, AdTarget, AdvertiserRow, CampaignRow
 from vedette.config.site_settings import parse_settings, site_of_text
 from vedette.discover.urls.scope import read_site
 from vedette.errors import UsageError
@@ -248,11 +249,12 @@ def _parse_order(body: Mapping[str, object], names: Iterable[str]) -> str:
 
 
 class Holdings(NamedTuple):
-    """The campaigns (by name) and ads (by number) that a key may change; ``advertiser`` is empty for an operator."""
+    """What a key may change; ``advertiser`` is empty for an operator, who alone may change ``advertisers``."""
 
     advertiser: str
-    campaigns: Mapping[str, CampaignRow]
-    ads: Mapping[int, AdRow]
+    campaigns: Mapping[str, CampaignRow] = MappingProxyType({})
+    ads: Mapping[int, AdRow] = MappingProxyType({})
+    advertisers: Mapping[str, AdvertiserRow] = MappingProxyType({})
 
 
 _MONEY: Final = "Money as text, such as 2.50, so that it stays exact."
@@ -324,10 +326,11 @@ class _EditedAd(_Ad):
 
 class _Advertiser(_Body):
     advertiser: Name
-    key: Annotated[str, Meta(max_length=100, description="The name of a key.")] = ""
-    budget: Annotated[
-        OptionalText, Meta(description=f"What all campaigns may cost a day; empty for no limit. {_MONEY}")
-    ] = ""
+    key: Annotated[str, Meta(max_length=100, description="The name of a key; empty for none.")] | UnsetType = UNSET
+    budget: (
+        Annotated[OptionalText, Meta(description=f"What all campaigns may cost a day; empty for no limit. {_MONEY}")]
+        | UnsetType
+    ) = UNSET
 
 
 def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
@@ -364,9 +367,12 @@ def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
         return SaveAd(ads_text.parse_ad(before.campaign, title, text, url, bid, targets, negatives, before.id))
 
 
-def _keep_advertiser(body: _Advertiser, _held: Holdings) -> AdCommand:
+def _keep_advertiser(body: _Advertiser, held: Holdings) -> AdCommand:
+    """Build the command that saves a new or changed advertiser; fields left out of a change keep their values."""
     with _errors_in("advertiser"):
-        return SaveAdvertiser(ads_text.parse_advertiser(body.advertiser, body.key, body.budget))
+        before = held.advertisers.get(body.advertiser.strip().lower(), AdvertiserRow(body.advertiser))
+        key, budget = _get_given(body.key, before.key), _get_given(body.budget, before.budget)
+        return SaveAdvertiser(ads_text.parse_advertiser(body.advertiser, key, budget))
 
 
 def _find_campaign(body: _Campaign, held: Holdings) -> str:
@@ -411,7 +417,7 @@ ADMIN_COMMANDS: Final = ("approve_ad", "keep_advertiser")
 def parse_ad_command(body: object, held: Holdings) -> AdCommand:
     """Parse a JSON object into a command on ads; raise ``ParameterError`` if it is invalid or not the key's own.
 
-    >>> nobody = Holdings("", {}, {})
+    >>> nobody = Holdings("")
     >>> parse_ad_command({"order": "keep_advertiser", "advertiser": "ann"}, nobody).advertiser.name
     'ann'
     """

@@ -279,6 +279,20 @@ def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> 
     assert set(desk.by) == {"the key annkey", "the key boss"}
 
 
+def test_an_advertiser_keeps_what_an_order_does_not_name(tmp_path: Path) -> None:
+    """A new budget leaves the key, a new key leaves the budget, and an empty budget takes the limit away."""
+    _, desk, asked = keyed(tmp_path)
+
+    def order(**fields: str) -> tuple[str, str]:
+        assert asked["boss"].post(ORDERS, json={"order": "keep_advertiser", **fields}).status_code == 200
+        row = next(row for row in desk.list_advertisers() if row.name == "ann")
+        return row.key, row.budget
+
+    assert order(advertiser="ann", budget="20.00") == ("annkey", "20.00")
+    assert order(advertiser="Ann", key="annkey") == ("annkey", "20.00")
+    assert order(advertiser="ann", budget="") == ("annkey", "")
+
+
 @pytest.mark.parametrize(
     ("order", "status"),
     [
