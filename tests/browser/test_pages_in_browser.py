@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -185,9 +185,10 @@ def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
 def test_suggestions_are_a_combobox(page: Page, address: str) -> None:
     """Arrows choose and fill in, Escape brings back what was typed, and readers of screens are told all of it."""
     page.goto(address)
+    field = page.locator("#q")
+    expect(field).to_be_focused()
     page.keyboard.type("lag")
     page.wait_for_selector("[role=listbox] [role=option]")
-    field = page.locator("#q")
     assert field.get_attribute("aria-expanded") == "true"
     assert page.locator("[role=option]").all_text_contents() == ["lag", "lag of a consumer", "lag <b>per</b> partition"]
     assert violations(page) == []

@@ -32,7 +32,7 @@ SIZE = "small" if PROVE else "tiny"
 # More than a crawl of all real pages and every allowance needs; who comes here was kept going by a trap.
 MOST_PAGES = 8_000 if PROVE else 900
 MOST_FARM_PAGES = 300
-LONGEST_S = 1_500.0 if PROVE else 110.0
+LONGEST_S = 1_500.0 if PROVE else 400.0
 MOST_RESIDENT_MIB = 400
 MOST_ANSWER_BYTES = 16 * 2**20
 MOST_TIMES_A_FAULT = 12
