@@ -206,7 +206,7 @@ def test_explain_says_what_was_decided_and_why(site: str, tmp_path: Path) -> Non
     assert page["page"]["due_s"] > page["page"]["fetched_s"]
     assert "idle time" in page["page"]["rule"]
     assert (tmp_path / "vedette-data" / "warc" / page["page"]["archived"]["file"]).exists()
-    assert "fixed" in told("explain", site, cwd=tmp_path)["page"]["rule"]
+    assert "a poll must be worth" in told("explain", site, cwd=tmp_path)["page"]["rule"]
     tracked = told("explain", site + "b?utm_source=n", cwd=tmp_path)
     assert (tracked["known_as"], tracked["steps"]) == (site + "b", ["dropped parameters"])
     for words in (running_words, vedette("explain", site + "private/x", cwd=tmp_path).stdout):
