@@ -3,7 +3,8 @@
 Amounts are those of a source with one new link an hour.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -91,13 +92,13 @@ class Overlap:
         shown_by = number[self.shown_by].astype(np.int32)
         return Overlap(other, shared, tried, self.link.copy(), shown_by, self.shown_count.copy())
 
-    def assume(self, place: int, other: int, share: float) -> "Overlap":
-        """Return the overlap in which two sources are expected to show this part of each other's links.
+    def assume(self, pairs: Sequence[tuple[int, int, float]]) -> "Overlap":
+        """Return the overlap in which pairs of sources are expected to show this part of each other's links.
 
         It counts as much as ``ASSUMED_LINKS`` that were seen, and takes the place of each one's weakest relative.
         """
-        after = self.grow_copy(max(place, other) + 1)
-        for one, two in ((place, other), (other, place)):
+        after = replace(self, other=self.other.copy(), shared=self.shared.copy(), tried=self.tried.copy())
+        for one, two, share in [*pairs, *((two, one, share) for one, two, share in pairs)]:
             column = int(np.argmin(after.shared[one]))
             if after.shared[one, column] < share * ASSUMED_LINKS:
                 after.other[one, column], after.tried[one, column] = two, ASSUMED_LINKS

@@ -138,6 +138,7 @@ class SourcePoller:
         self._forecasts: dict[int, tuple[float, float]] = {}
         # Links at the first fetch, of a few lists of each of the hosts whose lists were found last.
         self._lists: dict[int, dict[int, Ints]] = {}
+        self._assumed: list[tuple[int, int, float]] = []
         # What polls cost in this run; one that was not polled yet costs what is usual.
         self._costs: dict[int, float] = {}
 
@@ -226,8 +227,7 @@ class SourcePoller:
         for id_, links in lists.items():
             share = len(np.intersect1d(own, links, assume_unique=True)) / min(len(own), len(links))
             if share >= MIN_OVERLAP and id_ in self._place:
-                overlap = self._belief.overlap.assume(self._place[poll.id], self._place[id_], share)
-                self._belief = self._belief._replace(overlap=overlap)
+                self._assumed.append((self._place[poll.id], self._place[id_], share))
         self._lists[poll.host] = dict([*lists.items(), (poll.id, own)][-MAX_LISTS:])
         self._lists = dict(islice(self._lists.items(), max(len(self._lists) - MAX_HOSTS, 0), None))
 
@@ -256,6 +256,9 @@ class SourcePoller:
             self._belief = self._policy.observe(self._belief, batch, self._unlearned_s)
             if self._published:
                 self._published.observe(batch, self._unlearned_s)
+        if self._assumed:
+            pairs, self._assumed = self._assumed, []
+            self._belief = self._belief._replace(overlap=self._belief.overlap.assume(pairs))
 
     def _build_results(self, polls: Sequence[PollResult]) -> PollResults:
         shown = [np.array(poll.links[:MAX_LINKS], np.int64) for poll in polls]
