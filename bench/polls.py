@@ -97,6 +97,7 @@ def _measure(world: SyntheticWorld, days: int, policy: str) -> Iterator[dict[str
             "found": int(np.isfinite(delays).sum()),
             "median_min": round(float(middle), 1),
             "p90_min": round(float(late), 1),
+            "mean_min": round(float(delays.mean()) / MINUTE_S, 1) if len(delays) else np.nan,
         }
 
 

@@ -17,7 +17,7 @@ A worth may depend on ``now``, so it is never kept frozen in a heap; a due time 
 """
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,24 @@ class Choice(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, B
 
     def choose(self, state: State, options: Batch, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose at most k distinct rows, with their propensities."""
+
+
+class Stateless:
+    """Base class of policies without memory: every batch has all that they need."""
+
+    __slots__ = ()
+
+    def start(self, config: None) -> tuple[()]:  # noqa: ARG002 - the shape of a policy
+        """Return the empty state of a policy without memory."""
+        return ()
+
+    def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401, ARG002 - any batch
+        """Return the state as it is: a policy without memory learns nothing."""
+        return state
+
+    def select(self, state: tuple[()], places: Ints) -> tuple[()]:  # noqa: ARG002 - the shape of a policy
+        """Return the state of some places alone: there is none."""
+        return state
 
 
 def rng_for(seed: int, decision: str) -> np.random.Generator:

@@ -58,6 +58,7 @@ def test_every_key_is_read_into_its_field() -> None:
         robots_max_age = "24h"
         order = "inlinks"
         source_interval = "5min"
+        discovery_policy = "research:pham"
         guess_sitemaps = false
         workers = 4
         concurrency = 7
@@ -82,7 +83,7 @@ def test_every_key_is_read_into_its_field() -> None:
     config = parse(text, "vedette.toml")
     assert [getattr(config.crawl, each.name) for each in fields(config.crawl)] == [
         *("crawler@example.org", 90.0, 0.02, Rate(50, 1.0), 3, 1536, 3600.0, 2.0, 0, 86400.0, "inlinks", 300.0),
-        *(False, 4, 7, "http://proxy.example.org:3128", "/etc/roots.pem", "none"),
+        *("research:pham", False, 4, 7, "http://proxy.example.org:3128", "/etc/roots.pem", "none"),
     ]
     assert config.store == Store(Path("/srv/données"), keep_days=7, max_bytes=20_000_000_000, min_free_bytes=0)
     assert config.serve == Serve(

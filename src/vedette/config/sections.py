@@ -22,6 +22,7 @@ from vedette.config.kinds import (
     ValueType,
     Zone,
 )
+from vedette.discover.live_policies import DEFAULT_DISCOVERY_POLICY, DISCOVERY_POLICIES, NAMED_DISCOVERY_POLICIES
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
 from vedette.serve.ads.live_policies import AD_POLICIES, DEFAULT_AD_POLICY, NAMED_AD_POLICIES
 from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
@@ -118,6 +119,15 @@ class Crawl:
             "source_interval",
             Duration(10),
             "shortest pace at which `up` polls a feed, sitemap or home page without a budget",
+        ),
+    )
+    discovery_policy: str = field(
+        default=DEFAULT_DISCOVERY_POLICY,
+        metadata=describe_setting(
+            "discovery_policy",
+            PolicyName(NAMED_DISCOVERY_POLICIES, DISCOVERY_POLICIES),
+            "by which rule these are chosen: `accrual` polls where most is lost by waiting, `thompson` is the best "
+            "published rule, `round-robin` polls all in turn; [others](#discovery-policies) are for research",
         ),
     )
     guess_sitemaps: bool = field(

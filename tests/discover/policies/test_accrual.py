@@ -198,6 +198,18 @@ def test_a_dull_source_that_becomes_the_best_is_found() -> None:
     assert later.count(3) > len(later) / 2
 
 
+def test_a_source_that_never_brought_anything_has_its_turn_again() -> None:
+    """Though no poll of any source ever brought a link, after weeks one is worth a small price."""
+    site = Site([0])
+    for day in range(60):
+        site.look({0: []}, day * DAY_S)
+    policy, options = Accrual(price=0.05), site.book.list_options()
+    soon, late = (
+        policy.choose(site.state, options, 1, (59 + days) * DAY_S, rng_for(1, "discover")).rows for days in (2, 20)
+    )
+    assert (len(soon), len(late)) == (0, 1)
+
+
 def test_looks_to_learn_are_few() -> None:
     """Where nothing ever changes, nine in ten looks and more go to what brings something."""
     site = Site([0] * 40)

@@ -24,8 +24,7 @@ def since(first: Served, then: Served, then_s: float = LATER_S) -> Server:
 
 
 def crawled(replies: dict[str, Served | Server], for_s: float = 1.5 * HOUR_S, site: Site | None = None) -> Drive:
-    """A crawl whose home page is looked at three times an hour."""
-    # Where no price is asked, sources are looked at at a fixed pace.
+    """A crawl without a budget that polls each list at most three times an hour, and about one of a host in an hour."""
     rules = rules_for(site or f"{A}/", recrawl=True, refresh="nutch")
     return Drive(MemoryWeb(replies), rules, schedule=SCHEDULE).begin().run(for_s)
 
@@ -94,7 +93,8 @@ def test_a_feed_and_a_new_sitemap_tell_news() -> None:
             f"{A}/map-1.xml": urls("/old"),
             f"{A}/map-2.xml": urls("/listed"),
             **{f"{A}/{name}": page(title=name) for name in ("old", "fresh", "listed")},
-        }
+        },
+        8 * HOUR_S,  # four lists
     )
     found = news(drive)
     assert found[f"{A}/fresh"] == ("feed", f"{A}/feed.xml")

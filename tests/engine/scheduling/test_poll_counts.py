@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, memory_book, page, rules_for
 
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
-from vedette.engine.scheduling.poll_counts import SHARE, PollAllowance, PollCounts, SourceCount
+from vedette.engine.scheduling.poll_counts import EARNED, PollAllowance, PollCounts, SourceCount
 from vedette.engine.scheduling.polling import PollResult, SourcePoller
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.refresh.policies.fixed import Fixed
@@ -75,16 +75,32 @@ def test_a_reason_says_what_the_policy_knows() -> None:
     assert "waits for its host" in looking.explain([FEED], 9 * DAY_S)[FEED]
 
 
-@given(st.lists(st.integers(0, 40), min_size=1, max_size=40), st.floats(0.0, 1e-3))
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=60), st.floats(0.0, 1e-3))
 def test_polls_are_a_share_of_requests_or_the_floor(requests: list[int], floor_per_s: float) -> None:
     """However requests come, there are no more polls than they earn and the floor allows, and one to begin with."""
-    allowance, polls = PollAllowance(), 0
-    for minute, count in enumerate(requests):
-        allowance.add_requests(count)
-        most = allowance.advance(minute * 60.0, floor_per_s)
-        allowance.take(most)
-        polls += most
-    assert polls <= 1.0 + SHARE * sum(requests) + floor_per_s * 60.0 * len(requests) + 1e-9
+    allowance, polls, made = PollAllowance(), 0, 0
+    for hour, count in enumerate(requests):
+        allowance.add_requests(count + made)
+        made = allowance.advance(hour * HOUR_S, floor_per_s)
+        allowance.take(made)
+        polls += made
+    assert polls <= 1.0 + EARNED * sum(requests) + floor_per_s * HOUR_S * len(requests) + 1e-6
+
+
+def test_what_requests_earn_is_spread_evenly_over_a_day() -> None:
+    """After a first crawl there are as many polls in each hour of a day, and then none; a restart forgets nothing."""
+    allowance = PollAllowance()
+    allowance.add_requests(round(48 / EARNED))
+    polls = []
+    for hour in range(26):
+        polls.append(allowance.advance(hour * HOUR_S, 0.0))
+        allowance.take(polls[-1])
+        allowance.add_requests(polls[-1])
+        if hour == 12:
+            assert PollAllowance.from_json(allowance.to_json()).advance(hour * HOUR_S, 0.0) == 1
+    assert polls[0] == 1
+    assert set(polls[1:24]) == {2}
+    assert polls[25] == 0
 
 
 def test_a_feed_without_end_is_no_good_source() -> None:

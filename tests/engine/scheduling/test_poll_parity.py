@@ -1,20 +1,26 @@
 """The crawler polls as the lab does: one history is put to both, and every decision is the same, to the bit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.random import Generator
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, page, rules_for
 from tests.lab.small_frontpages import front
 
+from vedette.discover.live_policies import PUBLISHED_SETTINGS
 from vedette.discover.policies.accrual import Accrual
 from vedette.discover.polling.overlap import AccrualState
 from vedette.discover.polling.sources import PollHistory, PollResults, Sources
+from vedette.engine.scheduling.polling import SourcePoller
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.lab.core.registry import find_policy
 from vedette.lab.experiments.discovery_as_live import LivePoller
 from vedette.lab.worlds.frontpages import Frontpages
 from vedette.policy import Ints, Picks, rng_for
 from vedette.refresh.policies.fixed import Fixed
 
+Decision = tuple[list[int], list[int]]
 HOUR_S = 3_600.0
 HOME = "https://a.test/"
 SNAPSHOTS, SOURCES = 160, 12
@@ -37,14 +43,14 @@ def record_sites() -> Frontpages:
 
 
 class LabAgent:
-    """The policy as the lab's runs drive it: a history of polls, its own state, a choice at a price."""
+    """A policy as the lab's runs drive it: a history of polls, its own state, a choice of k."""
 
-    def __init__(self, world: Frontpages, policy: Accrual) -> None:
+    def __init__(self, world: Frontpages, policy: Any) -> None:
         self.policy, self._book, self.state = policy, PollHistory(world.host), policy.start(None)
 
     def choose(self, k: int, now_s: float) -> list[int]:
-        """Choose sources, best first."""
-        picks = self.policy.choose(self.state, self._book.list_options(), k, now_s, rng_for(1, "any"))
+        """Choose sources, best first, with the random stream of the crawler."""
+        picks = self.policy.choose(self.state, self._book.list_options(), k, now_s, rng_for(1, f"discover/{now_s}"))
         rows: list[int] = picks.rows.tolist()
         return rows
 
@@ -53,44 +59,64 @@ class LabAgent:
         self.state = self.policy.observe(self.state, self._book.record(brought, now_s), now_s)
 
 
-def run_both(
-    world: Frontpages, policy: Accrual, k: int, live: Accrual | None = None
-) -> list[tuple[list[int], list[int]]]:
+def run_both(world: Frontpages, lab: LabAgent, crawler: LivePoller, price: float, k: int) -> list[Decision]:
     """Put a recording to the lab's agent and to the crawler's poller; both hear what the crawler's polls brought."""
-    lab, crawler = LabAgent(world, policy), LivePoller(world, float(k), 1, is_priced=False)
-    if live is not None:
-        crawler.poller._policy = live
     known = np.zeros(world.targets, bool)
-    decisions = []
+    decisions: list[Decision] = []
     for snapshot in range(world.snapshots):
         now_s = float(world.times[snapshot])
         chosen: Ints = np.arange(world.sources)
         if snapshot:
-            decisions.append((lab.choose(k, now_s), crawler.poller.choose(policy.price, k, now_s)))
-            chosen = np.array(decisions[-1][1], np.int64)
+            live = crawler.poller.choose(price, k, now_s)
+            # A published policy knows no price: it chooses as many as the default would.
+            decisions.append((lab.choose(k if isinstance(lab.policy, Accrual) else len(live), now_s), live))
+            chosen = np.array(live, np.int64)
         came = world.poll(chosen, snapshot)
         ok = came.ok | (snapshot == 0)
         brought = PollResults(chosen, ok, came.start, came.target, ~known[came.target])
         known[came.target] = True
         lab.observe(brought, now_s)
         crawler.observe(snapshot, brought)
-    for part in ("links", "hours", "looked_s", "down_s", "filled"):
-        ours, theirs = (getattr(state.arrivals, part) for state in (lab.state, crawler.poller._belief))
-        assert live is not None or np.array_equal(ours, theirs, equal_nan=True)
     return decisions
 
 
 @pytest.mark.parametrize(("price", "k"), [(0.02, 3), (1.0, SOURCES), (1e-9, 1)])
 def test_the_crawler_decides_as_the_lab_does(price: float, k: int) -> None:
     """At every hour both choose the same sources in the same order, and believe the same in the end."""
-    decisions = run_both(record_sites(), Accrual(price=price), k)
+    world = record_sites()
+    agent, crawler = LabAgent(world, Accrual(price=price)), LivePoller(world, float(k), 1, is_priced=False)
+    decisions = run_both(world, agent, crawler, price, k)
     assert [lab for lab, _ in decisions] == [live for _, live in decisions]
     assert sum(len(lab) for lab, _ in decisions) > 30
+    for part in ("links", "hours", "looked_s", "down_s", "filled"):
+        ours, theirs = (getattr(state.arrivals, part) for state in (agent.state, crawler.poller._belief))
+        assert np.array_equal(ours, theirs, equal_nan=True)
+
+
+@pytest.mark.parametrize(("name", "setting"), PUBLISHED_SETTINGS.items())
+def test_published_policies_decide_live_as_in_the_lab(name: str, setting: str) -> None:
+    """Whichever is set, it chooses the same sources in the same order as the lab's; a restart forgets nothing of it."""
+    world = record_sites()
+    agent = LabAgent(world, find_policy("discover", name))
+    crawler = LivePoller(world, 3.0, 1, is_priced=False, policy=setting)
+    decisions = run_both(world, agent, crawler, 1e-9, 3)
+    assert [lab for lab, _ in decisions] == [live for _, live in decisions]
+    assert sum(len(lab) for lab, _ in decisions) > 300
+    now_s = float(world.times[-1])
+    crawler.poller.save(now_s)
+    again = SourcePoller(crawler.poller._store)
+    assert crawler.poller._published is not None
+    assert again._published is not None
+    assert again._published.name == setting
+    assert again._published.pack() == crawler.poller._published.pack()
 
 
 def test_a_rule_without_optimism_would_be_noticed() -> None:
     """The history tells rules apart: the one that ran live before decides otherwise."""
-    decisions = run_both(record_sites(), Accrual(price=0.02), 3, live=Accrual(price=0.02, optimism=0.0))
+    world = record_sites()
+    agent, crawler = LabAgent(world, Accrual(price=0.02)), LivePoller(world, 3.0, 1, is_priced=False)
+    crawler.poller._policy = Accrual(price=0.02, optimism=0.0)
+    decisions = run_both(world, agent, crawler, 0.02, 3)
     assert any(lab != live for lab, live in decisions)
 
 

@@ -105,6 +105,33 @@ def test_a_poll_that_is_on_its_way_makes_its_relative_wait() -> None:
     assert {*first, *second} in ({FEED, STILL}, {NEWS, STILL})
 
 
+@pytest.mark.parametrize(("shown", "polled"), [([10, 11, 12, 13], 1), ([20, 21, 22, 23], 2)])
+def test_lists_that_name_the_same_pages_at_first_are_taken_for_relatives(shown: list[int], polled: int) -> None:
+    """After a poll of the feed the home page is worth less than before, unless it shows other pages."""
+    looking = SourcePoller(memory_book())
+    feed = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False, links=[10, 11, 12, 13], is_site_list=True)
+    looking.on_polls([feed, feed._replace(id=NEWS, links=shown)], 0.0)
+    assert len(looking.choose(0.2, MANY, 2 * HOUR_S)) == polled
+
+
+def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None:
+    """Round robin takes those that wait longest; what a policy counted of sources that go is forgotten."""
+    looking = SourcePoller(memory_book(), policy="round-robin")
+    now_s = looked(looking, 48)
+    looking.on_polls([PollResult(PLAIN, 2, ok=True, is_list=True, is_refetch=False, links=[5])], now_s - HOUR_S)
+    looking.on_polls([PollResult(STILL, 1, ok=True, is_list=True, is_refetch=True)], now_s - 2 * HOUR_S)
+    assert looking.choose(1e-9, 1, now_s + HOUR_S) == [STILL]
+    assert "round-robin" in looking.explain([FEED], now_s)[FEED]
+    looking.use_policy("thompson")
+    looked(looking, 24, begin=50)
+    looking.forget([FEED])
+    assert looking._published is not None
+    assert looking._published.state.found.sum() == 0.0
+    assert looking.choose(1e-9, MANY, 200 * HOUR_S) != []
+    looking.use_policy("accrual")
+    assert "accrual" in looking.explain([STILL], now_s)[STILL]
+
+
 def test_pushed_links_let_a_source_rest() -> None:
     """What a hub delivered need not be polled for."""
     looking = SourcePoller(memory_book())

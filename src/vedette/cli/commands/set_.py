@@ -13,9 +13,9 @@ from vedette.web.commands.commands import SetMachine
 
 DESCRIPTION = """\
 Change a setting of the machine without a restart: crawl.budget, crawl.contact,
-refresh.policy, serve.learn or serve.promotion. What is set here applies at once, before what
-the environment and vedette.toml say, until --as-configured takes it back. Without NAME it
-prints what applies. Each change is logged, and the console can undo it.
+crawl.discovery_policy, refresh.policy, serve.learn or serve.promotion. What is set here applies
+at once, before what the environment and vedette.toml say, until --as-configured takes it back.
+Without NAME it prints what applies. Each change is logged, and the console can undo it.
 
   vedette set refresh.policy nutch
   vedette set crawl.budget 50000/d
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         metavar="NAME",
         nargs="?",
-        help="crawl.budget, crawl.contact, refresh.policy, serve.learn or serve.promotion",
+        help="crawl.budget, crawl.contact, crawl.discovery_policy, refresh.policy, serve.learn or serve.promotion",
     )
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
     parser.add_argument("--as-configured", action="store_true", help="let the configured value apply again")
@@ -53,6 +53,7 @@ def _print_settings(options: argparse.Namespace) -> int:
     held = {
         "crawl.budget": format_rate(config.crawl.budget),
         "crawl.contact": config.crawl.contact,
+        "crawl.discovery_policy": config.crawl.discovery_policy,
         "refresh.policy": config.refresh.policy,
         "serve.learn": "true" if config.serve.learn else "false",
         "serve.promotion": config.serve.promotion,
@@ -61,5 +62,5 @@ def _print_settings(options: argparse.Namespace) -> int:
         print(json.dumps({"settings": held, "chosen": sorted(chosen)}))
         return 0
     for name, value in held.items():
-        print(f"{name:<16} {value or 'none':<24} {'set here' if name in chosen else 'as configured'}")
+        print(f"{name:<22} {value or 'none':<24} {'set here' if name in chosen else 'as configured'}")
     return 0

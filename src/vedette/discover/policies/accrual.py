@@ -23,6 +23,8 @@ from vedette.timeutil import DAY_S, HOUR_S
 
 # The part of looks that may be made to learn, and how soon each source has its turn again where looks are many.
 EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
+# What a poll may bring where none ever brought anything: or such sources would never be polled again.
+MIN_USUAL = 0.05
 
 
 def compute_exploration_turn(options: Sources, k: int, now: float, *, is_priced: bool = False) -> float:
@@ -34,10 +36,14 @@ def compute_exploration_turn(options: Sources, k: int, now: float, *, is_priced:
     latest_s = float(tried_s.max(initial=-np.inf))
     if not np.isfinite(latest_s) or k < 1:
         return np.inf
-    between_s = (now - latest_s) / k
-    if is_priced:
-        between_s = max(between_s, DAY_S / max(int((options.poll_s > now - DAY_S).sum()), 1))
+    polls = max(int((options.poll_s > now - DAY_S).sum()), 1)
+    between_s = DAY_S / polls if is_priced else (now - latest_s) / k
     return max(MIN_REVISIT_S, between_s * len(options) / EXPLORATION_SHARE)
+
+
+def estimate_usual_yield(options: Sources) -> float:
+    """Estimate what a poll of these sources brings in the mean; where nothing ever came, a little all the same."""
+    return max(float(options.found.sum() / max(int(options.polls.sum()), 1)), MIN_USUAL)
 
 
 def compute_exploration_bonus(options: Sources, turn_s: float, now: float, usual: float | None = None) -> Floats:
@@ -45,8 +51,7 @@ def compute_exploration_bonus(options: Sources, turn_s: float, now: float, usual
 
     ``usual`` is what a poll brings in the mean, by default that of these sources.
     """
-    if usual is None:
-        usual = float(options.found.sum() / max(int(options.polls.sum()), 1))
+    usual = estimate_usual_yield(options) if usual is None else usual
     unseen_s = np.where(np.isfinite(options.last_poll_s), now - options.last_poll_s, 0.0)
     worth: Floats = usual * (unseen_s / turn_s) ** 2
     return worth

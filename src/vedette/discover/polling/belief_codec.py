@@ -6,7 +6,7 @@ Which source showed which link is left out: it would be most of the text, and th
 import json
 import zlib
 from base64 import b85decode, b85encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ _COUNTS = ("polls", "found", "failures")
 # How columns are compressed: fast, since most of what they hold are zeros and NaN.
 _PACKED, _LEVEL = "zlib", 1
 _COLUMN_TYPES = frozenset({"<f8", "<i8"})
+# What reading a damaged text raises.
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, zlib.error)
 
 
 class StoredAccrual(NamedTuple):
@@ -52,14 +54,24 @@ def pack(kept: StoredAccrual) -> str:
     columns["ids"], columns["hosts"] = np.array(kept.ids, np.int64), polls["host"]
     columns["tried_s"], columns["poll_s"] = polls["last_poll_s"], polls["poll_s"]
     columns["counts"] = np.stack([polls[name] for name in _COUNTS], axis=1)
+    return pack_columns(columns)
+
+
+def pack_columns(columns: Mapping[str, Any]) -> str:
+    """Encode arrays by name as text."""
     return json.dumps({name: _encode_column(column) for name, column in columns.items()})
+
+
+def unpack_columns(text: str) -> dict[str, Any]:
+    """Decode arrays by name from text; raise ``UNREADABLE`` where it makes no sense."""
+    return {name: _decode_column(*told) for name, told in json.loads(text).items()}
 
 
 def unpack(text: str | None) -> StoredAccrual:
     """Decode beliefs about discovery sources from text; empty where there is none, or it makes no sense."""
     try:
-        return _build_stored({name: _decode_column(*told) for name, told in json.loads(text or "").items()})
-    except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
+        return _build_stored(unpack_columns(text or ""))
+    except UNREADABLE:
         return create_empty()
 
 

@@ -3,7 +3,8 @@
 Amounts are those of a source with one new link an hour.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ MAX_RELATED, SOURCES_PER_LINK, LINKS_PER_SOURCE = 16, 4, 32
 MIN_LINKS = 1 << 15
 # So many links without an overlap are imagined before the first.
 PRIOR_LINKS = 6.0
+# What two lists share at first is worth as much as so many links.
+ASSUMED_LINKS = 12.0
 # Evidence of about so many links counts; older fades.
 MEMORY_LINKS = 2_000.0
 # Another source is a witness where it was looked at after at least this part of what is new had appeared.
@@ -88,6 +91,19 @@ class Overlap:
         shared, tried = (np.where(other >= 0, each[places], 0.0) for each in (self.shared, self.tried))
         shown_by = number[self.shown_by].astype(np.int32)
         return Overlap(other, shared, tried, self.link.copy(), shown_by, self.shown_count.copy())
+
+    def assume(self, pairs: Sequence[tuple[int, int, float]]) -> "Overlap":
+        """Return the overlap in which pairs of sources are expected to show this part of each other's links.
+
+        It counts as much as ``ASSUMED_LINKS`` that were seen, and takes the place of each one's weakest relative.
+        """
+        after = replace(self, other=self.other.copy(), shared=self.shared.copy(), tried=self.tried.copy())
+        for one, two, share in [*pairs, *((two, one, share) for one, two, share in pairs)]:
+            column = int(np.argmin(after.shared[one]))
+            if after.shared[one, column] < share * ASSUMED_LINKS:
+                after.other[one, column], after.tried[one, column] = two, ASSUMED_LINKS
+                after.shared[one, column] = share * ASSUMED_LINKS
+        return after
 
     def learn_polls(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
         """Learn the overlap of sources from polls.

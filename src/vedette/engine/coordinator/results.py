@@ -216,4 +216,6 @@ class PollTracker:
         known = [id_ for id_ in links if id_]
         if len(known) > MAX_LINKS:
             known = sorted(known, reverse=True)[:MAX_LINKS]
-        return PollResult(task.id, host, ok=True, is_list=is_list, is_refetch=again, links=known, new=count)
+        return PollResult(
+            task.id, host, ok=True, is_list=is_list, is_refetch=again, links=known, new=count, is_site_list=is_list
+        )

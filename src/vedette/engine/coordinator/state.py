@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from vedette.discover.live_policies import DEFAULT_DISCOVERY_POLICY
 from vedette.engine.messages import FetchSuccess, FetchTask, PagePart, WorkBatch
 from vedette.engine.ports import HostRow, LinkOrigin
 from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY
@@ -26,9 +27,10 @@ class CrawlRules:
     host's time its tasks are given out. ``only_requested`` fetches nothing but what was requested by name;
     ``guess_sitemaps`` tries the usual places where robots.txt names no sitemap. Of
     ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
-    most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again.
-    ``agent`` is the User-Agent that fetchers send; ``render`` says that they have a browser. Without a budget,
-    ``idle_share`` of what a host's delay allows goes to pages that have rested for ``idle_interval_s`` or longer.
+    most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again,
+    ``discovery`` the one that says which sources are polled for new pages. ``agent`` is the User-Agent that fetchers
+    send; ``render`` says that they have a browser. Without a budget, ``idle_share`` of what a host's delay allows goes
+    to pages that have rested for ``idle_interval_s`` or longer.
     """
 
     sites: tuple[Site, ...] = ()
@@ -53,6 +55,7 @@ class CrawlRules:
     guess_sitemaps: bool = False
     order: OrderName = "impact"
     refresh: str = DEFAULT_POLICY
+    discovery: str = DEFAULT_DISCOVERY_POLICY
     idle_share: float = 0.0
     idle_interval_s: float = 86_400.0
     seed: int = 1

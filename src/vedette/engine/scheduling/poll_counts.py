@@ -1,9 +1,9 @@
 """Poll counts: what polls of discovery sources came to, how many are allowed, and which sources alerts wait for."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite, log
+from math import inf, isfinite
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from vedette.engine.scheduling.forecast import HALF_LIFE_S
 from vedette.index.fields import list_site_values
 from vedette.policy import Floats
-from vedette.timeutil import HOUR_S
+from vedette.timeutil import DAY_S, HOUR_S
 
 
 class PollStore(Protocol):
@@ -164,45 +164,65 @@ class PollCounts:
         return cls(looks, found, wasted, at_s, rows) if sound else cls()
 
 
-# Of all requests, so many may be polls of sources; what a request earns is spread over some hours, and what was not
-# used is saved for two hours.
-SHARE, HALF_LIFE_H, SAVED_S = 0.3, 6.0, 2 * HOUR_S
+# Of all requests, so many may be polls of sources; what was not used is saved for two hours.
+SHARE, SAVED_S = 0.3, 2 * HOUR_S
+# What a request that is no poll earns, so that polls are this share of all.
+EARNED = SHARE / (1.0 - SHARE)
 
 
 class PollAllowance:
-    """Polls that may be made where no price is common to all fetches: a share of all requests, spread over hours.
+    """Polls that may be made where no price is common to all fetches: a share of all requests, even over a day.
 
-    Each request earns ``SHARE`` of a poll, so a first crawl earns those of a day. Where there are few requests, there
-    are as many polls as a floor says.
+    What requests earn is spread over the 24 hours after them, so a first crawl earns the polls of a day. Where that is
+    less than a floor (``is_floor``), the floor is how many may be made.
 
     >>> allowance = PollAllowance()
-    >>> allowance.add_requests(1_000)
+    >>> allowance.add_requests(1_680)  # as many earn 30 polls an hour
     >>> allowance.advance(0.0, 0.0), [allowance.advance(60.0 * minute, 0.0) for minute in (1, 2, 4)]
     (1, [1, 2, 3])
     """
 
-    def __init__(self, credit: float = 0.0) -> None:
-        self.credit, self._tokens, self._at_s, self._per_s = credit, 1.0, -inf, 0.0
+    def __init__(self, requests: Mapping[int, float] | None = None) -> None:
+        # Those that were no polls, by the hour since 1970, of about the last day.
+        self._requests = dict(requests or {})
+        self._uncounted, self._tokens, self._at_s, self._per_s = 0.0, 1.0, -inf, 0.0
+        self.is_floor = False
 
     def add_requests(self, count: int) -> None:
-        """Add what requests of any kind, polls included, earn."""
-        self.credit += SHARE * count
+        """Add requests of any kind; polls among them are subtracted when they are taken."""
+        self._uncounted += count
 
     def advance(self, now_s: float, floor_per_s: float) -> int:
         """Let time pass and return how many polls may be made now."""
+        hour = int(now_s // HOUR_S)
+        self._requests[hour] = self._requests.get(hour, 0.0) + self._uncounted
+        self._uncounted = 0.0
+        self._requests = {at: count for at, count in self._requests.items() if hour - 24 < at <= hour}
+        earned_per_s = EARNED * max(sum(self._requests.values()), 0.0) / DAY_S
+        self.is_floor, self._per_s = earned_per_s < floor_per_s, max(earned_per_s, floor_per_s)
         passed_s = now_s - self._at_s if 0 <= now_s - self._at_s < inf else 0.0
-        released = self.credit * (1.0 - 0.5 ** (passed_s / (HALF_LIFE_H * HOUR_S)))
-        self.credit -= released
-        self._tokens += max(released, floor_per_s * passed_s)
-        self._per_s = max(self.credit * log(2.0) / (HALF_LIFE_H * HOUR_S), floor_per_s)
-        self._tokens = min(self._tokens, max(self._per_s * SAVED_S, 1.0))
+        self._tokens = min(self._tokens + self._per_s * passed_s, max(self._per_s * SAVED_S, 1.0))
         self._at_s = now_s
         return int(self._tokens)
 
     def take(self, count: int) -> None:
         """Take polls that are made."""
         self._tokens -= count
+        self._uncounted -= count
 
     def find_next_s(self, now_s: float) -> float:
         """Find when there is a poll again, about; now where every poll is allowed that is worth a price."""
         return now_s + max(1.0 - self._tokens, 0.0) / self._per_s if self._per_s else now_s
+
+    def to_json(self) -> str:
+        """Serialize what requests earned for the next run."""
+        return json.dumps(self._requests)
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "PollAllowance":
+        """Parse what requests earned in an earlier run; nothing where it makes no sense."""
+        try:
+            counts = {int(hour): float(count) for hour, count in json.loads(text or "{}").items()}
+        except (TypeError, ValueError, AttributeError):
+            return cls()
+        return cls(counts if all(map(isfinite, counts.values())) else None)

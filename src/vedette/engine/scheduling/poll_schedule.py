@@ -16,10 +16,12 @@ from vedette.engine.scheduling.polling import ASK_EVERY_S, MIN_GAP_S, PAGE_WORTH
 from vedette.engine.scheduling.schedule import is_good, is_source
 from vedette.timeutil import HOUR_S
 
+MAX_PRICED_S = 600.0
 # So many polls may be begun at a time where a price decides.
 MAX_POLLS = 1_000
-# Without a common price each host has a poll in so many times the shortest pace, however few other requests there are.
-FLOOR_PACES = 6.0
+# However few other requests there are, each host has a poll in so many times the shortest pace; but where the others do
+# not earn it, it must be worth so many times the free price.
+FLOOR_PACES, FLOOR_WORTH = 3.0, 8.0
 # Another forecast is worth a write if it differs by this part of the wait that is left, or by a minute.
 TOLERANCE, TOLERANCE_S = 0.02, 60.0
 
@@ -28,9 +30,9 @@ def find_free_price(source_interval_s: float) -> float:
     """Find what a poll must be worth at least where there is no common price, in new pages that waiting loses.
 
     A source that shows a new link an hour, for days, is worth it at the shortest pace; one that shows a link a day
-    after about five times as long.
+    after about five times as long. Longer paces than the usual one are kept by the pause between polls alone.
     """
-    return float(compute_urgency_after(source_interval_s / HOUR_S)[-1])
+    return float(compute_urgency_after(min(source_interval_s, MAX_PRICED_S) / HOUR_S)[-1])
 
 
 class PollSchedule:
@@ -65,7 +67,8 @@ class PollSchedule:
             return self._poller.choose(price / PAGE_WORTH, MAX_POLLS, now_s, self._min_gap_s)
         self._min_gap_s, allowance = self._interval_s, self._poller.allowance
         most = allowance.advance(now_s, self._floor_rate)
-        chosen = self._poller.choose(find_free_price(self._interval_s), most, now_s, self._min_gap_s)
+        least = find_free_price(self._interval_s) * (FLOOR_WORTH if allowance.is_floor else 1.0)
+        chosen = self._poller.choose(least, most, now_s, self._min_gap_s)
         allowance.take(len(chosen))
         return chosen
 

@@ -2,7 +2,8 @@
 
 Sources are found, not given. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
 becomes one when a later fetch of it shows an unknown URL. The policy (``discover.policies.accrual``) is the one that
-the lab runs: it is asked every minute or so which of all sources to poll now, and nothing else decides.
+the lab runs: it is asked every minute or so which of all sources to poll now, and nothing else decides. Another policy
+(``discover.live_policies``) may say which; then the default says only how many.
 
     with a budget      polls and refreshes have one price, and every poll that is worth it is made
     without one        polls are a share of all requests, and the best of them are made (``PollAllowance``)
@@ -22,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vedette.discover.policies.accrual import Accrual, compute_exploration_turn
+from vedette.discover.live_policies import DEFAULT_DISCOVERY_POLICY, PublishedChooser, is_published
+from vedette.discover.policies.accrual import Accrual, compute_exploration_turn, estimate_usual_yield
 from vedette.discover.polling.belief_codec import StoredAccrual, pack, unpack
 from vedette.discover.polling.overlap import estimate_unique_rates
 from vedette.discover.polling.poll_value import estimate_rates, estimate_yield, get_weekly_pace
@@ -32,13 +34,14 @@ from vedette.policy import Floats, Ints, rng_for
 from vedette.pricing import DEFAULT_WORTH
 from vedette.timeutil import DAY_S
 
-SOURCES_KEY, COUNTS_KEY, PACE_KEY = "sources", "look counts", "look pace"
+SOURCES_KEY, COUNTS_KEY, PACE_KEY, ALLOWANCE_KEY = "sources", "look counts", "look pace", "poll allowance"
+POLICY_KEY, POLICY_STATE_KEY = "discovery policy", "discovery policy state"
 # A page that people lack for a day counts for as many ordinary changes that they lack for a day, as in a first fetch.
 PAGE_WORTH = DEFAULT_WORTH
 # Where there is no room the least valuable leave, so many parts of all at a time.
 MAX_SOURCES, EVICTED_SHARE = 100_000, 0.01
-# Of so many links of a page it is remembered who else shows them.
-MAX_LINKS = 1_000
+# Of so many links of a page it is remembered who else shows them; at first of so many lists of so many hosts.
+MAX_LINKS, MAX_LISTS, MAX_HOSTS = 1_000, 8, 200
 SAVE_EVERY_S = 600.0
 # The policy is asked every minute, and with many sources no more often than its time is a small part of all; the same
 # holds for learning, which otherwise is done at once, and for saving.
@@ -63,7 +66,8 @@ class PollResult(NamedTuple):
     """Result of a discovery poll: page, host, whether it was answered, and the links it showed.
 
     ``links`` are the ids of the URLs that it links to, ``new`` how many of them were unknown. ``is_list`` says that the
-    page is there for its links, ``is_refetch`` that it had been fetched before; ``cost`` is in ordinary fetches.
+    page is there for its links, ``is_site_list`` that these are of its whole site, as those of feeds, sitemaps and home
+    pages are; ``is_refetch`` that it had been fetched before. ``cost`` is in ordinary fetches.
     """
 
     id: int
@@ -74,6 +78,7 @@ class PollResult(NamedTuple):
     links: Sequence[int] = ()
     new: int = 0
     cost: float = 1.0
+    is_site_list: bool = False
 
 
 class SourceSummary(NamedTuple):
@@ -110,14 +115,17 @@ class SourceYield(NamedTuple):
 class SourcePoller:
     """Poll discovery sources: beliefs about their new links, and which of them are polled now."""
 
-    def __init__(self, book: PollStore, seed: int = 1) -> None:
+    def __init__(self, book: PollStore, seed: int = 1, policy: str | None = None) -> None:
+        """Load what an earlier run learned; ``policy`` is that run's where none is named."""
         self._store, self._seed = book, seed
+        self._published: PublishedChooser | None = None
+        self.use_policy(policy if policy is not None else book.get_value(POLICY_KEY) or DEFAULT_DISCOVERY_POLICY)
         kept = unpack(book.get_value(SOURCES_KEY))
         self._belief, self._history, self._ids = kept.state, kept.history, list(kept.ids)
         self._place = {id_: place for place, id_ in enumerate(self._ids)}
         self.counts = PollCounts.from_json(book.get_value(COUNTS_KEY))
         pace = _read_pace(book.get_value(PACE_KEY))
-        self.allowance = PollAllowance(pace["credit"])
+        self.allowance = PollAllowance.from_json(book.get_value(ALLOWANCE_KEY))
         self._policy = Accrual(price=pace["price"])
         # Facts of all sources at the last choice, for forecasts of some: the turn of looks to learn, what is usual.
         self._turn_s, self._usual = pace["turn_s"], pace["usual"]
@@ -128,6 +136,9 @@ class SourcePoller:
         self._unlearned: dict[int, PollResult] = {}
         self._unlearned_s = 0.0
         self._forecasts: dict[int, tuple[float, float]] = {}
+        # Links at the first fetch, of a few lists of each of the hosts whose lists were found last.
+        self._lists: dict[int, dict[int, Ints]] = {}
+        self._assumed: list[tuple[int, int, float]] = []
         # What polls cost in this run; one that was not polled yet costs what is usual.
         self._costs: dict[int, float] = {}
 
@@ -138,6 +149,12 @@ class SourcePoller:
     def price(self) -> float:
         """The going price: what a poll must be worth, in new pages that waiting loses."""
         return self._policy.price
+
+    def use_policy(self, name: str) -> None:
+        """Let the policy of this name choose; another than before begins without memory, unless it ran last."""
+        if (self._published.name if self._published else DEFAULT_DISCOVERY_POLICY) != name:
+            kept = self._store.get_value(POLICY_STATE_KEY) if self._store.get_value(POLICY_KEY) == name else None
+            self._published = PublishedChooser(name, kept) if is_published(name) else None
 
     def is_source(self, id_: int) -> bool:
         """Check whether a page is a discovery source, polled for what it links to."""
@@ -199,6 +216,20 @@ class SourcePoller:
         places = self._history.add(np.array([poll.host for poll in polls], np.int64))
         self._ids += [poll.id for poll in polls]
         self._place |= {poll.id: place for poll, place in zip(polls, places.tolist(), strict=True)}
+        for poll in polls:
+            if poll.is_site_list and poll.links:
+                self._assume_overlap(poll)
+
+    def _assume_overlap(self, poll: PollResult) -> None:
+        """Assume that a list and others of its host will show as much of each other's news as of what is there now."""
+        own = np.unique(np.array(poll.links[:MAX_LINKS], np.int64))
+        lists = self._lists.pop(poll.host, {})
+        for id_, links in lists.items():
+            share = len(np.intersect1d(own, links, assume_unique=True)) / min(len(own), len(links))
+            if share >= MIN_OVERLAP and id_ in self._place:
+                self._assumed.append((self._place[poll.id], self._place[id_], share))
+        self._lists[poll.host] = dict([*lists.items(), (poll.id, own)][-MAX_LISTS:])
+        self._lists = dict(islice(self._lists.items(), max(len(self._lists) - MAX_HOSTS, 0), None))
 
     def _keep(self, places: Ints) -> None:
         """Keep the sources at these places, and forget the others."""
@@ -208,6 +239,8 @@ class SourcePoller:
         self._history, ids = self._history.select(places), self._ids
         self._ids = [ids[place] for place in places.tolist()]
         self._place = {id_: place for place, id_ in enumerate(self._ids)}
+        if self._published:
+            self._published.select(places)
         for id_ in ids:
             if id_ not in self._place:
                 self.counts.forget(id_)
@@ -221,6 +254,11 @@ class SourcePoller:
         if polls:
             batch = self._history.record(self._build_results(polls), self._unlearned_s)
             self._belief = self._policy.observe(self._belief, batch, self._unlearned_s)
+            if self._published:
+                self._published.observe(batch, self._unlearned_s)
+        if self._assumed:
+            pairs, self._assumed = self._assumed, []
+            self._belief = self._belief._replace(overlap=self._belief.overlap.assume(pairs))
 
     def _build_results(self, polls: Sequence[PollResult]) -> PollResults:
         shown = [np.array(poll.links[:MAX_LINKS], np.int64) for poll in polls]
@@ -264,8 +302,11 @@ class SourcePoller:
         rng = rng_for(self._seed, f"discover/{now_s}")
         rows = policy.choose(self._belief, options, most, now_s, rng).rows
         self._turn_s = compute_exploration_turn(options, most, now_s, is_priced=True)
-        self._usual = float(options.found.sum() / max(int(options.polls.sum()), 1))
+        self._usual = estimate_usual_yield(options)
         self._move_price(policy, options.place[rows[most - 1 :]], now_s)
+        if self._published:
+            free = self._history.list_some(np.flatnonzero((weight > 0) & ~pending))
+            rows = self._published.choose(free, len(rows), now_s, rng)
         chosen = [self._ids[row] for row in rows.tolist()]
         self._pending |= dict.fromkeys(chosen, now_s)
         return chosen
@@ -347,6 +388,8 @@ class SourcePoller:
         self._learn()
         batch = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
         told = self._policy.explain(self._belief.ensure_places(batch), batch, self._turn_s, now_s, self._usual)
+        if self._published:
+            told = self._published.explain(batch, now_s)
         found = {id_: f"{one}; a poll must be worth {self.price:.2g}" for id_, one in zip(known, told, strict=True)}
         return found | {id_: f"{WAITS}; {one}" for id_, one in zip(known, told, strict=True) if id_ in self._pending}
 
@@ -391,8 +434,12 @@ class SourcePoller:
         self._learn()
         self._store.set_value(SOURCES_KEY, pack(StoredAccrual(self._belief, self._ids, self._history)))
         self._store.set_value(COUNTS_KEY, self.counts.to_json())
-        pace = {"price": self.price, "turn_s": self._turn_s, "usual": self._usual, "credit": self.allowance.credit}
+        pace = {"price": self.price, "turn_s": self._turn_s, "usual": self._usual}
         self._store.set_value(PACE_KEY, json.dumps(pace))
+        self._store.set_value(ALLOWANCE_KEY, self.allowance.to_json())
+        self._store.set_value(POLICY_KEY, self._published.name if self._published else DEFAULT_DISCOVERY_POLICY)
+        if self._published:
+            self._store.set_value(POLICY_STATE_KEY, self._published.pack())
         self._saved_s = now_s
 
     def _find_similar(self, place: int) -> dict[int, float]:
@@ -414,7 +461,7 @@ class SourcePoller:
 
 def _read_pace(text: str | None) -> Mapping[str, float]:
     """Parse the saved going price and facts of all sources; usual ones where they make no sense."""
-    usual = {"price": 0.0, "turn_s": inf, "usual": 0.0, "credit": 0.0}
+    usual = {"price": 0.0, "turn_s": inf, "usual": 0.0}
     try:
         read = {name: float(json.loads(text or "{}")[name]) for name in usual}
     except (TypeError, ValueError, KeyError):

@@ -96,7 +96,7 @@ class RefreshScheduler:
         self._idle = IdleRefresh(rules, gap_s)
         self._rules = rules
         self._gone = GonePages(book)
-        self.poller = SourcePoller(book, seed)
+        self.poller = SourcePoller(book, seed, rules.discovery)
         self.polls = PollSchedule(self.poller, book, source_interval_s)
         self._load()
 
@@ -143,6 +143,7 @@ class RefreshScheduler:
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
         before, self._rules, self._idle.rules = self._rules, rules, rules
+        self.poller.use_policy(rules.discovery)
         if rules.refresh != before.refresh:
             self._store.delete_groups()
             self._load()

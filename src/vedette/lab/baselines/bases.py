@@ -1,4 +1,4 @@
-"""Base classes of published baselines: policies without memory, crawl orders, rankings.
+"""Base classes of published baselines: crawl orders, rankings.
 
 They are outside the folders of policies, since every class in those folders is a policy that runs by its name.
 """
@@ -13,20 +13,6 @@ from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Picks
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import RandomizedList
-
-
-class Stateless:
-    """Base class of baselines without memory: every batch has all that the policy needs."""
-
-    __slots__ = ()
-
-    def start(self, config: None) -> tuple[()]:
-        """Return the empty state of a baseline without memory."""
-        return ()
-
-    def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401 - any batch
-        """Return the state as it is: a baseline without memory learns nothing."""
-        return state
 
 
 class ImpactOrder:

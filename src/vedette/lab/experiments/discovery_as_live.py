@@ -5,6 +5,8 @@ first snapshot, as a crawl does with its lists; then the budget is a mean of pol
 
     default    polls by an allowance, as without a budget and with refresh policies that ask no price
     by-price   polls by a price that spends the budget, as with one; no other fetch competes
+
+A published policy that may run live chooses as many sources as the default would, by its allowance.
 """
 
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from vedette.discover.live_policies import DEFAULT_DISCOVERY_POLICY, PUBLISHED_SETTINGS
 from vedette.discover.polling.sources import PollResults
 from vedette.engine.scheduling.poll_counts import PollAllowance
 from vedette.engine.scheduling.poll_schedule import find_free_price
@@ -55,8 +58,10 @@ class EmptyStore:
 class LivePoller:
     """Run the crawler's source poller on front pages, by an allowance or by a price."""
 
-    def __init__(self, world: Frontpages, budget: float, seed: int, *, is_priced: bool) -> None:
-        self.poller, self._is_priced = SourcePoller(EmptyStore(), seed), is_priced
+    def __init__(
+        self, world: Frontpages, budget: float, seed: int, *, is_priced: bool, policy: str = DEFAULT_DISCOVERY_POLICY
+    ) -> None:
+        self.poller, self._is_priced = SourcePoller(EmptyStore(), seed, policy), is_priced
         self._times, self._host = world.times, world.host
         self._per_s = budget / float(np.diff(world.times).mean())
         self._allowance, self._price = PollAllowance(), PriceController("accrual")
@@ -127,13 +132,14 @@ class DiscoveryAsLive(Experiment):
     worlds = ("frontpages",)
     metrics = BY_PRICE.metrics
     own = BY_PRICE.own
-    policies = (DEFAULT, PRICED)
+    policies = (DEFAULT, PRICED, *PUBLISHED_SETTINGS)
     budgets = (3.0, 5.0, 10.0, 20.0)
 
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the crawler's modules on a cell: one run, in one row."""
         world = open_frontpages(cell.world)
-        live = LivePoller(world, cell.budget, cell.seed, is_priced=cell.policy == PRICED)
+        policy = PUBLISHED_SETTINGS.get(cell.policy, DEFAULT_DISCOVERY_POLICY)
+        live = LivePoller(world, cell.budget, cell.seed, is_priced=cell.policy == PRICED, policy=policy)
         return [build_priced_row(world, cell, live, world.sources)]
 
 

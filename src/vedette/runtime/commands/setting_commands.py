@@ -20,7 +20,7 @@ from vedette.version import __version__
 from vedette.web.commands.commands import Command, SetMachine
 
 CONTACT = "crawl.contact"
-SETTABLE = ("crawl.budget", CONTACT, "refresh.policy", "serve.learn", "serve.promotion")
+SETTABLE = ("crawl.budget", CONTACT, "crawl.discovery_policy", "refresh.policy", "serve.learn", "serve.promotion")
 OVERRIDES_KEY = "settings chosen"
 
 

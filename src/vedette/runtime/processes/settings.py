@@ -69,6 +69,7 @@ def build_rules(settings: RuntimeSettings, sites: list[SiteRow], blocked: frozen
         robots_max_age_s=crawl.robots_max_age_s,
         order=crawl.order,
         refresh=settings.config.refresh.policy,
+        discovery=crawl.discovery_policy,
         idle_share=settings.config.refresh.idle_share / 100,
         idle_interval_s=settings.config.refresh.idle_interval_s,
         lease_span_s=LEASE_SPAN_WALL_S * settings.clock.speed,

@@ -14,10 +14,10 @@ from tests.lab.altered_worlds import alter_frontpages
 from tests.lab.leaks import LoggedDecision, find_first_leak
 from tests.lab.small_frontpages import BEGIN_S, HOUR_S, Row, front, fronts
 
+from vedette.discover.policies.random import Random
+from vedette.discover.policies.round_robin import RoundRobin
 from vedette.discover.polling.sources import RECENT_POLLS, PollHistory, PollResults, Sources
 from vedette.errors import UsageError
-from vedette.lab.baselines.discover.random import Random
-from vedette.lab.baselines.discover.round_robin import RoundRobin
 from vedette.lab.core.experiment import Cell, Span
 from vedette.lab.core.registry import load_policies
 from vedette.lab.experiments import discovery as pooled

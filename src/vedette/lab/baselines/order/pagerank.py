@@ -6,8 +6,7 @@ import numpy as np
 
 from vedette.frontier.impact.url_features import complete_batch
 from vedette.frontier.unseen import UnseenUrls
-from vedette.lab.baselines.bases import Stateless
-from vedette.policy import Floats
+from vedette.policy import Floats, Stateless
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.frontier.unseen import UnseenUrls
-from vedette.lab.baselines.bases import Stateless
-from vedette.policy import Floats
+from vedette.policy import Floats, Stateless
 
 
 @dataclass(frozen=True, slots=True)

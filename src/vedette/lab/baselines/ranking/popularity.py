@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vedette.lab.baselines.bases import RandomizedRanking, Stateless
-from vedette.policy import Floats
+from vedette.lab.baselines.bases import RandomizedRanking
+from vedette.policy import Floats, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vedette.lab.baselines.bases import RandomizedRanking, Stateless
+from vedette.lab.baselines.bases import RandomizedRanking
 from vedette.lab.baselines.ranking.popularity import score_popularity
-from vedette.policy import Floats
+from vedette.policy import Floats, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 

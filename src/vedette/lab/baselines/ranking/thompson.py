@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.bases import RandomizedRanking, Stateless
+from vedette.lab.baselines.bases import RandomizedRanking
 from vedette.lab.baselines.ranking.bayesian_mean import GlobalCounts, beta_counts, count_all
-from vedette.policy import Floats, Ints, Picks
+from vedette.policy import Floats, Ints, Picks, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import best_first
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vedette.lab.baselines.bases import RandomizedRanking, Stateless
+from vedette.lab.baselines.bases import RandomizedRanking
 from vedette.lab.baselines.ranking.popularity import score_popularity
-from vedette.policy import Ints, Picks
+from vedette.policy import Ints, Picks, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 

@@ -61,6 +61,10 @@ class Thompson:
         looks[batch.place, hour] += 1
         return ThompsonState(found, looks)
 
+    def select(self, state: ThompsonState, places: Ints) -> ThompsonState:
+        """Return the counts of some sources, in this order."""
+        return ThompsonState(*(grow_rows(rows, places)[places] for rows in state))
+
     def choose(self, state: ThompsonState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose the k discovery sources with the highest Thompson draws, highest first."""
         shape, rate = _compute_posterior(state, options.place, _get_hour(now))

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vedette.discover.polling.sources import Sources
-from vedette.lab.baselines.bases import Stateless
-from vedette.policy import Picks
+from vedette.policy import Picks, Stateless
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vedette.discover.polling.sources import Sources, get_latest_yields, grow_rows
-from vedette.policy import Floats, Picks
+from vedette.policy import Floats, Ints, Picks
 
 
 class BanditState(NamedTuple):
@@ -56,6 +56,11 @@ class BatchBandit:
         rounds[batch.place] += arrived
         covered[batch.place] += get_latest_yields(batch)
         return BanditState(rounds, covered, state.arrived + arrived)
+
+    def select(self, state: BanditState, places: Ints) -> BanditState:
+        """Return the rounds of some sources, in this order; what arrived stays."""
+        rounds, covered = (grow_rows(rows, places)[places] for rows in (state.rounds, state.covered))
+        return BanditState(rounds, covered, state.arrived)
 
     def choose(self, state: BanditState, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:
         """Choose the k discovery sources with the highest batch-bandit (UCB1) indices; nothing is drawn."""
