@@ -10,6 +10,7 @@ that copies are folded and sites take turns.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +18,22 @@ from vedette.engine.search.ports import IndexSnapshot, PageSignals
 from vedette.engine.search.scoring import build_slots, score_texts
 from vedette.engine.search.search import MIN_RESULTS
 from vedette.frontier.impact.url_features import concatenate_ranges
-from vedette.index.features import Slot, SlotHits, compute_hit_features
+from vedette.index.features import Slot, SlotHits, TextFeatures
 from vedette.index.fields import PUBLIC
-from vedette.index.quality.watched_queries import MAX_SLOTS, QueryScores, WatchedQueries, WatchedQuery, normalize_points
+from vedette.index.quality.watched_queries import (
+    MAX_SLOTS,
+    Bools,
+    QueryScores,
+    ScoreChanges,
+    WatchedQueries,
+    WatchedQuery,
+    merge_scores,
+    normalize_points,
+)
 from vedette.index.query.parser import parse_query
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens, Searcher
-from vedette.policy import Ints
+from vedette.policy import Floats, Ints
 from vedette.text import WordHashes, hash_word
 
 SLOTS_PER_WORD = 8
@@ -62,6 +72,39 @@ def _stand_for(number: int, word: str | None, forms: WordForms) -> tuple[tuple[i
     return (number, *(each for each, _ in others)), (1.0, *(weight for _, weight in others))
 
 
+class _FoundWords(NamedTuple):
+    """Watched words in texts: a key for each text and word (``text * width + word``), ascending, and its hits.
+
+    Key k has the hits ``start[k]`` to ``start[k + 1]``, each with its place in all texts and its row (text and field).
+    """
+
+    keys: Ints
+    start: Ints
+    places: Ints
+    rows: Ints
+
+
+class _QueryWords(NamedTuple):
+    """Words of queries that texts have: the pair of text and query, the entry among all queries' words, the key."""
+
+    pair: Ints
+    entry: Ints
+    key: Ints
+
+    def select(self, rows: Ints | Bools) -> "_QueryWords":
+        """Select some of the words."""
+        return _QueryWords(self.pair[rows], self.entry[rows], self.key[rows])
+
+
+class _Pairs(NamedTuple):
+    """Pairs of a text and a query that it answers, in order; ``is_same`` where a change left the pair as it was."""
+
+    text: Ints
+    query: Ints
+    is_same: Bools
+    words: _QueryWords
+
+
 class AnswerScorer:
     """Score pages for watched queries, many pages at once; no step loops over pages or queries.
 
@@ -78,11 +121,13 @@ class AnswerScorer:
     def __init__(self, watched: WatchedQueries) -> None:
         self._watched = watched
         self._known, self._word = np.unique(watched.words, return_inverse=True)
-        self._low = np.uint32((1 << (SLOTS_PER_WORD * max(len(self._known), 1)).bit_length()) - 1)
+        self._width = max(len(self._known), 1)
+        self._low = np.uint32((1 << (SLOTS_PER_WORD * self._width).bit_length()) - 1)
         self._table = np.full(int(self._low) + 1, -1, np.int32)
         self._table[self._known & self._low] = np.arange(len(self._known))
-        sizes = np.diff(watched.start)
-        self._query_of_slot = np.repeat(np.arange(len(watched)), sizes)
+        self._slots = np.diff(watched.start)
+        self._query_of_slot = np.repeat(np.arange(len(watched)), self._slots)
+        self._column = watched.slot - watched.start[self._query_of_slot[watched.slot]]
         self._word_start = np.searchsorted(watched.slot, watched.start)
         self._build_gates()
 
@@ -98,84 +143,128 @@ class AnswerScorer:
         entries = np.flatnonzero(is_gate[watched.slot])
         by_word = entries[np.argsort(self._word[entries], kind="stable")]
         self._gated = query[watched.slot[by_word]]
-        self._gate_start = np.searchsorted(self._word[by_word], np.arange(len(self._known) + 1))
+        self._gate_start = np.searchsorted(self._word[by_word], np.arange(self._width + 1))
 
     def score(self, pages: ForwardTokens, signals: PageSignals) -> QueryScores:
         """Score how well each page answers the watched queries, as search would score it."""
-        sizes = pages.lengths.sum(axis=1)
-        begin = np.cumsum(sizes) - sizes
-        places, word = self._find_words(pages.words)
-        page = np.searchsorted(begin + sizes, places, side="right")
-        width = max(len(self._known), 1)
-        order = np.argsort(page * width + word, kind="stable")
-        places = places[order]
-        keys, first = np.unique((page * width + word)[order], return_index=True)
-        ends = np.append(first[1:], len(places))
-        row, query, pair, entry, at = self._find_pairs(keys, width)
-        hits = concatenate_ranges(first[at], ends[at])
-        pair, entry = (np.repeat(each, ends[at] - first[at]) for each in (pair, entry))
-        points = np.zeros(len(row))
-        local = places[hits] - begin[row[pair]]
-        field = np.repeat(np.arange(pages.lengths.size), pages.lengths.reshape(-1))[places[hits]] % _FIELDS
-        sizes = np.diff(self._watched.start)[query]
-        place = np.empty(len(row), np.int64)
-        for slots in np.unique(sizes).tolist():
-            some = np.flatnonzero(sizes == slots)
-            place[some] = np.arange(len(some))
-            mine = np.flatnonzero(sizes[pair] == slots)
-            lengths = pages.lengths[row[some]]
-            found = self._build_hits(place[pair[mine]], local[mine], field[mine], entry[mine], lengths, slots)
-            idf = self._watched.idf[self._watched.start[query[some]][:, None] + np.arange(slots)]
-            text = compute_hit_features(found, lengths, idf)
-            points[some] = score_texts(text, signals.take(row[some]), slots).scores
-        return QueryScores(row, query, normalize_points(points))
+        words = self._find_words(pages)
+        pairs = self._find_pairs(words, len(pages.lengths), None)
+        return QueryScores(pairs.text, pairs.query, self._score_pairs(pairs, words, pages.lengths, signals))
 
-    def _find_words(self, words: WordHashes) -> tuple[Ints, Ints]:
-        """Find the places of watched words, and which they are. Most words are ruled out by one lookup in a table."""
-        which = self._table.take((words & self._low).astype(np.intp))
+    def score_changes(self, before: ForwardTokens, after: ForwardTokens, signals: PageSignals) -> ScoreChanges:
+        """Score the same pages before and after a change.
+
+        Where a page is as long as before, queries none of whose words came, went or moved are scored once.
+        """
+        # Both versions at once: a call costs more than the pages of a small batch.
+        both = ForwardTokens(*(np.concatenate(each) for each in zip(before, after, strict=True)))
+        pages = len(after.lengths)
+        words = self._find_words(both)
+        pairs = self._find_pairs(words, 2 * pages, self._find_moved(before, after, words))
+        scores = self._score_pairs(pairs, words, both.lengths, signals.take(np.tile(np.arange(pages), 2)))
+        middle = int(np.searchsorted(pairs.text, pages))
+        old = QueryScores(pairs.text[:middle], pairs.query[:middle], scores[:middle])
+        new = QueryScores(pairs.text[middle:] - pages, pairs.query[middle:], scores[middle:])
+        return merge_scores(old, new, len(self._watched), pairs.is_same[middle:])
+
+    def _find_words(self, pages: ForwardTokens) -> _FoundWords:
+        """Find watched words in texts. Most words are ruled out by one lookup in a table."""
+        which = self._table.take((pages.words & self._low).astype(np.intp))
         places: Ints = np.flatnonzero(which >= 0)
-        found, word = words[places], which[places].astype(np.int64)
+        found, word = pages.words[places], which[places].astype(np.int64)
         other = np.flatnonzero(self._known[word] != found)
         if len(other):
             again = np.minimum(np.searchsorted(self._known, found[other]), len(self._known) - 1)
             word[other] = np.where(self._known[again] == found[other], again, -1)
             places, word = places[word >= 0], word[word >= 0]
-        return places, word
+        row = np.repeat(np.arange(pages.lengths.size), pages.lengths.reshape(-1))
+        # Numbers are sorted several times as fast as an order of them is found.
+        shift = np.int64(max(len(pages.words), 1).bit_length())
+        sorted_ = np.sort((row[places] // _FIELDS * self._width + word) << shift | places)
+        keys, places = sorted_ >> shift, sorted_ & ((1 << shift) - 1)
+        first = np.flatnonzero(_find_new(keys))
+        return _FoundWords(keys[first], np.append(first, len(keys)), places, row[places])
 
-    def _find_pairs(self, keys: Ints, width: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Find which page answers which query, and of each pair which words of the query are where in ``keys``.
+    def _find_moved(self, before: ForwardTokens, after: ForwardTokens, words: _FoundWords) -> Bools:
+        """Find which words, by page, came, went or moved; where a page has another length all may count differently."""
+        is_as_long = (before.lengths == after.lengths).all(axis=1)
+        same_before, same_after = (np.repeat(is_as_long, each.lengths.sum(axis=1)) for each in (before, after))
+        is_other = before.words[same_before] != after.words[same_after]
+        same_before[same_before], same_after[same_after] = is_other, is_other
+        is_moved = np.repeat(~is_as_long, self._width)
+        keys = np.repeat(words.keys, np.diff(words.start))
+        is_moved[keys[np.concatenate((same_before, same_after))[words.places]] % len(is_moved)] = True
+        return is_moved
 
-        Returns page and query of each pair, and for each word that is there the pair, the word's entry among those of
-        the watched queries, and the place of its key.
+    def _find_pairs(self, words: _FoundWords, texts: int, moved: Bools | None) -> _Pairs:
+        """Find which text answers which query.
+
+        With words that ``moved`` the texts are pages before a change, then the same ones after it; a pair that is the
+        same in both is listed after it only.
         """
-        queries = max(len(self._watched), 1)
-        starts, stops = self._gate_start[keys % width], self._gate_start[keys % width + 1]
-        gated = np.repeat(keys // width, stops - starts) * queries + self._gated[concatenate_ranges(starts, stops)]
-        row, query = np.divmod(np.unique(gated), queries)
+        queries, width = max(len(self._watched), 1), self._width
+        starts, stops = self._gate_start[words.keys % width], self._gate_start[words.keys % width + 1]
+        gated = np.repeat(words.keys // width, stops - starts) * queries
+        gated = np.sort(gated + self._gated[concatenate_ranges(starts, stops)])
+        text, query = np.divmod(gated[_find_new(gated)], queries)
+        is_same = np.zeros(len(text), np.bool_)
+        if moved is not None:
+            pages = texts // 2
+            begins, ends = self._word_start[query], self._word_start[query + 1]
+            pair = np.repeat(np.arange(len(text)), ends - begins)
+            has_moved = moved[(text % pages)[pair] * width + self._word[concatenate_ranges(begins, ends)]]
+            is_same = np.bincount(pair, has_moved, len(text)) == 0
+            kept = ~is_same | (text >= pages)
+            text, query, is_same = text[kept], query[kept], is_same[kept]
         begins, ends = self._word_start[query], self._word_start[query + 1]
-        entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(row)), ends - begins)
-        wanted = row[pair] * width + self._word[entry]
-        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        there = np.flatnonzero(keys[at] == wanted) if len(keys) else np.zeros(0, np.int64)
-        pair, entry, at = pair[there], entry[there], at[there]
-        slot = self._watched.slot[entry]
-        is_new = np.append(True, (np.diff(pair) != 0) | (np.diff(slot) != 0))[: len(pair)]
-        has = np.bincount(pair, self._watched.is_needed[slot] & is_new, len(row))
+        entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(text)), ends - begins)
+        key_of = np.full(texts * width, -1, np.int32)
+        key_of[words.keys] = np.arange(len(words.keys))
+        key = key_of[text[pair] * width + self._word[entry]]
+        found = _QueryWords(pair, entry, key).select(np.flatnonzero(key >= 0))
+        slot = self._watched.slot[found.entry]
+        is_new = _find_new(found.pair) | _find_new(slot)
+        has = np.bincount(found.pair, self._watched.is_needed[slot] & is_new, len(text))
         is_kept = has >= self._watched.min_words[query]
-        renumbered = np.cumsum(is_kept) - 1
-        inside = is_kept[pair]
-        return row[is_kept], query[is_kept], renumbered[pair[inside]], entry[inside], at[inside]
+        found = found.select(is_kept[found.pair])
+        found = found._replace(pair=(np.cumsum(is_kept) - 1)[found.pair])
+        return _Pairs(text[is_kept], query[is_kept], is_same[is_kept], found)
 
-    def _build_hits(self, pair: Ints, local: Ints, field: Ints, entry: Ints, lengths: Ints, slots: int) -> SlotHits:
+    def _score_pairs(self, pairs: _Pairs, words: _FoundWords, lengths: Ints, signals: PageSignals) -> Floats:
+        """Score pairs of texts and queries, all queries of as many words together."""
+        points, place = np.zeros(len(pairs.text)), np.empty(len(pairs.text), np.int64)
+        slots_of = self._slots[pairs.query]
+        for slots in np.flatnonzero(np.bincount(slots_of)).tolist():
+            some, mine = np.flatnonzero(slots_of == slots), np.flatnonzero(slots_of[pairs.words.pair] == slots)
+            place[some] = np.arange(len(some))
+            text = pairs.text[some]
+            found = pairs.words.select(mine)
+            found = found._replace(pair=place[found.pair])
+            hits = self._build_hits(found, words, lengths.sum(axis=1), text, slots)
+            idf = self._watched.idf[self._watched.start[pairs.query[some]][:, None] + np.arange(slots)]
+            points[some] = score_texts(TextFeatures(hits, lengths[text], idf), signals.take(text), slots)
+        return normalize_points(points)
+
+    def _build_hits(self, found: _QueryWords, words: _FoundWords, sizes: Ints, text: Ints, slots: int) -> SlotHits:
         """Build the hits of pairs as if the page of each pair were a text of its own, one after the other."""
-        sizes = lengths.sum(axis=1)
-        place = (np.cumsum(sizes) - sizes)[pair] + local
-        column = self._watched.slot[entry] - self._watched.start[self._query_of_slot[self._watched.slot[entry]]]
+        starts, ends = words.start[found.key], words.start[found.key + 1]
+        hits, times = concatenate_ranges(starts, ends), ends - starts
+        begins, own = np.cumsum(sizes) - sizes, sizes[text]
+        shift = np.cumsum(own) - own - begins[text]
+        place = words.places[hits] + np.repeat(shift[found.pair], times)
+        order = np.argsort(place, kind="stable")
+        place, hits, word = place[order], hits[order], np.repeat(np.arange(len(times)), times)[order]
+        pair, entry, field = found.pair[word], found.entry[word], words.rows[hits] % _FIELDS
         if slots == 1:  # by far the most; no place is found twice
-            order = np.argsort(place, kind="stable")
-            rows = (pair * _FIELDS + field)[order]
-            return SlotHits(place[order], rows, self._watched.weight[entry[order], None])
-        every, first, at = np.unique(place, return_index=True, return_inverse=True)
-        weights = np.zeros((len(every), slots))
-        np.maximum.at(weights, (at, column), self._watched.weight[entry])
-        return SlotHits(every, pair[first] * _FIELDS + field[first], weights)
+            return SlotHits(place, pair, field, self._watched.weight[entry][:, None])
+        is_new = _find_new(place)
+        weights = np.zeros((int(is_new.sum()), slots))
+        weights[np.cumsum(is_new) - 1, self._column[entry]] = self._watched.weight[entry]
+        return SlotHits(place[is_new], pair[is_new], field[is_new], weights)
+
+
+def _find_new(values: Ints) -> Bools:
+    """Find which values differ from the one before."""
+    is_new = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_new[1:])
+    return is_new

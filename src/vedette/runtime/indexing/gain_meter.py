@@ -20,7 +20,7 @@ from vedette.index.quality.gains import (
     measure_gains,
     measure_view_gain,
 )
-from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords, QueryScores, merge_scores
+from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords
 from vedette.policy import Floats
 from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, load_needs, save_needs
 from vedette.text import WideHashes
@@ -133,14 +133,9 @@ class GainMeter:
     ) -> MeasuredGains:
         self._table.refresh()
         signals = self._table.read_signals(np.array([each.page.page for each in seen], np.int64))
-        # Both versions at once: a call costs more than the pages of a small batch.
-        words = concatenate_words([*(each.before for each in seen), *(each.after for each in seen)])
-        both = by.scorer.score(words, signals.take(np.tile(np.arange(len(seen)), 2)))
-        middle = int(np.searchsorted(both.page, len(seen)))
-        old = QueryScores(both.page[:middle], both.query[:middle], both.score[:middle])
-        new = QueryScores(both.page[middle:] - len(seen), both.query[middle:], both.score[middle:])
+        before, after = concatenate_words([each.before for each in seen]), concatenate_words([each.after for each in seen])
+        scores = by.scorer.score_changes(before, after, signals)
         known = np.array([len(each.before[0]) > 0 for each in seen], np.bool_)
-        scores = merge_scores(old, new, len(by.curves.watched))
         return measure_gains(by.curves, scores, ChangedPages(known, signals.importance), counts)
 
     def _append_gains(self, seen: Sequence[_TextChange], measured: MeasuredGains) -> None:
