@@ -124,7 +124,7 @@ def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
     slots = slots[:MAX_SLOTS]
     if not len(forward.lengths) or not slots:
         return np.zeros((len(forward.lengths), len(FEATURES)))
-    found = TextFeatures(_find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
+    found = TextFeatures(find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
     return np.column_stack([found[feature.key] for feature in FEATURES]).astype(np.float64)
 
 
@@ -169,6 +169,16 @@ class TextFeatures:
         return _find_runs(self)
 
     @cached_property
+    def in_title(self) -> Floats:
+        """How many words of the title are those of the query."""
+        return np.bincount(self.hits.texts[self.hits.fields == _TITLE], minlength=self.texts).astype(np.float64)
+
+    @cached_property
+    def earliness(self) -> Floats:
+        """How early each query slot first occurs in the body."""
+        return _compute_earliness(self)
+
+    @cached_property
     def body(self) -> "_BodyHits":
         """The hits in the body."""
         inside = np.flatnonzero(self.hits.fields == _BODY)
@@ -188,7 +198,21 @@ class TextFeatures:
         return values[:, 0] if self.slots == 1 else np.asarray((values * self.shares).sum(axis=1))
 
 
-def _find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
+class WordFeatures(TextFeatures):
+    """The same for queries of one word, from how often it occurs: ``times`` by field and text, and ``weighted``.
+
+    ``first`` is where in the body it occurs first, infinity where it does not.
+    """
+
+    def __init__(self, times: Floats, weighted: Floats, first: Floats, lengths: Ints) -> None:
+        none = np.zeros(0, np.int64)
+        super().__init__(SlotHits(none, none, none, np.zeros((0, 1))), lengths, np.ones((1, 1)))
+        self.by_slot, self.in_title = weighted[:, :, None], times[_TITLE]
+        self.runs = _Runs(times, np.zeros((*times.shape, 0)))
+        self.earliness = EARLY_HALF_WORDS / (EARLY_HALF_WORDS + first)
+
+
+def find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
     """Find all hits of the query's slots in the pages' words, in word order.
 
     A table of the low bits discards nearly all other words at once, and the rest is looked up.
@@ -268,8 +292,7 @@ def _compute_pairs(of: TextFeatures, field: int) -> Floats:
 
 def _compute_title_share(of: TextFeatures) -> Floats:
     """Compute how much of the title the query covers."""
-    hits = np.bincount(of.hits.texts[of.hits.fields == _TITLE], minlength=of.texts)
-    return np.asarray(hits / np.maximum(of.lengths[_TITLE], 1) * of.weigh(of.present[_TITLE]))
+    return np.asarray(of.in_title / np.maximum(of.lengths[_TITLE], 1) * of.weigh(of.present[_TITLE]))
 
 
 def _compute_anchor_share(of: TextFeatures) -> Floats:
@@ -286,13 +309,15 @@ class _BodyHits(NamedTuple):
     begins: Ints
     weights: Floats
 
-    def find_last(self, telling: Bools) -> tuple[Bools, Ints]:
-        """Find which telling slots each hit has, and where each of them occurred last, the hit itself included.
+    def find_last(self, telling: Bools) -> tuple[list[Bools], list[Ints]]:
+        """Find by slot which hits have it, where it is telling, and where it occurred last, the hit itself included.
 
         Anything before the start of the body belongs to another field or text.
         """
-        has = (self.weights > 0) & telling[self.texts]
-        return has, np.maximum.accumulate(np.where(has, self.places[:, None], -1), axis=0)
+        has = [weights > 0 for weights in self.weights.T]
+        if not telling.all():
+            has = [there & column[self.texts] for there, column in zip(has, telling.T, strict=True)]
+        return has, [np.maximum.accumulate(np.where(there, self.places, -1)) for there in has]
 
 
 def _compute_span(of: TextFeatures) -> Floats:
@@ -301,8 +326,11 @@ def _compute_span(of: TextFeatures) -> Floats:
         return (of.runs.whole[_BODY] > 0).astype(np.float64) if of.slots == 1 else np.zeros(of.texts)
     places, texts, begins, _ = of.body
     has, last = of.body.find_last(of.telling)
-    earliest = np.where(of.telling[texts], last, places[:, None]).min(axis=1)
-    spans = np.where((earliest >= begins) & has.any(axis=1), places - earliest + 1, np.iinfo(np.int64).max)
+    earliest = np.minimum.reduce(
+        [np.where(column[texts], at, places) for at, column in zip(last, of.telling.T, strict=True)]
+    )
+    is_any = np.logical_or.reduce(has)
+    spans = np.where((earliest >= begins) & is_any, places - earliest + 1, np.iinfo(np.int64).max)
     shortest = np.full(of.texts, np.iinfo(np.int64).max)
     np.minimum.at(shortest, texts, spans)
     return np.minimum(of.telling.sum(axis=1) / shortest, 1.0)
@@ -317,15 +345,16 @@ def _compute_near(of: TextFeatures) -> Floats:
         return (of.runs.whole[_BODY] > 0).astype(np.float64)
     places, texts, begins, _ = of.body
     has, last = of.body.find_last(of.telling)
-    recent = last >= np.maximum(begins, places - NEAR_WORDS)[:, None]
-    telling = of.telling.sum(axis=1)
-    total = np.where(telling == 1, np.minimum(np.bincount(texts[has.any(axis=1)], minlength=of.texts), 1.0), 0.0)
+    since = np.maximum(begins, places - NEAR_WORDS)
+    recent = [at >= since for at in last]
+    telling, is_any = of.telling.sum(axis=1), np.logical_or.reduce(has)
+    total = np.where(telling == 1, np.minimum(np.bincount(texts[is_any], minlength=of.texts), 1.0), 0.0)
     for one in range(of.slots):
         open_ = of.telling[:, one]
         for other in range(one + 1, of.slots):
             is_pair = open_ & of.telling[:, other]
             if is_pair.any():
-                met = (has[:, other] & recent[:, one]) | (has[:, one] & recent[:, other])
+                met = (has[other] & recent[one]) | (has[one] & recent[other])
                 total += is_pair & (np.bincount(texts[met], minlength=of.texts) > 0)
             open_ = open_ & ~of.telling[:, other]
             if not open_.any():
@@ -366,7 +395,7 @@ _COMPUTE: dict[str, Callable[[TextFeatures], Floats]] = {
     "body_has": lambda of: (of.runs.whole[_BODY] > 0).astype(np.float64),
     "body_span": _compute_span,
     "body_near": _compute_near,
-    "body_early": _compute_earliness,
+    "body_early": lambda of: of.earliness,
     "body_length": lambda of: np.log1p(of.lengths[_BODY]) / np.log1p(LONG_BODY),
     "anywhere": lambda of: of.weigh(of.present.max(axis=0)),
     "outside": lambda of: of.weigh(of.present[:_BODY].max(axis=0)),

@@ -18,7 +18,7 @@ from vedette.engine.search.ports import IndexSnapshot, PageSignals
 from vedette.engine.search.scoring import build_slots, score_texts
 from vedette.engine.search.search import MIN_RESULTS
 from vedette.frontier.impact.url_features import concatenate_ranges
-from vedette.index.features import Slot, SlotHits, TextFeatures
+from vedette.index.features import Slot, SlotHits, TextFeatures, WordFeatures
 from vedette.index.fields import PUBLIC
 from vedette.index.quality.watched_queries import (
     MAX_SLOTS,
@@ -37,7 +37,7 @@ from vedette.policy import Floats, Ints
 from vedette.text import WordHashes, hash_word
 
 SLOTS_PER_WORD = 8
-_FIELDS = len(TEXT_FIELDS)
+_FIELDS, _BODY = len(TEXT_FIELDS), TEXT_FIELDS.index("body")
 
 
 def read_query(text: str, shelf: IndexSnapshot, now_s: float) -> WatchedQuery | None:
@@ -97,11 +97,11 @@ class _QueryWords(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Pairs of a text and a query that it answers, in order; ``is_same`` where a change left the pair as it was."""
+    """Pairs of a text and a query that it answers, in order, and which of the candidates they are."""
 
+    candidate: Ints
     text: Ints
     query: Ints
-    is_same: Bools
     words: _QueryWords
 
 
@@ -140,32 +140,48 @@ class AnswerScorer:
         counts = np.bincount(query[needed], minlength=len(watched))
         is_gate = np.zeros(len(query), np.bool_)
         is_gate[order] = place <= (counts - watched.min_words)[query[order]]
-        entries = np.flatnonzero(is_gate[watched.slot])
+        self._gates = self._index_queries(np.flatnonzero(is_gate[watched.slot]))
+        self._every = self._index_queries(np.arange(len(watched.slot)))
+
+    def _index_queries(self, entries: Ints) -> tuple[Ints, Ints]:
+        """Index queries by words: those of word w are ``queries[start[w]:start[w + 1]]``."""
         by_word = entries[np.argsort(self._word[entries], kind="stable")]
-        self._gated = query[watched.slot[by_word]]
-        self._gate_start = np.searchsorted(self._word[by_word], np.arange(self._width + 1))
+        start = np.searchsorted(self._word[by_word], np.arange(self._width + 1))
+        return self._query_of_slot[self._watched.slot[by_word]], start
 
     def score(self, pages: ForwardTokens, signals: PageSignals) -> QueryScores:
         """Score how well each page answers the watched queries, as search would score it."""
         words = self._find_words(pages)
-        pairs = self._find_pairs(words, len(pages.lengths), None)
+        candidates = self._look_up(words.keys, self._gates)
+        pairs = self._find_pairs(words, candidates, len(pages.lengths))
         return QueryScores(pairs.text, pairs.query, self._score_pairs(pairs, words, pages.lengths, signals))
 
-    def score_changes(self, before: ForwardTokens, after: ForwardTokens, signals: PageSignals) -> ScoreChanges:
+    def score_changes(
+        self, before: ForwardTokens, after: ForwardTokens, signals: PageSignals, is_whole: Bools
+    ) -> ScoreChanges:
         """Score the same pages before and after a change.
 
-        Where a page is as long as before, queries none of whose words came, went or moved are scored once.
+        A score depends on where words are in each field, and on the length of fields that have them. So queries none of
+        whose words came, went or moved, or is in a field of another length, have the score that they had: they are
+        scored once for pages that are ``is_whole``, and left out for others.
         """
         # Both versions at once: a call costs more than the pages of a small batch.
         both = ForwardTokens(*(np.concatenate(each) for each in zip(before, after, strict=True)))
-        pages = len(after.lengths)
-        words = self._find_words(both)
-        pairs = self._find_pairs(words, 2 * pages, self._find_moved(before, after, words))
+        pages, words = len(after.lengths), self._find_words(both)
+        moved = self._look_up(self._find_moved(before, after, words), self._every)
+        is_wanted = np.append(np.zeros(pages, np.bool_), is_whole)[words.keys // self._width]
+        middle = pages * max(len(self._watched), 1)
+        whole = self._look_up(words.keys[is_wanted], self._gates) - middle
+        # Where a pair is listed twice, as moved and as wanted anyway, the first counts.
+        later = np.sort(np.concatenate((moved << 1, whole << 1 | 1)))
+        later = later[_find_new(later >> 1)]
+        is_same = np.append(np.zeros(len(moved), np.bool_), later & 1 > 0)
+        pairs = self._find_pairs(words, np.append(moved, (later >> 1) + middle), 2 * pages)
         scores = self._score_pairs(pairs, words, both.lengths, signals.take(np.tile(np.arange(pages), 2)))
-        middle = int(np.searchsorted(pairs.text, pages))
-        old = QueryScores(pairs.text[:middle], pairs.query[:middle], scores[:middle])
-        new = QueryScores(pairs.text[middle:] - pages, pairs.query[middle:], scores[middle:])
-        return merge_scores(old, new, len(self._watched), pairs.is_same[middle:])
+        half = int(np.searchsorted(pairs.text, pages))
+        old = QueryScores(pairs.text[:half], pairs.query[:half], scores[:half])
+        new = QueryScores(pairs.text[half:] - pages, pairs.query[half:], scores[half:])
+        return merge_scores(old, new, len(self._watched), is_same[pairs.candidate[half:]])
 
     def _find_words(self, pages: ForwardTokens) -> _FoundWords:
         """Find watched words in texts. Most words are ruled out by one lookup in a table."""
@@ -178,44 +194,32 @@ class AnswerScorer:
             word[other] = np.where(self._known[again] == found[other], again, -1)
             places, word = places[word >= 0], word[word >= 0]
         row = np.repeat(np.arange(pages.lengths.size), pages.lengths.reshape(-1))
-        # Numbers are sorted several times as fast as an order of them is found.
-        shift = np.int64(max(len(pages.words), 1).bit_length())
-        sorted_ = np.sort((row[places] // _FIELDS * self._width + word) << shift | places)
-        keys, places = sorted_ >> shift, sorted_ & ((1 << shift) - 1)
-        first = np.flatnonzero(_find_new(keys))
+        keys, order = _sort_both(row[places] // _FIELDS * self._width + word)
+        places, first = places[order], np.flatnonzero(_find_new(keys))
         return _FoundWords(keys[first], np.append(first, len(keys)), places, row[places])
 
-    def _find_moved(self, before: ForwardTokens, after: ForwardTokens, words: _FoundWords) -> Bools:
-        """Find which words, by page, came, went or moved; where a page has another length all may count differently."""
-        is_as_long = (before.lengths == after.lengths).all(axis=1)
-        same_before, same_after = (np.repeat(is_as_long, each.lengths.sum(axis=1)) for each in (before, after))
-        is_other = before.words[same_before] != after.words[same_after]
-        same_before[same_before], same_after[same_after] = is_other, is_other
-        is_moved = np.repeat(~is_as_long, self._width)
-        keys = np.repeat(words.keys, np.diff(words.start))
-        is_moved[keys[np.concatenate((same_before, same_after))[words.places]] % len(is_moved)] = True
-        return is_moved
+    def _find_moved(self, before: ForwardTokens, after: ForwardTokens, words: _FoundWords) -> Ints:
+        """Find the words, by page, that came, went or moved; all in fields that have another length than before."""
+        is_as_long = (before.lengths == after.lengths).reshape(-1)
+        old, new = (np.repeat(is_as_long, each.lengths.reshape(-1)) for each in (before, after))
+        is_other = np.ones(len(old) + len(new), np.bool_)
+        is_other[np.append(old, new)] = np.tile(before.words[old] != after.words[new], 2)
+        is_moved = np.zeros(len(before.lengths) * self._width, np.bool_)
+        keys = np.repeat(words.keys, np.diff(words.start))[is_other[words.places]]
+        is_moved[keys % max(len(is_moved), 1)] = True
+        return np.flatnonzero(is_moved)
 
-    def _find_pairs(self, words: _FoundWords, texts: int, moved: Bools | None) -> _Pairs:
-        """Find which text answers which query.
+    def _look_up(self, keys: Ints, index: tuple[Ints, Ints]) -> Ints:
+        """Look up the queries of words, by text: ``text * queries + query`` of each pair, ascending."""
+        (queries, start), (text, word) = index, np.divmod(keys, self._width)
+        begins, ends = start[word], start[word + 1]
+        found = np.repeat(text * max(len(self._watched), 1), ends - begins) + queries[concatenate_ranges(begins, ends)]
+        found.sort()
+        return found[_find_new(found)]
 
-        With words that ``moved`` the texts are pages before a change, then the same ones after it; a pair that is the
-        same in both is listed after it only.
-        """
-        queries, width = max(len(self._watched), 1), self._width
-        starts, stops = self._gate_start[words.keys % width], self._gate_start[words.keys % width + 1]
-        gated = np.repeat(words.keys // width, stops - starts) * queries
-        gated = np.sort(gated + self._gated[concatenate_ranges(starts, stops)])
-        text, query = np.divmod(gated[_find_new(gated)], queries)
-        is_same = np.zeros(len(text), np.bool_)
-        if moved is not None:
-            pages = texts // 2
-            begins, ends = self._word_start[query], self._word_start[query + 1]
-            pair = np.repeat(np.arange(len(text)), ends - begins)
-            has_moved = moved[(text % pages)[pair] * width + self._word[concatenate_ranges(begins, ends)]]
-            is_same = np.bincount(pair, has_moved, len(text)) == 0
-            kept = ~is_same | (text >= pages)
-            text, query, is_same = text[kept], query[kept], is_same[kept]
+    def _find_pairs(self, words: _FoundWords, candidates: Ints, texts: int) -> _Pairs:
+        """Find which candidates have enough words of the query, and which these are."""
+        (text, query), width = np.divmod(candidates, max(len(self._watched), 1)), self._width
         begins, ends = self._word_start[query], self._word_start[query + 1]
         entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(text)), ends - begins)
         key_of = np.full(texts * width, -1, np.int32)
@@ -228,7 +232,7 @@ class AnswerScorer:
         is_kept = has >= self._watched.min_words[query]
         found = found.select(is_kept[found.pair])
         found = found._replace(pair=(np.cumsum(is_kept) - 1)[found.pair])
-        return _Pairs(text[is_kept], query[is_kept], is_same[is_kept], found)
+        return _Pairs(np.flatnonzero(is_kept), text[is_kept], query[is_kept], found)
 
     def _score_pairs(self, pairs: _Pairs, words: _FoundWords, lengths: Ints, signals: PageSignals) -> Floats:
         """Score pairs of texts and queries, all queries of as many words together."""
@@ -239,11 +243,34 @@ class AnswerScorer:
             place[some] = np.arange(len(some))
             text = pairs.text[some]
             found = pairs.words.select(mine)
-            found = found._replace(pair=place[found.pair])
-            hits = self._build_hits(found, words, lengths.sum(axis=1), text, slots)
-            idf = self._watched.idf[self._watched.start[pairs.query[some]][:, None] + np.arange(slots)]
-            points[some] = score_texts(TextFeatures(hits, lengths[text], idf), signals.take(text), slots)
+            if slots == 1:  # by far the most
+                features: TextFeatures = self._count_words(found, words, lengths, text)
+            else:
+                found = found._replace(pair=place[found.pair])
+                hits = self._build_hits(found, words, lengths.sum(axis=1), text, slots)
+                idf = self._watched.idf[self._watched.start[pairs.query[some]][:, None] + np.arange(slots)]
+                features = TextFeatures(hits, lengths[text], idf)
+            points[some] = score_texts(features, signals.take(text), slots)
         return normalize_points(points)
+
+    def _count_words(self, found: _QueryWords, words: _FoundWords, lengths: Ints, text: Ints) -> WordFeatures:
+        """Count the hits of queries of one word, with its other forms, by field and pair."""
+        keys = len(words.keys)
+        key, (of, field) = np.repeat(np.arange(keys), np.diff(words.start)), np.divmod(words.rows, _FIELDS)
+        times = np.bincount(field * keys + key, minlength=_FIELDS * keys).reshape(_FIELDS, keys)
+        inside = np.flatnonzero(field == _BODY)
+        inside = inside[_find_new(key[inside])]  # places of a key ascend
+        first = np.full(keys, np.inf)
+        begins = np.cumsum(lengths.sum(axis=1)) - lengths[:, _BODY]
+        first[key[inside]] = words.places[inside] - begins[of[inside]]
+        starts = np.flatnonzero(_find_new(found.pair))
+        each = times[:, found.key].astype(np.float64)
+        return WordFeatures(
+            np.add.reduceat(each, starts, axis=1),
+            np.add.reduceat(each * self._watched.weight[found.entry], starts, axis=1),
+            np.minimum.reduceat(first[found.key], starts),
+            lengths[text],
+        )
 
     def _build_hits(self, found: _QueryWords, words: _FoundWords, sizes: Ints, text: Ints, slots: int) -> SlotHits:
         """Build the hits of pairs as if the page of each pair were a text of its own, one after the other."""
@@ -252,15 +279,20 @@ class AnswerScorer:
         begins, own = np.cumsum(sizes) - sizes, sizes[text]
         shift = np.cumsum(own) - own - begins[text]
         place = words.places[hits] + np.repeat(shift[found.pair], times)
-        order = np.argsort(place, kind="stable")
-        place, hits, word = place[order], hits[order], np.repeat(np.arange(len(times)), times)[order]
+        place, order = _sort_both(place)
+        hits, word = hits[order], np.repeat(np.arange(len(times)), times)[order]
         pair, entry, field = found.pair[word], found.entry[word], words.rows[hits] % _FIELDS
-        if slots == 1:  # by far the most; no place is found twice
-            return SlotHits(place, pair, field, self._watched.weight[entry][:, None])
         is_new = _find_new(place)
         weights = np.zeros((int(is_new.sum()), slots))
         weights[np.cumsum(is_new) - 1, self._column[entry]] = self._watched.weight[entry]
         return SlotHits(place[is_new], pair[is_new], field[is_new], weights)
+
+
+def _sort_both(values: Ints) -> tuple[Ints, Ints]:
+    """Return values, sorted, and their order; numbers are sorted several times as fast as an order is found."""
+    bits = np.int64(max(len(values), 1).bit_length())
+    both = np.sort(values << bits | np.arange(len(values)))
+    return both >> bits, both & ((np.int64(1) << bits) - 1)
 
 
 def _find_new(values: Ints) -> Bools:

@@ -168,9 +168,7 @@ def count_naming_words(pages: ForwardTokens) -> tuple[WordHashes, Ints]:
     return numbers[kept], times[kept]
 
 
-def merge_scores(
-    before: QueryScores, after: QueryScores, queries: int, is_same: Bools | None = None
-) -> ScoreChanges:
+def merge_scores(before: QueryScores, after: QueryScores, queries: int, is_same: Bools | None = None) -> ScoreChanges:
     """Merge the scores of the same pages before and after a change.
 
     Where ``is_same``, a score after it is that before it, too.
