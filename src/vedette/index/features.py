@@ -131,8 +131,8 @@ def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
 class TextFeatures:
     """The ranking features of texts by key, each computed when it is asked for; search and measurement share them.
 
-    A text has a row of ``lengths``, and one of ``idf`` with a column per slot; one row of ``idf`` is that of all. Tables
-    of counts have a row per field, and in it a row per text.
+    A text has a row of ``lengths``, and one of ``idf`` with a column per slot; one row of ``idf`` is that of all.
+    Tables of counts have a row per field, and in it a row per text.
     """
 
     def __init__(self, hits: SlotHits, lengths: Ints, idf: Floats) -> None:

@@ -160,8 +160,8 @@ def _drop(batch: DescribedUrls, policy: str) -> DescribedUrls:
     return replace(batch, texts=tokenize_texts([""] * len(batch), [])) if policy == "no-words" else batch
 
 
-def _estimate(policy: str, taught: TrainingPages, unseen: DescribedUrls, curves: QueryCurves, seed: int) -> Floats:
-    """Estimate the gain of uncrawled pages by the live estimator, without or with something."""
+def estimate_gains(policy: str, taught: TrainingPages, unseen: DescribedUrls, curves: QueryCurves, seed: int) -> Floats:
+    """Estimate the gain of uncrawled pages by the live estimator, or by it without something."""
     settings = build_impact_settings(curves, seed)
     if policy in ("no-word-gains", "no-words"):
         settings = replace(settings, term_gains=None)
@@ -200,7 +200,7 @@ def run_case(world: str, seed: int) -> _Outcome:
     worths = {"breadth": -1.0 * unseen.depth, "inlinks": 1.0 * unseen.inlinks, "pagerank": unseen.importance}
     taught, curves = _teach(web, watched, crawled, known, mine, seed)
     for policy in ("impact", *ABLATIONS):
-        worths[policy] = _estimate(policy, taught, unseen, curves, seed)
+        worths[policy] = estimate_gains(policy, taught, unseen, curves, seed)
     ties = draw_tie_order(seed, len(uncrawled))
     orders = {name: np.lexsort((ties, -worth)) for name, worth in {**worths, BOUND: impact[0]}.items()}
     answered = len(np.unique(everything.query))
