@@ -298,7 +298,7 @@ def _compute_title_share(of: TextFeatures) -> Floats:
 def _compute_anchor_share(of: TextFeatures) -> Floats:
     """Compute how much of the link texts the whole query covers."""
     said = of.runs.whole[_ANCHORS] * of.slots / np.maximum(of.lengths[_ANCHORS], 1)
-    return np.sqrt(np.minimum(said, 1.0))
+    return np.asarray(np.sqrt(np.minimum(said, 1.0)))
 
 
 class _BodyHits(NamedTuple):
@@ -333,7 +333,7 @@ def _compute_span(of: TextFeatures) -> Floats:
     spans = np.where((earliest >= begins) & is_any, places - earliest + 1, np.iinfo(np.int64).max)
     shortest = np.full(of.texts, np.iinfo(np.int64).max)
     np.minimum.at(shortest, texts, spans)
-    return np.minimum(of.telling.sum(axis=1) / shortest, 1.0)
+    return np.asarray(np.minimum(of.telling.sum(axis=1) / shortest, 1.0))
 
 
 def _compute_near(of: TextFeatures) -> Floats:
@@ -342,7 +342,7 @@ def _compute_near(of: TextFeatures) -> Floats:
     A query with one telling slot has all of it where the slot occurs.
     """
     if of.slots == 1:
-        return (of.runs.whole[_BODY] > 0).astype(np.float64)
+        return np.asarray(of.runs.whole[_BODY] > 0).astype(np.float64)
     places, texts, begins, _ = of.body
     has, last = of.body.find_last(of.telling)
     since = np.maximum(begins, places - NEAR_WORDS)

@@ -136,7 +136,8 @@ def _hash_query_ngrams(wanted: QuerySet, size: int) -> _Grams:
     for step in range(size):
         begins, ends = start[first[at] + step], start[first[at] + step + 1]
         form = concatenate_ranges(begins, ends)
-        at, numbers, weight = (np.repeat(each, ends - begins) for each in (at, numbers, weight))
+        times = ends - begins
+        at, numbers, weight = np.repeat(at, times), np.repeat(numbers, times), np.repeat(weight, times)
         numbers = scramble(numbers * FACTOR + words[form] if step else words[form])
         weight = weight * weights[form]
     unit, _ = hash_ngrams(wanted.words, wanted.start, size)
