@@ -16,7 +16,7 @@ from vedette.index.query.planner import build_plan
 from vedette.index.query.retrieval import ForwardTokens
 from vedette.policy import Ints, rng_for
 from vedette.serve.slate import SearchRequest
-from vedette.text import hash_word
+from vedette.text import WordHashes, hash_word
 
 WORDS = ("tide", "tides", "moon", "sand", "the", "of", "low", "high", "table", "water", "salt", "rock")
 FORMS = {"tide": (("tides", 0.8),), "tides": (("tide", 0.8),)}
@@ -79,7 +79,7 @@ def test_pages_are_scored_alone_as_together(shelf: TestShelf) -> None:
 
 def change_pages(shelf: TestShelf, ids: Ints) -> tuple[ForwardTokens, ForwardTokens]:
     """Pages before and after some of their words were swapped, replaced or, in every third page, cut."""
-    rng, before, words, lengths = rng_for(2, "test/answer_scores"), shelf.forward(ids), list[Ints](), list[Ints]()
+    rng, before, words, lengths = rng_for(2, "test/answer_scores"), shelf.forward(ids), list[WordHashes](), list[Ints]()
     for row, part in enumerate(np.split(before.words, np.cumsum(before.lengths.sum(axis=1))[:-1])):
         sizes, new = before.lengths[row].copy(), part.copy()
         at = rng.integers(0, max(len(new), 1), 4)[: len(new)]

@@ -166,7 +166,9 @@ class AnswerScorer:
         scored once for pages that are ``is_whole``, and left out for others.
         """
         # Both versions at once: a call costs more than the pages of a small batch.
-        both = ForwardTokens(*(np.concatenate(each) for each in zip(before, after, strict=True)))
+        both = ForwardTokens(
+            np.concatenate((before.words, after.words)), np.concatenate((before.lengths, after.lengths))
+        )
         pages, words = len(after.lengths), self._find_words(both)
         moved = self._look_up(self._find_moved(before, after, words), self._every)
         is_wanted = np.append(np.zeros(pages, np.bool_), is_whole)[words.keys // self._width]
@@ -224,7 +226,7 @@ class AnswerScorer:
         entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(text)), ends - begins)
         key_of = np.full(texts * width, -1, np.int32)
         key_of[words.keys] = np.arange(len(words.keys))
-        key = key_of[text[pair] * width + self._word[entry]]
+        key = key_of[text[pair] * width + self._word[entry]].astype(np.int64)
         found = _QueryWords(pair, entry, key).select(np.flatnonzero(key >= 0))
         slot = self._watched.slot[found.entry]
         is_new = _find_new(found.pair) | _find_new(slot)

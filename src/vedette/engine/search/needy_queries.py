@@ -142,8 +142,8 @@ def build_training(
     number = np.full(len(watched), -1, np.int64)
     number[sketched] = np.arange(len(sketched))
     kept = np.flatnonzero(number[scores.query] >= 0)
-    found = {"found_row": scores.page[kept], "found_query": number[scores.query[kept]]}
-    return TrainingPages(**columns, page=page, gain=gain, **found, found_score=scores.score[kept])
+    columns |= {"found_row": scores.page[kept], "found_query": number[scores.query[kept]]}
+    return TrainingPages(**columns, page=page, gain=gain, found_score=scores.score[kept])
 
 
 def _list_sketched(watched: WatchedQueries) -> Ints:

@@ -178,8 +178,9 @@ def score_texts(text: TextFeatures, signals: PageSignals, words: int) -> Floats:
 
 def _list_static(text: Callable[[str], Floats], signals: PageSignals, words: int) -> dict[str, Floats]:
     """List the features that do not come from words alone, without those of the moment."""
+    in_address, in_title, title_share = (text(key) for key in _NAMING)
     return {
-        "home": score_home(*(text(key) for key in _NAMING), signals.depth, words),
+        "home": score_home(in_address, in_title, title_share, signals.depth, words),
         "importance": signals.importance,
         "host_importance": signals.host_importance,
         "popularity": signals.popularity - NEUTRAL,

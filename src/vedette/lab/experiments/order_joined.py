@@ -174,9 +174,10 @@ def estimate_gains(policy: str, taught: TrainingPages, unseen: DescribedUrls, cu
 def _drop_taught(taught: TrainingPages, policy: str) -> TrainingPages:
     dropped = _drop(taught, policy)
     assert isinstance(dropped, TrainingPages), "only columns were replaced"
+    if policy != "no-sketches":
+        return dropped
     none = np.zeros(0, np.int64)
-    nothing = {"found_row": none, "found_query": none, "found_score": np.zeros(0)}
-    return replace(dropped, **nothing) if policy == "no-sketches" else dropped
+    return replace(dropped, found_row=none, found_query=none, found_score=np.zeros(0))
 
 
 @lru_cache(maxsize=2)
