@@ -8,7 +8,8 @@ Most features lie between 0 and 1. Features that count slots weight each by its 
 "consumer lag" and not "the" has nearly all of "the consumer lag".
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ _PLACES = {
     "body": "the text",
 }
 _ORDERED = ("title", "headings", "anchors", "body")
-_BODY = TEXT_FIELDS.index("body")
+_TITLE, _ANCHORS, _BODY = (TEXT_FIELDS.index(field) for field in ("title", "anchors", "body"))
 
 FEATURES: tuple[Feature, ...] = (
     *(Feature(f"{field}_bm25", f"words in {_PLACES[field]}") for field in TEXT_FIELDS),
@@ -90,20 +91,23 @@ FEATURES: tuple[Feature, ...] = (
 
 
 class SlotHits(NamedTuple):
-    """Where query slots occur: the place of each hit, its row, and its weight for each slot; in order of places.
+    """Where query slots occur: place, text and field of each hit, and its weight for each slot; in order of places.
 
-    Texts lie one after the other, each with its fields in order (``TEXT_FIELDS``); every field of a text is a row.
+    Texts lie one after the other, each with its fields in order (``TEXT_FIELDS``).
     """
 
     places: Ints
-    rows: Ints
+    texts: Ints
+    fields: Ints
     weights: Floats
 
     @property
     def masks(self) -> Masks:
         """The slots of each hit as bits."""
-        bits = np.left_shift(np.uint64(1), np.arange(self.weights.shape[1], dtype=np.uint64))
-        return np.asarray(((self.weights > 0) * bits).sum(axis=1, dtype=np.uint64))
+        masks = np.zeros(len(self.weights), np.uint64)
+        for slot, weights in enumerate(self.weights.T):
+            masks |= (weights > 0).astype(np.uint64) << np.uint64(slot)
+        return masks
 
 
 def compute_idf(df: int, pages: int) -> float:
@@ -120,43 +124,95 @@ def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
     slots = slots[:MAX_SLOTS]
     if not len(forward.lengths) or not slots:
         return np.zeros((len(forward.lengths), len(FEATURES)))
-    return compute_hit_features(_find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
+    found = TextFeatures(find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
+    return np.column_stack([found[feature.key] for feature in FEATURES]).astype(np.float64)
 
 
-def compute_hit_features(hits: SlotHits, lengths: Ints, idf: Floats) -> Floats:
-    """Compute the ranking features of texts from the hits of their queries; search and measurement share it.
+class TextFeatures:
+    """The ranking features of texts by key, each computed when it is asked for; search and measurement share them.
 
     A text has a row of ``lengths``, and one of ``idf`` with a column per slot; one row of ``idf`` is that of all.
-    Queries of one call have as many slots.
+    Tables of counts have a row per field, and in it a row per text.
     """
-    texts, fields = lengths.shape
-    slots, masks = idf.shape[1], hits.masks
-    starts = np.concatenate(([0], np.cumsum(lengths.reshape(-1))[:-1]))
-    total = idf.sum(axis=1, keepdims=True)
-    shares = np.where(total > 0, idf / np.where(total > 0, total, 1.0), 1 / slots)
-    by_text = _count_slots(hits, texts * fields).reshape(texts, fields, slots)
-    present = np.minimum(by_text, 1.0)
-    runs = _find_runs(hits, masks, texts * fields)
-    whole = runs.whole.reshape(texts, fields)
-    columns = [
-        *_bm25(by_text, lengths, shares).T,
-        *_weigh(present, shares).T,
-        *_select_ordered(_bm25(whole[:, :, None], lengths, np.ones((1, 1)))).T,
-        *_select_ordered(_bm25(runs.pairs.reshape(texts, fields, -1), lengths, _pair_shares(shares))).T,
-        *_compute_exactness(hits, present, whole, lengths, shares),
-        (whole[:, _BODY] > 0).astype(np.float64),
-        *_compute_nearness(
-            hits, starts, np.broadcast_to(idf >= MIN_IDF_SHARE * idf.max(axis=1, keepdims=True), (texts, slots))
-        ),
-        _compute_earliness(hits, starts, texts, shares),
-        np.log1p(lengths[:, _BODY]) / np.log1p(LONG_BODY),
-        (present.max(axis=1) * shares).sum(axis=1),
-        (present[:, :_BODY].max(axis=1) * shares).sum(axis=1),
-    ]
-    return np.column_stack(columns).astype(np.float64)
+
+    def __init__(self, hits: SlotHits, lengths: Ints, idf: Floats) -> None:
+        self.hits, self.lengths, self.idf = hits, np.ascontiguousarray(lengths.T), idf
+        self.texts, self.slots = len(lengths), idf.shape[1]
+        total = idf.sum(axis=1, keepdims=True)
+        self.shares = np.where(total > 0, idf / np.where(total > 0, total, 1.0), 1 / self.slots)
+        self.rows = hits.fields * self.texts + hits.texts
+
+    def __getitem__(self, key: str) -> Floats:
+        """Compute a feature of all texts."""
+        return _COMPUTE[key](self)
+
+    def count(self, weights: Floats | None = None) -> Floats:
+        """Count hits, or sum their weights, by field and text."""
+        counts = np.bincount(self.rows, weights, len(TEXT_FIELDS) * self.texts)
+        return counts.reshape(len(TEXT_FIELDS), self.texts).astype(np.float64, copy=False)
+
+    @cached_property
+    def by_slot(self) -> Floats:
+        """How often each query slot occurs in each field, weighted by the alternative that matched."""
+        if self.slots == 1:
+            return self.count(self.hits.weights[:, 0])[:, :, None]
+        return np.stack([self.count(column) for column in self.hits.weights.T], axis=-1)
+
+    @cached_property
+    def present(self) -> Floats:
+        """Whether each field has each slot; less than 1 where only other forms of its word occur."""
+        return np.minimum(self.by_slot, 1.0)
+
+    @cached_property
+    def runs(self) -> "_Runs":
+        """How often all slots, and each pair of neighbors, stand in order."""
+        return _find_runs(self)
+
+    @cached_property
+    def in_title(self) -> Floats:
+        """How many words of the title are those of the query."""
+        return np.bincount(self.hits.texts[self.hits.fields == _TITLE], minlength=self.texts).astype(np.float64)
+
+    @cached_property
+    def earliness(self) -> Floats:
+        """How early each query slot first occurs in the body."""
+        return _compute_earliness(self)
+
+    @cached_property
+    def body(self) -> "_BodyHits":
+        """The hits in the body."""
+        inside = np.flatnonzero(self.hits.fields == _BODY)
+        texts, places = self.hits.texts[inside], self.hits.places[inside]
+        ends = np.cumsum(self.lengths.sum(axis=0))
+        return _BodyHits(places, texts, (ends - self.lengths[_BODY])[texts], self.hits.weights[inside])
+
+    @cached_property
+    def telling(self) -> Bools:
+        """Which slots of each text's query tell enough to count for nearness."""
+        return np.broadcast_to(
+            self.idf >= MIN_IDF_SHARE * self.idf.max(axis=1, keepdims=True), (self.texts, self.slots)
+        )
+
+    def weigh(self, values: Floats) -> Floats:
+        """Sum values by text and slot over slots, each by its share of the idf."""
+        return values[:, 0] if self.slots == 1 else np.asarray((values * self.shares).sum(axis=1))
 
 
-def _find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
+class WordFeatures(TextFeatures):
+    """The same for queries of one word, from how often it occurs: ``times`` by field and text, and ``weighted``.
+
+    ``first`` is where in the body it occurs first, infinity where it does not.
+    """
+
+    def __init__(self, times: Floats, weighted: Floats, first: Floats, lengths: Ints) -> None:
+        none = np.zeros(0, np.int64)
+        super().__init__(SlotHits(none, none, none, np.zeros((0, 1))), lengths, np.ones((1, 1)))
+        self.by_slot, self.in_title = weighted[:, :, None], times[_TITLE]
+        self.runs = _Runs(times, np.zeros((*times.shape, 0)))
+        self.earliness = EARLY_HALF_WORDS / (EARLY_HALF_WORDS + first)
+
+
+def find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
     """Find all hits of the query's slots in the pages' words, in word order.
 
     A table of the low bits discards nearly all other words at once, and the rest is looked up.
@@ -178,24 +234,15 @@ def _find_hits(forward: ForwardTokens, slots: Sequence[Slot]) -> SlotHits:
         at = np.searchsorted(known, np.array(slot.numbers, np.uint32))
         np.maximum.at(weights[:, column], at, np.array(slot.weights, np.float64))
     starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
-    return SlotHits(places, np.searchsorted(starts, places, side="right") - 1, weights[which])
+    texts, fields = np.divmod(np.searchsorted(starts, places, side="right") - 1, len(TEXT_FIELDS))
+    return SlotHits(places, texts, fields, weights[which])
 
 
-def _count_slots(hits: SlotHits, rows: int) -> Floats:
-    """Count how often each query slot occurs in each field, weighted by the alternative that matched."""
-    return np.column_stack([np.bincount(hits.rows, column, rows) for column in hits.weights.T])
-
-
-def _weigh(values: Floats, shares: Floats) -> Floats:
-    """Sum values by text, field and slot over slots, each by its share of the idf."""
-    return np.asarray((values * shares[:, None, :]).sum(axis=2))
-
-
-def _bm25(counts: Floats, lengths: Ints, shares: Floats) -> Floats:
-    """Compute Robertson and Zaragoza's BM25 of each field, divided by the sum of the slots' idf."""
-    k1, b, usual = np.array([_FIELDS[field] for field in TEXT_FIELDS]).T
+def _bm25(counts: Floats, lengths: Ints, field: int) -> Floats:
+    """Compute Robertson and Zaragoza's BM25 of a field by text and slot, without the idf."""
+    k1, b, usual = _FIELDS[TEXT_FIELDS[field]]
     slowed = k1 * (1 - b + b * lengths / usual)
-    return _weigh(counts * (k1 + 1)[:, None] / (counts + slowed[:, :, None] + 1e-9), shares)
+    return np.asarray(counts * (k1 + 1) / (counts + slowed[:, None] + 1e-9))
 
 
 class _Runs(NamedTuple):
@@ -205,25 +252,27 @@ class _Runs(NamedTuple):
     pairs: Floats
 
 
-def _find_runs(hits: SlotHits, masks: Masks, rows: int) -> _Runs:
+def _find_runs(of: TextFeatures) -> _Runs:
     """Count runs of query slots in order: bit s of ``going`` marks a run that ends at this hit with slot s."""
-    joined = np.zeros(len(hits.places), np.bool_)
-    joined[1:] = (np.diff(hits.places) == 1) & (np.diff(hits.rows) == 0)
-    going, slots = masks, hits.weights.shape[1]
-    pairs = np.zeros((rows, max(0, slots - 1)))
-    for length in range(2, slots + 1):
+    pairs = np.zeros((*of.lengths.shape, max(0, of.slots - 1)))
+    if of.slots == 1:
+        return _Runs(of.count(), pairs)
+    joined = np.zeros(len(of.rows), np.bool_)
+    joined[1:] = (np.diff(of.hits.places) == 1) & (np.diff(of.rows) == 0)
+    masks = going = of.hits.masks
+    for length in range(2, of.slots + 1):
         before = np.concatenate((going[:1], going[:-1]))
         going = np.where(joined, (before << np.uint64(1)) & masks, np.uint64(0))
         if length == 2:
-            pairs = np.column_stack([_count_with_bit(hits.rows, going, slot, rows) for slot in range(1, slots)])
+            pairs = np.stack([_count_with_bit(of, going, slot) for slot in range(1, of.slots)], axis=-1)
         if not going.any():
             break
-    return _Runs(_count_with_bit(hits.rows, going, slots - 1, rows), pairs)
+    return _Runs(pairs[:, :, 0] if of.slots == 2 else _count_with_bit(of, going, of.slots - 1), pairs)
 
 
-def _count_with_bit(rows_of: Ints, masks: Masks, bit: int, rows: int) -> Floats:
-    """Count the hits of each row that have this bit set."""
-    return np.bincount(rows_of[(masks >> np.uint64(bit)) & np.uint64(1) > 0], minlength=rows).astype(np.float64)
+def _count_with_bit(of: TextFeatures, masks: Masks, bit: int) -> Floats:
+    """Count the hits of each field and text that have this bit set."""
+    return of.count(((masks >> np.uint64(bit)) & np.uint64(1)).astype(np.float64))
 
 
 def _pair_shares(shares: Floats) -> Floats:
@@ -233,79 +282,121 @@ def _pair_shares(shares: Floats) -> Floats:
     return np.asarray(both / np.where(total > 0, total, 1.0))
 
 
-def _select_ordered(values: Floats) -> Floats:
-    """Select the columns of the fields in which word order is a ranking feature."""
-    return values[:, [TEXT_FIELDS.index(field) for field in _ORDERED]]
+def _compute_pairs(of: TextFeatures, field: int) -> Floats:
+    """Compute the BM25 of adjacent slots in order."""
+    if of.slots == 1:
+        return np.zeros(of.texts)
+    counts = _bm25(of.runs.pairs[field], of.lengths[field], field)
+    return np.asarray((counts * _pair_shares(of.shares)).sum(axis=1))
 
 
-def _compute_exactness(
-    hits: SlotHits, present: Floats, whole: Floats, lengths: Ints, shares: Floats
-) -> tuple[Floats, ...]:
-    """Compute how much of the title and link text the query covers, and whether it is the whole title."""
-    title, anchors, slots = TEXT_FIELDS.index("title"), TEXT_FIELDS.index("anchors"), shares.shape[1]
-    each = np.bincount(hits.rows, minlength=lengths.size).reshape(lengths.shape)
-    of_title = each[:, title] / np.maximum(lengths[:, title], 1) * (present[:, title] * shares).sum(axis=1)
-    is_title = (whole[:, title] > 0) & (lengths[:, title] == slots)
-    said = np.minimum(whole[:, anchors] * slots / np.maximum(lengths[:, anchors], 1), 1.0)
-    return of_title, is_title.astype(np.float64), np.sqrt(said)
+def _compute_title_share(of: TextFeatures) -> Floats:
+    """Compute how much of the title the query covers."""
+    return np.asarray(of.in_title / np.maximum(of.lengths[_TITLE], 1) * of.weigh(of.present[_TITLE]))
 
 
-def _compute_nearness(hits: SlotHits, starts: Ints, telling: Bools) -> tuple[Floats, Floats]:
-    """Compute the inverse length of the shortest body span with all telling slots, and the share of near slot pairs.
-
-    ``last`` has for each hit where each slot occurred last, itself included. Anything before the start of the body
-    belongs to another field and is ignored. ``telling`` marks the slots that count, by text.
-    """
-    texts = len(telling)
-    if telling.shape[1] == 1:
-        there = np.bincount(hits.rows, minlength=texts * len(TEXT_FIELDS)).reshape(texts, -1)[:, _BODY] > 0
-        return there.astype(np.float64), there.astype(np.float64)
-    in_body = np.flatnonzero(hits.rows % len(TEXT_FIELDS) == _BODY)
-    places, rows = hits.places[in_body], hits.rows[in_body]
-    begins, owners = starts[rows], rows // len(TEXT_FIELDS)
-    has = (hits.weights[in_body] > 0) & telling[owners]
-    if not len(places):
-        return np.zeros(texts), np.zeros(texts)
-    last = np.maximum.accumulate(np.where(has, places[:, None], -1), axis=0)
-    earliest = np.where(telling[owners], last, places[:, None]).min(axis=1)
-    spans = np.where((earliest >= begins) & has.any(axis=1), places - earliest + 1, np.iinfo(np.int64).max)
-    shortest = np.full(texts, np.iinfo(np.int64).max)
-    np.minimum.at(shortest, owners, spans)
-    near = _near_pairs(has, last >= np.maximum(begins, places - NEAR_WORDS)[:, None], owners, telling)
-    return np.minimum(telling.sum(axis=1) / shortest, 1.0), near
+def _compute_anchor_share(of: TextFeatures) -> Floats:
+    """Compute how much of the link texts the whole query covers."""
+    said = of.runs.whole[_ANCHORS] * of.slots / np.maximum(of.lengths[_ANCHORS], 1)
+    return np.asarray(np.sqrt(np.minimum(said, 1.0)))
 
 
-def _near_pairs(has: Bools, recent: Bools, owners: Ints, telling: Bools) -> Floats:
+class _BodyHits(NamedTuple):
+    """Hits in bodies: their places, their texts, where the body of each begins, and their weights."""
+
+    places: Ints
+    texts: Ints
+    begins: Ints
+    weights: Floats
+
+    def find_last(self, telling: Bools) -> tuple[list[Bools], list[Ints]]:
+        """Find by slot which hits have it, where it is telling, and where it occurred last, the hit itself included.
+
+        Anything before the start of the body belongs to another field or text.
+        """
+        has = [weights > 0 for weights in self.weights.T]
+        if not telling.all():
+            has = [there & column[self.texts] for there, column in zip(has, telling.T, strict=True)]
+        return has, [np.maximum.accumulate(np.where(there, self.places, -1)) for there in has]
+
+
+def _compute_span(of: TextFeatures) -> Floats:
+    """Compute the inverse length of the shortest body span with all telling slots."""
+    if of.slots == 1 or not len(of.body.places):
+        return (of.runs.whole[_BODY] > 0).astype(np.float64) if of.slots == 1 else np.zeros(of.texts)
+    places, texts, begins, _ = of.body
+    has, last = of.body.find_last(of.telling)
+    earliest = np.minimum.reduce(
+        [np.where(column[texts], at, places) for at, column in zip(last, of.telling.T, strict=True)]
+    )
+    is_any = np.logical_or.reduce(has)
+    spans = np.where((earliest >= begins) & is_any, places - earliest + 1, np.iinfo(np.int64).max)
+    shortest = np.full(of.texts, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, texts, spans)
+    return np.asarray(np.minimum(of.telling.sum(axis=1) / shortest, 1.0))
+
+
+def _compute_near(of: TextFeatures) -> Floats:
     """Compute the share of adjacent telling slots that occur within a few words of each other, in any order.
 
     A query with one telling slot has all of it where the slot occurs.
     """
-    texts, slots = telling.shape
-    alone = telling.sum(axis=1) == 1
-    total = np.where(alone, np.minimum(np.bincount(owners[has.any(axis=1)], minlength=texts), 1.0), 0.0)
-    for one in range(slots):
-        open_ = telling[:, one]
-        for other in range(one + 1, slots):
-            is_pair = open_ & telling[:, other]
+    if of.slots == 1:
+        return np.asarray(of.runs.whole[_BODY] > 0).astype(np.float64)
+    places, texts, begins, _ = of.body
+    has, last = of.body.find_last(of.telling)
+    since = np.maximum(begins, places - NEAR_WORDS)
+    recent = [at >= since for at in last]
+    telling, is_any = of.telling.sum(axis=1), np.logical_or.reduce(has)
+    total = np.where(telling == 1, np.minimum(np.bincount(texts[is_any], minlength=of.texts), 1.0), 0.0)
+    for one in range(of.slots):
+        open_ = of.telling[:, one]
+        for other in range(one + 1, of.slots):
+            is_pair = open_ & of.telling[:, other]
             if is_pair.any():
-                met = (has[:, other] & recent[:, one]) | (has[:, one] & recent[:, other])
-                total += is_pair & (np.bincount(owners[met], minlength=texts) > 0)
-            open_ = open_ & ~telling[:, other]
+                met = (has[other] & recent[one]) | (has[one] & recent[other])
+                total += is_pair & (np.bincount(texts[met], minlength=of.texts) > 0)
+            open_ = open_ & ~of.telling[:, other]
             if not open_.any():
                 break
-    return np.asarray(total / np.maximum(telling.sum(axis=1) - 1, 1))
+    return np.asarray(total / np.maximum(telling - 1, 1))
 
 
-def _compute_earliness(hits: SlotHits, starts: Ints, texts: int, shares: Floats) -> Floats:
+def _compute_earliness(of: TextFeatures) -> Floats:
     """Compute how early each query slot first occurs in the body."""
-    in_body = hits.rows % len(TEXT_FIELDS) == _BODY
-    rows, weights = hits.rows[in_body], hits.weights[in_body]
-    owners, offsets = rows // len(TEXT_FIELDS), hits.places[in_body] - starts[rows]
-    shares = np.broadcast_to(shares, (texts, shares.shape[1]))
-    total = np.zeros(texts)
-    for slot in range(shares.shape[1]):
-        there = weights[:, slot] > 0
-        of, after = owners[there], offsets[there]
-        first = np.concatenate(([True], of[1:] != of[:-1]))[: len(of)]  # hits are in order
-        total[of[first]] += shares[of[first], slot] * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + after[first])
+    places, texts, begins, weights = of.body
+    shares = np.broadcast_to(of.shares, (of.texts, of.slots))
+    total = np.zeros(of.texts)
+    for slot in range(of.slots):
+        there = np.flatnonzero(weights[:, slot] > 0)
+        owners = texts[there]
+        first = np.append(True, owners[1:] != owners[:-1])[: len(owners)]  # hits are in order
+        at, owners = there[first], owners[first]
+        total[owners] += shares[owners, slot] * EARLY_HALF_WORDS / (EARLY_HALF_WORDS + places[at] - begins[at])
     return total
+
+
+def _list_field_features(field: int) -> dict[str, Callable[[TextFeatures], Floats]]:
+    """List what computes the features that all fields have."""
+    name = TEXT_FIELDS[field]
+    return {
+        f"{name}_bm25": lambda of: of.weigh(_bm25(of.by_slot[field], of.lengths[field], field)),
+        f"{name}_coverage": lambda of: of.weigh(of.present[field]),
+        f"{name}_phrase": lambda of: _bm25(of.runs.whole[field][:, None], of.lengths[field], field)[:, 0],
+        f"{name}_pairs": lambda of: _compute_pairs(of, field),
+    }
+
+
+_COMPUTE: dict[str, Callable[[TextFeatures], Floats]] = {
+    **{key: each for field in range(len(TEXT_FIELDS)) for key, each in _list_field_features(field).items()},
+    "title_exact": _compute_title_share,
+    "title_is": lambda of: ((of.runs.whole[_TITLE] > 0) & (of.lengths[_TITLE] == of.slots)).astype(np.float64),
+    "anchors_exact": _compute_anchor_share,
+    "body_has": lambda of: (of.runs.whole[_BODY] > 0).astype(np.float64),
+    "body_span": _compute_span,
+    "body_near": _compute_near,
+    "body_early": lambda of: of.earliness,
+    "body_length": lambda of: np.log1p(of.lengths[_BODY]) / np.log1p(LONG_BODY),
+    "anywhere": lambda of: of.weigh(of.present.max(axis=0)),
+    "outside": lambda of: of.weigh(of.present[:_BODY].max(axis=0)),
+}

@@ -7,14 +7,16 @@ import pytest
 from tests.engine.index_snapshots import NOW_S, Leaf, TestShelf
 
 from vedette.engine.search.answer_scores import AnswerScorer, read_query, read_words
-from vedette.engine.search.scoring import score_candidates
+from vedette.engine.search.scoring import build_slots, explain_texts, score_candidates, score_texts
 from vedette.engine.search.search import Searcher
-from vedette.index.quality.watched_queries import build_watched, normalize_points
+from vedette.index.features import TextFeatures, compute_features, find_hits
+from vedette.index.quality.watched_queries import build_watched, merge_scores, normalize_points
 from vedette.index.query.parser import parse_query
 from vedette.index.query.planner import build_plan
-from vedette.policy import rng_for
+from vedette.index.query.retrieval import ForwardTokens
+from vedette.policy import Ints, rng_for
 from vedette.serve.slate import SearchRequest
-from vedette.text import hash_word
+from vedette.text import WordHashes, hash_word
 
 WORDS = ("tide", "tides", "moon", "sand", "the", "of", "low", "high", "table", "water", "salt", "rock")
 FORMS = {"tide": (("tides", 0.8),), "tides": (("tide", 0.8),)}
@@ -73,6 +75,47 @@ def test_pages_are_scored_alone_as_together(shelf: TestShelf) -> None:
     alone = [scorer.score(shelf.forward(one), shelf.get_signals(one)) for one in each]
     assert together.query.tolist() == [query for one in alone for query in one.query.tolist()]
     assert together.score.tolist() == [score for one in alone for score in one.score.tolist()]
+
+
+def change_pages(shelf: TestShelf, ids: Ints) -> tuple[ForwardTokens, ForwardTokens]:
+    """Pages before and after some of their words were swapped, replaced or, in every third page, cut."""
+    rng, before, words, lengths = rng_for(2, "test/answer_scores"), shelf.forward(ids), list[WordHashes](), list[Ints]()
+    for row, part in enumerate(np.split(before.words, np.cumsum(before.lengths.sum(axis=1))[:-1])):
+        sizes, new = before.lengths[row].copy(), part.copy()
+        at = rng.integers(0, max(len(new), 1), 4)[: len(new)]
+        new[at] = rng.permutation(new[at]) if row % 2 else rng.choice(before.words, len(at))
+        cut = int(row % 3 == 0 and sizes[-1] > 2)
+        sizes[-1] -= cut
+        words.append(new[: len(new) - cut])
+        lengths.append(sizes)
+    return before, ForwardTokens(np.concatenate(words), np.array(lengths))
+
+
+def test_scores_of_changes_are_those_of_both_versions(shelf: TestShelf) -> None:
+    """What a change cannot move is not scored twice, and nothing of what it moves is missed, to the bit."""
+    scorer, ids = watch(shelf, *QUERIES), np.arange(1, 121)
+    signals, every = shelf.get_signals(ids), np.ones(len(ids), np.bool_)
+    before, after = change_pages(shelf, ids)
+    plain = merge_scores(scorer.score(before, signals), scorer.score(after, signals), len(QUERIES))
+    found = scorer.score_changes(before, after, signals, every)
+    assert [column.tolist() for column in found] == [column.tolist() for column in plain]
+    other = plain.before != plain.after
+    assert 0 < other.sum() < len(other)
+    some = scorer.score_changes(before, after, signals, ~every)
+    left = some.before != some.after
+    assert [column[left].tolist() for column in some] == [column[other].tolist() for column in plain]
+    assert len(some.page) < len(plain.page), "queries that a change leaves alone are not scored"
+
+
+def test_a_score_is_what_its_reasons_add_up_to(shelf: TestShelf) -> None:
+    """Search explains each score by features; measurement adds up the same ones without keeping them."""
+    ids = np.arange(1, 61)
+    forward, signals = shelf.forward(ids), shelf.get_signals(ids)
+    for text in QUERIES:
+        slots = build_slots(build_plan(parse_query(text, NOW_S), shelf.get_word_forms, ()).wanted, shelf)
+        full = explain_texts(compute_features(forward, slots), signals, len(slots), np.zeros(len(ids)), None)
+        slim = TextFeatures(find_hits(forward, slots), forward.lengths, np.array([[slot.idf for slot in slots]]))
+        assert score_texts(slim, signals, len(slots)).tolist() == pytest.approx(full.scores.tolist(), abs=1e-12)
 
 
 def test_the_first_ten_measured_are_the_first_ten_served(shelf: TestShelf) -> None:

@@ -1,10 +1,13 @@
 """Which queries unseen URLs match, against the plain definition."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.impact.matching import MAX_NGRAM, Matcher, QuerySet
+from vedette.frontier.impact.matching import MAX_NGRAM, Matcher, Pairs, QuerySet, WordForms
 from vedette.frontier.impact.url_features import hash_folders, tokenize_texts
 from vedette.text import hash_words, split_words
 
@@ -44,6 +47,46 @@ def test_shares_are_those_of_the_definition(queries: list[str], pages: list[tupl
                 assert found[row, query] == share
             else:
                 assert share < 1.0
+
+
+FORMS = {"tide": "tides", "gull": "gulls"}
+
+
+def with_forms(queries: list[str]) -> QuerySet:
+    """The same queries, where two words have a plural that counts for less."""
+    plain = wanted_of(queries)
+    flat = [word for query in queries for word in split_words(query)]
+    place = [at for at, word in enumerate(flat) if word in FORMS]
+    words = hash_words(" ".join(FORMS[flat[at]] for at in place).encode())
+    return replace(plain, forms=WordForms(words, np.array(place, np.int64), np.full(len(place), 0.8)))
+
+
+@given(st.lists(WORDS, max_size=5), st.lists(st.tuples(WORDS, st.lists(WORDS, max_size=3)), max_size=4))
+def test_other_forms_match_as_the_words_do(queries: list[str], pages: list[tuple[str, list[str]]]) -> None:
+    """Strings with plurals match what the same strings without them do, and no word is found that is not there."""
+
+    def match(wanted: QuerySet, forms: dict[str, str]) -> Pairs:
+        def say(text: str) -> str:
+            return " ".join(forms.get(word, word) for word in text.split())
+
+        urls = ["x://" + say(url).replace(" ", "-") for url, _ in pages]
+        names = [(row, say(text)) for row, (_, texts) in enumerate(pages) for text in texts]
+        return Matcher(wanted).match_pairs(tokenize_texts(urls, names))
+
+    plain, plural = match(wanted_of(queries), {}), match(with_forms(queries), FORMS)
+    order = np.lexsort((plural.query, plural.row)), np.lexsort((plain.query, plain.row))
+    for column in ("row", "query", "share", "longest_ngram", "links"):
+        assert getattr(plural, column)[order[0]].tolist() == getattr(plain, column)[order[1]].tolist()
+    assert np.all(plural.in_url[order[0]] <= plain.in_url[order[1]])
+    assert np.all(plural.in_anchors[order[0]] <= plain.in_anchors[order[1]])
+
+
+def test_a_form_says_less_than_the_word_and_a_chosen_query_keeps_its_forms() -> None:
+    """The plural counts by its weight, whichever queries were chosen before."""
+    wanted = with_forms(["moon", "tide rope"]).select(np.array([1]))
+    pairs = Matcher(wanted).match_pairs(tokenize_texts(["x://tides-rope", "x://tide-rope"], []))
+    assert pairs.share.tolist() == [1.0, 1.0]
+    assert pairs.in_url.tolist() == pytest.approx([(0.8 * 1 + 4) / 5, 1.0])
 
 
 def test_a_run_across_two_strings_is_none() -> None:

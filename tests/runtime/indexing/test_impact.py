@@ -1,7 +1,7 @@
 """What unseen URLs are expected to bring, worked out from a real folder: when, from what, and what is done without."""
 
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,20 +15,28 @@ from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.crawl_store.url_list import list_unfetched
 from vedette.adapters.event_store.store import EventStore
+from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import ImpactEstimates, read_info
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.engine.coordinator.state import HostState
 from vedette.engine.ports import Ids
 from vedette.engine.scheduling.url_order import ImpactLookup
+from vedette.engine.search.answer_scores import AnswerScorer
+from vedette.engine.search.needy_queries import build_training
 from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings
+from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
 from vedette.frontier.policies.impact import Impact
 from vedette.frontier.unseen import UnseenUrls
+from vedette.index.quality.gains import measure_current_gains
 from vedette.lab.core.registry import find_policy
+from vedette.lab.experiments.order_joined import estimate_gains
 from vedette.policy import Floats, rng_for
 from vedette.runtime.explain.decisions import collect_first_fetch
 from vedette.runtime.indexing import impact
 from vedette.runtime.indexing.impact import is_due, run_impact_pass
 from vedette.runtime.indexing.indexer import catch_up
+from vedette.runtime.indexing.query_curves import build_curves, load_workload
+from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 
 TOPICS = [f"{first}{second}" for first in ("bor", "kel", "mun", "ril") for second in ("ado", "eko", "ina", "uma")]
 PAGES = 60
@@ -158,6 +166,38 @@ def test_the_lab_orders_unseen_urls_as_the_live_pass_does_to_the_bit(web: Web, m
     )
     ImpactLookup(hosts, queue, estimates).reorder_host(HostState("a.test", 1))
     assert left[0].tolist() == ids[np.argsort(-again.astype(np.float32), kind="stable")].tolist()
+
+
+def test_the_lab_estimates_from_the_same_pages_what_the_live_pass_does_to_the_bit(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Curves, scores, gains, sketches and training as the lab builds them, over the index that the live pass read.
+
+    Given to both are the features of URLs before their fetch, which come from a state here and from a history there.
+    """
+    live = Recording()
+    monkeypatch.setattr(impact, "POLICY", live)
+    search(web, ASKED | {"xylo zenith": 200})
+    run_impact_pass(web.folder, web.now_s)
+    ((settings, brought, _),) = live.taught
+    ((unseen, worth),) = live.asked
+    assert settings is not None
+    assert isinstance(brought, TrainingPages)
+    assert isinstance(unseen, DescribedUrls)
+    generation = Generations(web.folder).current()
+    assert generation is not None
+    shelf = LiveIndexSnapshot(generation)
+    curves = build_curves(shelf, load_workload(web.folder, web.now_s), web.now_s).curves
+    scores = AnswerScorer(curves.watched).score(shelf.forward(brought.page), shelf.get_signals(brought.page))
+    gain = np.maximum(measure_current_gains(curves, scores, len(brought)), 0.0)
+    described = DescribedUrls(**{each.name: getattr(brought, each.name) for each in fields(DescribedUrls)})
+    taught = build_training(described, brought.page, gain, scores, curves.watched)
+    found = {
+        policy: estimate_gains(policy, taught, unseen, curves, impact.SEED) for policy in ("impact", "no-sketches")
+    }
+    assert found["impact"].tobytes() == worth.tobytes()
+    assert len(settings.queries) == len(ASKED) + 1, "all queries have several words, and a sketch each"
+    assert found["no-sketches"].tobytes() != worth.tobytes(), "sketches have a part in it"
 
 
 def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_learn() -> None:

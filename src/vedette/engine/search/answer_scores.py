@@ -10,6 +10,7 @@ that copies are folded and sites take turns.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,17 +18,26 @@ from vedette.engine.search.ports import IndexSnapshot, PageSignals
 from vedette.engine.search.scoring import build_slots, score_texts
 from vedette.engine.search.search import MIN_RESULTS
 from vedette.frontier.impact.url_features import concatenate_ranges
-from vedette.index.features import Slot, SlotHits, compute_hit_features
+from vedette.index.features import Slot, SlotHits, TextFeatures, WordFeatures
 from vedette.index.fields import PUBLIC
-from vedette.index.quality.watched_queries import MAX_SLOTS, QueryScores, WatchedQueries, WatchedQuery, normalize_points
+from vedette.index.quality.watched_queries import (
+    MAX_SLOTS,
+    Bools,
+    QueryScores,
+    ScoreChanges,
+    WatchedQueries,
+    WatchedQuery,
+    merge_scores,
+    normalize_points,
+)
 from vedette.index.query.parser import parse_query
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens, Searcher
-from vedette.policy import Ints
+from vedette.policy import Floats, Ints
 from vedette.text import WordHashes, hash_word
 
 SLOTS_PER_WORD = 8
-_FIELDS = len(TEXT_FIELDS)
+_FIELDS, _BODY = len(TEXT_FIELDS), TEXT_FIELDS.index("body")
 
 
 def read_query(text: str, shelf: IndexSnapshot, now_s: float) -> WatchedQuery | None:
@@ -62,6 +72,39 @@ def _stand_for(number: int, word: str | None, forms: WordForms) -> tuple[tuple[i
     return (number, *(each for each, _ in others)), (1.0, *(weight for _, weight in others))
 
 
+class _FoundWords(NamedTuple):
+    """Watched words in texts: a key for each text and word (``text * width + word``), ascending, and its hits.
+
+    Key k has the hits ``start[k]`` to ``start[k + 1]``, each with its place in all texts and its row (text and field).
+    """
+
+    keys: Ints
+    start: Ints
+    places: Ints
+    rows: Ints
+
+
+class _QueryWords(NamedTuple):
+    """Words of queries that texts have: the pair of text and query, the entry among all queries' words, the key."""
+
+    pair: Ints
+    entry: Ints
+    key: Ints
+
+    def select(self, rows: Ints | Bools) -> "_QueryWords":
+        """Select some of the words."""
+        return _QueryWords(self.pair[rows], self.entry[rows], self.key[rows])
+
+
+class _Pairs(NamedTuple):
+    """Pairs of a text and a query that it answers, in order, and which of the candidates they are."""
+
+    candidate: Ints
+    text: Ints
+    query: Ints
+    words: _QueryWords
+
+
 class AnswerScorer:
     """Score pages for watched queries, many pages at once; no step loops over pages or queries.
 
@@ -78,11 +121,13 @@ class AnswerScorer:
     def __init__(self, watched: WatchedQueries) -> None:
         self._watched = watched
         self._known, self._word = np.unique(watched.words, return_inverse=True)
-        self._low = np.uint32((1 << (SLOTS_PER_WORD * max(len(self._known), 1)).bit_length()) - 1)
+        self._width = max(len(self._known), 1)
+        self._low = np.uint32((1 << (SLOTS_PER_WORD * self._width).bit_length()) - 1)
         self._table = np.full(int(self._low) + 1, -1, np.int32)
         self._table[self._known & self._low] = np.arange(len(self._known))
-        sizes = np.diff(watched.start)
-        self._query_of_slot = np.repeat(np.arange(len(watched)), sizes)
+        self._slots = np.diff(watched.start)
+        self._query_of_slot = np.repeat(np.arange(len(watched)), self._slots)
+        self._column = watched.slot - watched.start[self._query_of_slot[watched.slot]]
         self._word_start = np.searchsorted(watched.slot, watched.start)
         self._build_gates()
 
@@ -95,87 +140,165 @@ class AnswerScorer:
         counts = np.bincount(query[needed], minlength=len(watched))
         is_gate = np.zeros(len(query), np.bool_)
         is_gate[order] = place <= (counts - watched.min_words)[query[order]]
-        entries = np.flatnonzero(is_gate[watched.slot])
+        self._gates = self._index_queries(np.flatnonzero(is_gate[watched.slot]))
+        self._every = self._index_queries(np.arange(len(watched.slot)))
+
+    def _index_queries(self, entries: Ints) -> tuple[Ints, Ints]:
+        """Index queries by words: those of word w are ``queries[start[w]:start[w + 1]]``."""
         by_word = entries[np.argsort(self._word[entries], kind="stable")]
-        self._gated = query[watched.slot[by_word]]
-        self._gate_start = np.searchsorted(self._word[by_word], np.arange(len(self._known) + 1))
+        start = np.searchsorted(self._word[by_word], np.arange(self._width + 1))
+        return self._query_of_slot[self._watched.slot[by_word]], start
 
     def score(self, pages: ForwardTokens, signals: PageSignals) -> QueryScores:
         """Score how well each page answers the watched queries, as search would score it."""
-        sizes = pages.lengths.sum(axis=1)
-        begin = np.cumsum(sizes) - sizes
-        places, word = self._find_words(pages.words)
-        page = np.searchsorted(begin + sizes, places, side="right")
-        width = max(len(self._known), 1)
-        order = np.argsort(page * width + word, kind="stable")
-        places = places[order]
-        keys, first = np.unique((page * width + word)[order], return_index=True)
-        ends = np.append(first[1:], len(places))
-        row, query, pair, entry, at = self._find_pairs(keys, width)
-        hits = concatenate_ranges(first[at], ends[at])
-        pair, entry = (np.repeat(each, ends[at] - first[at]) for each in (pair, entry))
-        points = np.zeros(len(row))
-        local = places[hits] - begin[row[pair]]
-        field = np.repeat(np.arange(pages.lengths.size), pages.lengths.reshape(-1))[places[hits]] % _FIELDS
-        sizes = np.diff(self._watched.start)[query]
-        place = np.empty(len(row), np.int64)
-        for slots in np.unique(sizes).tolist():
-            some = np.flatnonzero(sizes == slots)
-            place[some] = np.arange(len(some))
-            mine = np.flatnonzero(sizes[pair] == slots)
-            lengths = pages.lengths[row[some]]
-            found = self._build_hits(place[pair[mine]], local[mine], field[mine], entry[mine], lengths, slots)
-            idf = self._watched.idf[self._watched.start[query[some]][:, None] + np.arange(slots)]
-            text = compute_hit_features(found, lengths, idf)
-            points[some] = score_texts(text, signals.take(row[some]), slots).scores
-        return QueryScores(row, query, normalize_points(points))
+        words = self._find_words(pages)
+        candidates = self._look_up(words.keys, self._gates)
+        pairs = self._find_pairs(words, candidates, len(pages.lengths))
+        return QueryScores(pairs.text, pairs.query, self._score_pairs(pairs, words, pages.lengths, signals))
 
-    def _find_words(self, words: WordHashes) -> tuple[Ints, Ints]:
-        """Find the places of watched words, and which they are. Most words are ruled out by one lookup in a table."""
-        which = self._table.take((words & self._low).astype(np.intp))
+    def score_changes(
+        self, before: ForwardTokens, after: ForwardTokens, signals: PageSignals, is_whole: Bools
+    ) -> ScoreChanges:
+        """Score the same pages before and after a change.
+
+        A score depends on where words are in each field, and on the length of fields that have them. So queries none of
+        whose words came, went or moved, or is in a field of another length, have the score that they had: they are
+        scored once for pages that are ``is_whole``, and left out for others.
+        """
+        # Both versions at once: a call costs more than the pages of a small batch.
+        both = ForwardTokens(
+            np.concatenate((before.words, after.words)), np.concatenate((before.lengths, after.lengths))
+        )
+        pages, words = len(after.lengths), self._find_words(both)
+        moved = self._look_up(self._find_moved(before, after, words), self._every)
+        is_wanted = np.append(np.zeros(pages, np.bool_), is_whole)[words.keys // self._width]
+        middle = pages * max(len(self._watched), 1)
+        whole = self._look_up(words.keys[is_wanted], self._gates) - middle
+        # Where a pair is listed twice, as moved and as wanted anyway, the first counts.
+        later = np.sort(np.concatenate((moved << 1, whole << 1 | 1)))
+        later = later[_find_new(later >> 1)]
+        is_same = np.append(np.zeros(len(moved), np.bool_), later & 1 > 0)
+        pairs = self._find_pairs(words, np.append(moved, (later >> 1) + middle), 2 * pages)
+        scores = self._score_pairs(pairs, words, both.lengths, signals.take(np.tile(np.arange(pages), 2)))
+        half = int(np.searchsorted(pairs.text, pages))
+        old = QueryScores(pairs.text[:half], pairs.query[:half], scores[:half])
+        new = QueryScores(pairs.text[half:] - pages, pairs.query[half:], scores[half:])
+        return merge_scores(old, new, len(self._watched), is_same[pairs.candidate[half:]])
+
+    def _find_words(self, pages: ForwardTokens) -> _FoundWords:
+        """Find watched words in texts. Most words are ruled out by one lookup in a table."""
+        which = self._table.take((pages.words & self._low).astype(np.intp))
         places: Ints = np.flatnonzero(which >= 0)
-        found, word = words[places], which[places].astype(np.int64)
+        found, word = pages.words[places], which[places].astype(np.int64)
         other = np.flatnonzero(self._known[word] != found)
         if len(other):
             again = np.minimum(np.searchsorted(self._known, found[other]), len(self._known) - 1)
             word[other] = np.where(self._known[again] == found[other], again, -1)
             places, word = places[word >= 0], word[word >= 0]
-        return places, word
+        row = np.repeat(np.arange(pages.lengths.size), pages.lengths.reshape(-1))
+        keys, order = _sort_both(row[places] // _FIELDS * self._width + word)
+        places, first = places[order], np.flatnonzero(_find_new(keys))
+        return _FoundWords(keys[first], np.append(first, len(keys)), places, row[places])
 
-    def _find_pairs(self, keys: Ints, width: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """Find which page answers which query, and of each pair which words of the query are where in ``keys``.
+    def _find_moved(self, before: ForwardTokens, after: ForwardTokens, words: _FoundWords) -> Ints:
+        """Find the words, by page, that came, went or moved; all in fields that have another length than before."""
+        is_as_long = (before.lengths == after.lengths).reshape(-1)
+        old, new = (np.repeat(is_as_long, each.lengths.reshape(-1)) for each in (before, after))
+        is_other = np.ones(len(old) + len(new), np.bool_)
+        is_other[np.append(old, new)] = np.tile(before.words[old] != after.words[new], 2)
+        is_moved = np.zeros(len(before.lengths) * self._width, np.bool_)
+        keys = np.repeat(words.keys, np.diff(words.start))[is_other[words.places]]
+        is_moved[keys % max(len(is_moved), 1)] = True
+        return np.flatnonzero(is_moved)
 
-        Returns page and query of each pair, and for each word that is there the pair, the word's entry among those of
-        the watched queries, and the place of its key.
-        """
-        queries = max(len(self._watched), 1)
-        starts, stops = self._gate_start[keys % width], self._gate_start[keys % width + 1]
-        gated = np.repeat(keys // width, stops - starts) * queries + self._gated[concatenate_ranges(starts, stops)]
-        row, query = np.divmod(np.unique(gated), queries)
+    def _look_up(self, keys: Ints, index: tuple[Ints, Ints]) -> Ints:
+        """Look up the queries of words, by text: ``text * queries + query`` of each pair, ascending."""
+        (queries, start), (text, word) = index, np.divmod(keys, self._width)
+        begins, ends = start[word], start[word + 1]
+        found = np.repeat(text * max(len(self._watched), 1), ends - begins) + queries[concatenate_ranges(begins, ends)]
+        found.sort()
+        return found[_find_new(found)]
+
+    def _find_pairs(self, words: _FoundWords, candidates: Ints, texts: int) -> _Pairs:
+        """Find which candidates have enough words of the query, and which these are."""
+        (text, query), width = np.divmod(candidates, max(len(self._watched), 1)), self._width
         begins, ends = self._word_start[query], self._word_start[query + 1]
-        entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(row)), ends - begins)
-        wanted = row[pair] * width + self._word[entry]
-        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        there = np.flatnonzero(keys[at] == wanted) if len(keys) else np.zeros(0, np.int64)
-        pair, entry, at = pair[there], entry[there], at[there]
-        slot = self._watched.slot[entry]
-        is_new = np.append(True, (np.diff(pair) != 0) | (np.diff(slot) != 0))[: len(pair)]
-        has = np.bincount(pair, self._watched.is_needed[slot] & is_new, len(row))
+        entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(text)), ends - begins)
+        key_of = np.full(texts * width, -1, np.int32)
+        key_of[words.keys] = np.arange(len(words.keys))
+        key = key_of[text[pair] * width + self._word[entry]].astype(np.int64)
+        found = _QueryWords(pair, entry, key).select(np.flatnonzero(key >= 0))
+        slot = self._watched.slot[found.entry]
+        is_new = _find_new(found.pair) | _find_new(slot)
+        has = np.bincount(found.pair, self._watched.is_needed[slot] & is_new, len(text))
         is_kept = has >= self._watched.min_words[query]
-        renumbered = np.cumsum(is_kept) - 1
-        inside = is_kept[pair]
-        return row[is_kept], query[is_kept], renumbered[pair[inside]], entry[inside], at[inside]
+        found = found.select(is_kept[found.pair])
+        found = found._replace(pair=(np.cumsum(is_kept) - 1)[found.pair])
+        return _Pairs(np.flatnonzero(is_kept), text[is_kept], query[is_kept], found)
 
-    def _build_hits(self, pair: Ints, local: Ints, field: Ints, entry: Ints, lengths: Ints, slots: int) -> SlotHits:
+    def _score_pairs(self, pairs: _Pairs, words: _FoundWords, lengths: Ints, signals: PageSignals) -> Floats:
+        """Score pairs of texts and queries, all queries of as many words together."""
+        points, place = np.zeros(len(pairs.text)), np.empty(len(pairs.text), np.int64)
+        slots_of = self._slots[pairs.query]
+        for slots in np.flatnonzero(np.bincount(slots_of)).tolist():
+            some, mine = np.flatnonzero(slots_of == slots), np.flatnonzero(slots_of[pairs.words.pair] == slots)
+            place[some] = np.arange(len(some))
+            text = pairs.text[some]
+            found = pairs.words.select(mine)
+            if slots == 1:  # by far the most
+                features: TextFeatures = self._count_words(found, words, lengths, text)
+            else:
+                found = found._replace(pair=place[found.pair])
+                hits = self._build_hits(found, words, lengths.sum(axis=1), text, slots)
+                idf = self._watched.idf[self._watched.start[pairs.query[some]][:, None] + np.arange(slots)]
+                features = TextFeatures(hits, lengths[text], idf)
+            points[some] = score_texts(features, signals.take(text), slots)
+        return normalize_points(points)
+
+    def _count_words(self, found: _QueryWords, words: _FoundWords, lengths: Ints, text: Ints) -> WordFeatures:
+        """Count the hits of queries of one word, with its other forms, by field and pair."""
+        keys = len(words.keys)
+        key, (of, field) = np.repeat(np.arange(keys), np.diff(words.start)), np.divmod(words.rows, _FIELDS)
+        times = np.bincount(field * keys + key, minlength=_FIELDS * keys).reshape(_FIELDS, keys)
+        inside = np.flatnonzero(field == _BODY)
+        inside = inside[_find_new(key[inside])]  # places of a key ascend
+        first = np.full(keys, np.inf)
+        begins = np.cumsum(lengths.sum(axis=1)) - lengths[:, _BODY]
+        first[key[inside]] = words.places[inside] - begins[of[inside]]
+        starts = np.flatnonzero(_find_new(found.pair))
+        each = times[:, found.key].astype(np.float64)
+        return WordFeatures(
+            np.add.reduceat(each, starts, axis=1),
+            np.add.reduceat(each * self._watched.weight[found.entry], starts, axis=1),
+            np.minimum.reduceat(first[found.key], starts),
+            lengths[text],
+        )
+
+    def _build_hits(self, found: _QueryWords, words: _FoundWords, sizes: Ints, text: Ints, slots: int) -> SlotHits:
         """Build the hits of pairs as if the page of each pair were a text of its own, one after the other."""
-        sizes = lengths.sum(axis=1)
-        place = (np.cumsum(sizes) - sizes)[pair] + local
-        column = self._watched.slot[entry] - self._watched.start[self._query_of_slot[self._watched.slot[entry]]]
-        if slots == 1:  # by far the most; no place is found twice
-            order = np.argsort(place, kind="stable")
-            rows = (pair * _FIELDS + field)[order]
-            return SlotHits(place[order], rows, self._watched.weight[entry[order], None])
-        every, first, at = np.unique(place, return_index=True, return_inverse=True)
-        weights = np.zeros((len(every), slots))
-        np.maximum.at(weights, (at, column), self._watched.weight[entry])
-        return SlotHits(every, pair[first] * _FIELDS + field[first], weights)
+        starts, ends = words.start[found.key], words.start[found.key + 1]
+        hits, times = concatenate_ranges(starts, ends), ends - starts
+        begins, own = np.cumsum(sizes) - sizes, sizes[text]
+        shift = np.cumsum(own) - own - begins[text]
+        place = words.places[hits] + np.repeat(shift[found.pair], times)
+        place, order = _sort_both(place)
+        hits, word = hits[order], np.repeat(np.arange(len(times)), times)[order]
+        pair, entry, field = found.pair[word], found.entry[word], words.rows[hits] % _FIELDS
+        is_new = _find_new(place)
+        weights = np.zeros((int(is_new.sum()), slots))
+        weights[np.cumsum(is_new) - 1, self._column[entry]] = self._watched.weight[entry]
+        return SlotHits(place[is_new], pair[is_new], field[is_new], weights)
+
+
+def _sort_both(values: Ints) -> tuple[Ints, Ints]:
+    """Return values, sorted, and their order; numbers are sorted several times as fast as an order is found."""
+    bits = np.int64(max(len(values), 1).bit_length())
+    both = np.sort(values << bits | np.arange(len(values)))
+    return both >> bits, both & ((np.int64(1) << bits) - 1)
+
+
+def _find_new(values: Ints) -> Bools:
+    """Find which values differ from the one before."""
+    is_new = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_new[1:])
+    return is_new

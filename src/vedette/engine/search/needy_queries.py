@@ -11,18 +11,30 @@ were measured while it was watched; r is what queries at the same *level* (the s
 change, fitted to all. So a query of which little is known is judged by its like. Old evidence fades, so one that is
 watched no more comes back to be tried: nothing is left out for ever. First fetches are measured by all queries: they
 may bring results where new versions of old ones never did.
+
+For unseen pages the needy queries are those that are watched whole, as they are the most frequent: each has a sketch
+of its best results (``frontier.impact``), and URLs are matched to it by its words and their other forms. Single words
+need none: what a page would bring by each is known from the curves.
 """
 
-from typing import NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from vedette.frontier.impact.estimator import ImpactSettings, TermGains
+from vedette.frontier.impact.extra_trees import fit_forest
+from vedette.frontier.impact.matching import QuerySet, WordForms
 from vedette.frontier.impact.query_need import Improvability
+from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
 from vedette.index.quality.curves import ScoreCurve
+from vedette.index.quality.gains import estimate_word_gains
 from vedette.index.quality.query_curves import QueryCurves
+from vedette.index.quality.watched_queries import QueryScores, WatchedQueries
 from vedette.policy import Floats, Ints
 from vedette.text import WideHashes
 
+GOOD_SCORE = 0.5  # the score of a page for a word by which it is called
 # What the chosen ones have of all neediness; how many there are at least; and the changes before any is left out.
 KEPT_SHARE, MIN_QUERIES, MIN_CHANGES = 0.99, 1_000, 500.0
 # c: so many changes weigh as much as what is known of queries alike; most bring nothing to most of them, and a few
@@ -109,3 +121,38 @@ def _score_at_rank(curve: ScoreCurve, rank: float) -> Floats:
         part = (rank - low) / np.maximum(high - low, 1e-9)
         scores = np.where(inside, curve.scores[before] + part * (curve.scores[after] - curve.scores[before]), scores)
     return np.asarray(scores)
+
+
+def build_impact_settings(curves: QueryCurves, seed: int) -> ImpactSettings:
+    """Build the settings of the impact estimator: sketches of the queries watched whole, and the gains of words."""
+    words, worth = estimate_word_gains(curves, GOOD_SCORE)
+    sketched = curves.watched.select(_list_sketched(curves.watched))
+    return ImpactSettings(_build_query_set(sketched), fit_forest, seed, TermGains(words.astype(np.int64), worth))
+
+
+def build_training(
+    batch: DescribedUrls, page: Ints, gain: Floats, scores: QueryScores, watched: WatchedQueries
+) -> TrainingPages:
+    """Build training data for the impact estimator: fetched pages as they looked before, and what each brings.
+
+    ``scores`` are those of the rows of ``batch`` for watched queries.
+    """
+    columns: dict[str, Any] = {column.name: getattr(batch, column.name) for column in fields(batch)}
+    sketched = _list_sketched(watched)
+    number = np.full(len(watched), -1, np.int64)
+    number[sketched] = np.arange(len(sketched))
+    kept = np.flatnonzero(number[scores.query] >= 0)
+    columns |= {"found_row": scores.page[kept], "found_query": number[scores.query[kept]]}
+    return TrainingPages(**columns, page=page, gain=gain, found_score=scores.score[kept])
+
+
+def _list_sketched(watched: WatchedQueries) -> Ints:
+    """List the queries that have sketches: those of several words."""
+    return np.flatnonzero(np.diff(watched.start) > 1)
+
+
+def _build_query_set(watched: WatchedQueries) -> QuerySet:
+    """Convert watched queries for matching with unseen URLs, with the other forms of their words."""
+    is_other = np.append(False, np.diff(watched.slot) == 0)[: len(watched.slot)]
+    forms = WordForms(watched.words[is_other], watched.slot[is_other], watched.weight[is_other])
+    return QuerySet(watched.words[~is_other], watched.start, watched.frequency, watched.idf, forms)

@@ -7,7 +7,7 @@ a home page wants that one. Without anything learned, or for a user of the contr
 relevance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vedette.engine.search.ports import IndexSnapshot, PageSignals
-from vedette.index.features import FEATURES, Feature, Slot, compute_features, compute_idf
+from vedette.index.features import FEATURES, Feature, Slot, TextFeatures, compute_features, compute_idf
 from vedette.index.fields import MAX_WORDS
 from vedette.index.query.planner import QueryWord
 from vedette.index.query.retrieval import TEXT_FIELDS
@@ -53,6 +53,7 @@ _KEYS = tuple(feature.key for feature in ALL_FEATURES)
 _HOME = _KEYS.index("home")
 _BODY = TEXT_FIELDS.index("body")
 _NAMING = ("url_coverage", "title_coverage", "title_exact")
+_MOMENTARY = ("fresh", "favoured")
 _TEXT = {feature.key: column for column, feature in enumerate(FEATURES)}
 
 
@@ -140,7 +141,7 @@ def score_candidates(
     wish = score_fresh_intent([slot.words[0][0] for slot in wanted], signals.date_s, now_s)
     fresh = wish * score_freshness(np.where(np.isnan(signals.date_s), signals.born_s, signals.date_s), now_s)
     favours = np.array([favoured.get(host, 0.0) for host in signals.host.tolist()]) if favoured else None
-    result = score_texts(text, signals, len(wanted), fresh, favours)
+    result = explain_texts(text, signals, len(wanted), fresh, favours)
     return ScoredCandidates(ids, signals, *result)
 
 
@@ -153,28 +154,39 @@ class ScoredTexts(NamedTuple):
     weights: Mapping[str, float]
 
 
-def score_texts(
-    text: Floats, signals: PageSignals, words: int, fresh: Floats | None = None, favours: Floats | None = None
-) -> ScoredTexts:
-    """Score texts by their features for a query of so many words, and by page signals: the score of search.
+def explain_texts(text: Floats, signals: PageSignals, words: int, fresh: Floats, favours: Floats | None) -> ScoredTexts:
+    """Score texts by their features for a query of so many words, and by page signals, with what each adds.
 
-    ``fresh`` and ``favours`` are what a query that wants fresh pages and the operator add; nothing by default.
+    ``fresh`` and ``favours`` are what a query that wants fresh pages and the operator add.
     """
-    in_address, in_title, title_share = (text[:, _TEXT[key]] for key in _NAMING)
-    nothing = np.zeros(len(text))
-    static = (
-        score_home(in_address, in_title, title_share, signals.depth, words),
-        nothing if fresh is None else fresh,
-        signals.importance,
-        signals.host_importance,
-        signals.popularity - NEUTRAL,
-        1 / (1 + signals.depth),
-        signals.spam,
-        nothing if favours is None else favours,
-    )
-    features, weights = np.column_stack([text, *static]), blend_weights(words)
+    static = _list_static(lambda key: text[:, _TEXT[key]], signals, words)
+    static |= {"fresh": fresh, "favoured": np.zeros(len(text)) if favours is None else favours}
+    features = np.column_stack([text, *(static[feature.key] for feature in STATIC_FEATURES)])
+    weights = blend_weights(words)
     result = score_features(features, _KEYS, weights)
     return ScoredTexts(features, result.contributions, result.scores, weights)
+
+
+def score_texts(text: TextFeatures, signals: PageSignals, words: int) -> Floats:
+    """Score texts as ``explain_texts`` does, for queries that want nothing fresh: only features with a weight."""
+    static, points = _list_static(text.__getitem__, signals, words), np.zeros(text.texts)
+    for key, weight in blend_weights(words).items():
+        if weight and key not in _MOMENTARY:
+            points += weight * (static[key] if key in static else text[key])
+    return points
+
+
+def _list_static(text: Callable[[str], Floats], signals: PageSignals, words: int) -> dict[str, Floats]:
+    """List the features that do not come from words alone, without those of the moment."""
+    in_address, in_title, title_share = (text(key) for key in _NAMING)
+    return {
+        "home": score_home(in_address, in_title, title_share, signals.depth, words),
+        "importance": signals.importance,
+        "host_importance": signals.host_importance,
+        "popularity": signals.popularity - NEUTRAL,
+        "shallow": 1 / (1 + signals.depth),
+        "spam": signals.spam,
+    }
 
 
 def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, known: IndexHints) -> None:

@@ -1,7 +1,9 @@
 """Match the words of unseen URLs and their anchors to queries by n-grams (Impact08, section 5.3).
 
 Queries and strings are cut into runs of one, two and three words (*n-grams*). As printed, a URL matches a query where
-at least a share rho of the query's n-grams occur in its strings, whichever string has each; rho = 1 asks for all.
+at least a share rho of the query's n-grams occur in its strings, whichever string has each; rho = 1 asks for all. Other
+forms of a word count as search counts them: an n-gram occurs where any form of each of its words does, and says as much
+of the query as the form weighs.
 
 The paper keeps an index over the unseen URLs and looks queries up in it. Here it is the other way round: the n-grams
 of the *queries* are the index, and URLs stream past it. There are few needy queries and many URLs, so what is kept is
@@ -25,6 +27,17 @@ SLOTS_PER_NGRAM = 16
 MAX_PAIRS = 2_000_000  # of one batch; behind that, more words match than anything can be told from
 
 
+class WordForms(NamedTuple):
+    """Other forms of the words of queries: form ``words[i]`` stands for the query word at ``place[i]``, ascending."""
+
+    words: WordHashes
+    place: Ints
+    weight: Floats
+
+
+NO_FORMS = WordForms(np.zeros(0, np.uint32), np.zeros(0, np.int64), np.zeros(0))
+
+
 @dataclass(frozen=True, slots=True)
 class QuerySet:
     """The queries that people ask: query ``q`` has ``words[start[q]:start[q + 1]]``, asked ``frequency[q]`` times.
@@ -36,6 +49,7 @@ class QuerySet:
     start: Ints
     frequency: Floats
     idf: Floats
+    forms: WordForms = NO_FORMS
 
     def __len__(self) -> int:
         return len(self.frequency)
@@ -45,7 +59,12 @@ class QuerySet:
         starts, ends = self.start[queries], self.start[queries + 1]
         at = concatenate_ranges(starts, ends)
         start = np.append(0, np.cumsum(ends - starts))
-        return QuerySet(self.words[at], start, self.frequency[queries], self.idf[at])
+        begins, stops = (np.searchsorted(self.forms.place, at, side=side) for side in ("left", "right"))
+        kept = concatenate_ranges(begins, stops)
+        forms = WordForms(
+            self.forms.words[kept], np.repeat(np.arange(len(at)), stops - begins), self.forms.weight[kept]
+        )
+        return QuerySet(self.words[at], start, self.frequency[queries], self.idf[at], forms)
 
 
 NO_QUERIES = QuerySet(np.zeros(0, np.uint32), np.zeros(1, np.int64), np.zeros(0), np.zeros(0))
@@ -91,21 +110,60 @@ def hash_ngrams(words: WordHashes, start: Ints, size: int) -> tuple[WideHashes, 
     return numbers, owner[first]
 
 
+class _Grams(NamedTuple):
+    """N-grams of queries: the hash of each, its query, the n-gram that it is a form of, its size, weight and idf."""
+
+    number: WideHashes
+    query: Ints
+    unit: WideHashes
+    size: Ints
+    weight: Floats
+    telling: Floats
+
+
+def _hash_query_ngrams(wanted: QuerySet, size: int) -> _Grams:
+    """Hash the n-grams of one size of queries, with every form of their words."""
+    place = np.append(np.arange(len(wanted.words)), wanted.forms.place)
+    order = np.argsort(place, kind="stable")  # a word comes before its other forms
+    words = np.append(wanted.words, wanted.forms.words)[order].astype(np.uint64)
+    weights = np.append(np.ones(len(wanted.words)), wanted.forms.weight)[order]
+    start = np.searchsorted(place[order], np.arange(len(wanted.words) + 1))
+    owner = np.repeat(np.arange(len(wanted)), np.diff(wanted.start))
+    first = np.arange(max(len(wanted.words) - size + 1, 0))
+    first = first[owner[first] == owner[first + size - 1]]
+    numbers, weight = np.zeros(len(first), np.uint64), np.ones(len(first))
+    at = np.arange(len(first))
+    for step in range(size):
+        begins, ends = start[first[at] + step], start[first[at] + step + 1]
+        form = concatenate_ranges(begins, ends)
+        times = ends - begins
+        at, numbers, weight = np.repeat(at, times), np.repeat(numbers, times), np.repeat(weight, times)
+        numbers = scramble(numbers * FACTOR + words[form] if step else words[form])
+        weight = weight * weights[form]
+    unit, _ = hash_ngrams(wanted.words, wanted.start, size)
+    telling = wanted.idf[first[at]] if size == 1 else np.zeros(len(at))
+    return _Grams(numbers, owner[first[at]], unit[at], np.full(len(at), size), weight, telling)
+
+
 class Matcher:
     """An index of the n-grams of queries, to match strings of unseen URLs against."""
 
     def __init__(self, wanted: QuerySet) -> None:
-        self._wanted = wanted
-        parts = [hash_ngrams(wanted.words, wanted.start, size) for size in range(1, MAX_NGRAM + 1)]
-        grams, query = (np.concatenate(each) for each in zip(*parts, strict=True))
-        size = np.repeat(np.arange(1, MAX_NGRAM + 1), [len(numbers) for numbers, _ in parts])
-        telling = np.append(wanted.idf, np.zeros(len(grams) - len(wanted.words)))
-        self._known, at = np.unique(grams, return_inverse=True)
-        # A word that a query repeats counts once.
-        _, once = np.unique(query * max(len(self._known), 1) + at, return_index=True)
-        self._gram, self._size, self._telling = at[once], size[once], telling[once]
-        self._start = np.searchsorted(query[once], np.arange(len(wanted) + 1))
-        self._index_gates(query[once])
+        parts = [_hash_query_ngrams(wanted, size) for size in range(1, MAX_NGRAM + 1)]
+        every = _Grams(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        self._known, gram = np.unique(every.number, return_inverse=True)
+        unit = np.searchsorted(self._known, every.unit)
+        # An n-gram that a query repeats counts once; of two that mean the same the weightier one.
+        order = np.lexsort((-every.weight, gram, unit, every.query))
+        query, unit, gram = every.query[order], unit[order], gram[order]
+        is_other_unit = np.append(True, (np.diff(query) != 0) | (np.diff(unit) != 0))[: len(order)]
+        once = is_other_unit | np.append(True, np.diff(gram) != 0)[: len(order)]
+        query, order = query[once], order[once]
+        self._gram, self._size, self._weight = gram[once], every.size[order], every.weight[order]
+        self._telling, self._is_first = every.telling[order], is_other_unit[once]
+        self._start = np.searchsorted(query, np.arange(len(wanted) + 1))
+        self._units = np.bincount(query[self._is_first], minlength=len(wanted))
+        self._index_gates(query)
         self._mask = np.uint64((1 << (SLOTS_PER_NGRAM * max(len(self._known), 1)).bit_length()) - 1)
         self._may = np.zeros(int(self._mask) + 1, np.bool_)
         self._may[(self._known & self._mask).astype(np.intp)] = True
@@ -114,16 +172,19 @@ class Matcher:
         """Index each query by its most telling word, by which unseen URLs become its candidates."""
         order = np.lexsort((-self._telling, self._size, query))
         some = np.flatnonzero(np.diff(self._start))
-        gate = self._gram[order[self._start[some]]]
-        by_gate = np.argsort(gate, kind="stable")
-        self._gated = some[by_gate]
-        self._gate_start = np.searchsorted(gate[by_gate], np.arange(len(self._known) + 1))
+        unit = np.cumsum(self._is_first)
+        best = np.zeros(len(self._start), np.int64)
+        best[some] = unit[order[self._start[some]]]
+        gates = np.flatnonzero(unit == best[query])
+        by_gate = gates[np.argsort(self._gram[gates], kind="stable")]
+        self._gated = query[by_gate]
+        self._gate_start = np.searchsorted(self._gram[by_gate], np.arange(len(self._known) + 1))
 
     @property
     def size_bytes(self) -> int:
         """The memory that the n-gram index of queries takes."""
-        arrays = (self._known, self._gram, self._size, self._telling, self._start)
-        return sum(each.nbytes for each in (*arrays, self._gated, self._gate_start, self._may))
+        arrays = (self._known, self._gram, self._size, self._weight, self._telling, self._is_first, self._start)
+        return sum(each.nbytes for each in (*arrays, self._units, self._gated, self._gate_start, self._may))
 
     def match_pairs(self, strings: UrlTexts) -> Pairs:
         """Match the strings of unseen URLs to queries, and return all candidate pairs."""
@@ -157,7 +218,11 @@ class Matcher:
         starts, ends = self._gate_start[gram], self._gate_start[gram + 1]
         fits = np.cumsum(ends - starts) <= MAX_PAIRS
         row, starts, ends = row[fits], starts[fits], ends[fits]
-        return np.repeat(row, ends - starts), self._gated[concatenate_ranges(starts, ends)]
+        row, query = np.repeat(row, ends - starts), self._gated[concatenate_ranges(starts, ends)]
+        # A URL may have several forms of the word.
+        _, first = np.unique(row * max(len(self._units), 1) + query, return_index=True)
+        first.sort()
+        return row[first], query[first]
 
     def _score_pairs(self, row: Ints, query: Ints, seen: tuple[Ints, Ints, Ints], width: int) -> Pairs:
         url, anchors, times = seen
@@ -166,19 +231,22 @@ class Matcher:
         keys = row[pair] * width + self._gram[at]
         is_in_url, _ = _find_in(keys, url)
         is_in_anchors, place = _find_in(keys, anchors)
-        told = _sum_by_pair(pair, self._telling[at], len(row))
-        told[told == 0] = 1.0
         anywhere = is_in_url | is_in_anchors
         run, links = np.zeros(len(row), np.int64), np.zeros(len(row), np.int64)
         np.maximum.at(run, pair, np.where(anywhere, self._size[at], 0))
         if len(anchors):
             np.maximum.at(links, pair, np.where(is_in_anchors & (self._size[at] == 1), times[place], 0))
+        units = np.flatnonzero(self._is_first[at])
+        pair, telling = pair[units], self._telling[at[units]]
+        in_url, in_anchors = (_find_best(each * self._weight[at], units) for each in (is_in_url, is_in_anchors))
+        told = _sum_by_pair(pair, telling, len(row))
+        told[told == 0] = 1.0
         return Pairs(
             row,
             query,
-            _sum_by_pair(pair, anywhere, len(row)) / np.maximum(ends - starts, 1),
-            _sum_by_pair(pair, is_in_url * self._telling[at], len(row)) / told,
-            _sum_by_pair(pair, is_in_anchors * self._telling[at], len(row)) / told,
+            _sum_by_pair(pair, np.maximum(in_url, in_anchors) > 0, len(row)) / np.maximum(self._units[query], 1),
+            _sum_by_pair(pair, in_url * telling, len(row)) / told,
+            _sum_by_pair(pair, in_anchors * telling, len(row)) / told,
             run,
             links,
         )
@@ -190,6 +258,11 @@ def _find_in(keys: Ints, known: Ints) -> tuple[Flags, Ints]:
         return np.zeros(len(keys), np.bool_), np.zeros(len(keys), np.int64)
     at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
     return known[at] == keys, at
+
+
+def _find_best(values: Floats, starts: Ints) -> Floats:
+    """Find the largest value of each run, from one start to the next."""
+    return np.maximum.reduceat(values, starts) if len(starts) else values
 
 
 def _sum_by_pair(pair: Ints, values: Floats | Flags, pairs: int) -> Floats:

@@ -15,10 +15,9 @@ class Impact:
     """Order unseen URLs by the expected gain of a first fetch, as the impact model learns it.
 
     worth = what a forest predicts from what each word of the URL and of links to it would bring to search, importance,
-    and what pages of the same folder, branch and words brought; in the lab also from the chance to be among the first K
-    of each query, and the printed estimates. It learns from first fetches what all that
-    is good for together, where ``hybrid`` has two fixed weights; worth is in the unit of what fetches were said to
-    bring.
+    what pages of the same folder, branch and words brought, the chance to be among the first K of each query, and the
+    printed estimates. It learns from first fetches what all that is good for together, where ``hybrid`` has two fixed
+    weights; worth is in the unit of what fetches were said to bring.
 
     Useful wherever some pages were fetched and measured. Not useful before: then all are worth the same, and the
     caller falls back to breadth first. Reference: Impact08, for sketches, needy queries, matching and S'.

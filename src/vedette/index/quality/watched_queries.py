@@ -168,8 +168,10 @@ def count_naming_words(pages: ForwardTokens) -> tuple[WordHashes, Ints]:
     return numbers[kept], times[kept]
 
 
-def merge_scores(before: QueryScores, after: QueryScores, queries: int) -> ScoreChanges:
+def merge_scores(before: QueryScores, after: QueryScores, queries: int, is_same: Bools | None = None) -> ScoreChanges:
     """Merge the scores of the same pages before and after a change.
+
+    Where ``is_same``, a score after it is that before it, too.
 
     >>> old = QueryScores(np.array([0, 1]), np.array([2, 0]), np.array([0.5, 0.25]))
     >>> new = QueryScores(np.array([0, 0]), np.array([1, 2]), np.array([0.75, 0.125]))
@@ -178,10 +180,12 @@ def merge_scores(before: QueryScores, after: QueryScores, queries: int) -> Score
     """
     width = max(queries, 1)
     old, new = (each.page * width + each.query for each in (before, after))
-    keys = np.union1d(old, new)
-    scores = np.zeros((2, len(keys)))
-    for row, part, found in ((0, old, before), (1, new, after)):
-        scores[row, np.searchsorted(keys, part)] = found.score
+    keys = np.sort(np.concatenate((old, new)))
+    keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
+    scores, at = np.zeros((2, len(keys))), np.searchsorted(keys, new)
+    scores[0, np.searchsorted(keys, old)], scores[1, at] = before.score, after.score
+    if is_same is not None:
+        scores[0, at[is_same]] = after.score[is_same]
     return ScoreChanges(keys // width, keys % width, *scores)
 
 

@@ -5,27 +5,28 @@ uncrawled. Queries are titles and link texts of pages drawn by the seed, with fr
 a query is told to nobody. Pages are scored as search scores them, without other forms of words. The impact of a page is
 how often it is among the first ten of all pages; it is learned from what crawled pages bring now, as live.
 
-Each policy but the orders by one number is the live estimator without one of its inputs; ``with-sketches`` adds what
-the live one does without: query sketches, URL matching and the scorer of Impact08. A budget is the share of the
-uncrawled pages that is fetched. Queries that no crawled page answers have rows of their own (``bucket`` 1).
+``default`` is the live estimator, with the settings and training data that the live impact pass builds; the others,
+but for the orders by one number, are the same without one of its inputs. ``no-sketches`` goes without query sketches,
+URL matching and the scorer of Impact08. A budget is the share of the uncrawled pages that is fetched. Queries that no
+crawled page answers have rows of their own (``bucket`` 1).
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from vedette.engine.search.answer_scores import AnswerScorer
+from vedette.engine.search.needy_queries import build_impact_settings, build_training
 from vedette.engine.search.ports import PageSignals
-from vedette.frontier.impact.estimator import ImpactSettings, TermGains, create_model, train_model
-from vedette.frontier.impact.extra_trees import fit_forest
-from vedette.frontier.impact.matching import NO_QUERIES, QuerySet
+from vedette.frontier.impact.estimator import create_model, train_model
+from vedette.frontier.impact.matching import NO_QUERIES
 from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages, hash_folders, tokenize_texts
 from vedette.index.features import Slot, compute_idf
 from vedette.index.pagerank import page_importance
-from vedette.index.quality.gains import estimate_word_gains, measure_current_gains
+from vedette.index.quality.gains import measure_current_gains
 from vedette.index.quality.query_curves import QueryCurveBuilder, QueryCurves
 from vedette.index.quality.watched_queries import QueryScores, WatchedQueries, WatchedQuery, build_watched
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
@@ -42,9 +43,9 @@ from vedette.text import hash_word, hash_words, normalize_words, split_words
 
 QUERIES, MAX_QUERY_WORDS, FEW_WORDS = 1200, 6, 3
 MAX_TRAINING, MAX_NAMES, PAGES_AT_ONCE = 20_000, 8, 500
-TOP_RESULTS, GOOD_SCORE = 10, 0.5
+TOP_RESULTS = 10
 SIGNAL_ORDERS = ("breadth", "inlinks", "pagerank")
-ABLATIONS = ("with-sketches", "no-word-gains", "no-words", "no-folders", "no-links")
+ABLATIONS = ("no-sketches", "no-word-gains", "no-words", "no-folders", "no-links")
 _ANCHORS = TEXT_FIELDS.index("anchors")
 
 
@@ -149,10 +150,6 @@ def _describe(web: JoinedWeb, pages: Ints, links: Ints, seed: int) -> DescribedU
     )
 
 
-def _build_query_set(watched: WatchedQueries) -> QuerySet:
-    return QuerySet(watched.words, watched.start, watched.frequency, watched.idf)
-
-
 def _drop(batch: DescribedUrls, policy: str) -> DescribedUrls:
     """Drop an input of the estimator."""
     nothing = np.zeros(len(batch), np.int64)
@@ -163,19 +160,21 @@ def _drop(batch: DescribedUrls, policy: str) -> DescribedUrls:
     return replace(batch, texts=tokenize_texts([""] * len(batch), [])) if policy == "no-words" else batch
 
 
-def _estimate(policy: str, taught: TrainingPages, unseen: DescribedUrls, curves: QueryCurves, seed: int) -> Floats:
-    """Estimate the gain of uncrawled pages by the live estimator, without or with something."""
-    words, worth = estimate_word_gains(curves, GOOD_SCORE)
-    terms = None if policy in ("no-word-gains", "no-words") else TermGains(words.astype(np.int64), worth)
-    queries = _build_query_set(curves.watched) if policy == "with-sketches" else NO_QUERIES
-    model = train_model(create_model(ImpactSettings(queries, fit_forest, seed, terms)), _drop_taught(taught, policy))
+def estimate_gains(policy: str, taught: TrainingPages, unseen: DescribedUrls, curves: QueryCurves, seed: int) -> Floats:
+    """Estimate the gain of uncrawled pages by the live estimator, or by it without something."""
+    settings = build_impact_settings(curves, seed)
+    if policy in ("no-word-gains", "no-words"):
+        settings = replace(settings, term_gains=None)
+    if policy == "no-sketches":
+        settings = replace(settings, queries=NO_QUERIES)
+    model = train_model(create_model(settings), _drop_taught(taught, policy))
     return model.estimate_gain(_drop(unseen, policy))
 
 
 def _drop_taught(taught: TrainingPages, policy: str) -> TrainingPages:
     dropped = _drop(taught, policy)
     assert isinstance(dropped, TrainingPages), "only columns were replaced"
-    if policy == "with-sketches":
+    if policy != "no-sketches":
         return dropped
     none = np.zeros(0, np.int64)
     return replace(dropped, found_row=none, found_query=none, found_score=np.zeros(0))
@@ -202,7 +201,7 @@ def run_case(world: str, seed: int) -> _Outcome:
     worths = {"breadth": -1.0 * unseen.depth, "inlinks": 1.0 * unseen.inlinks, "pagerank": unseen.importance}
     taught, curves = _teach(web, watched, crawled, known, mine, seed)
     for policy in ("impact", *ABLATIONS):
-        worths[policy] = _estimate(policy, taught, unseen, curves, seed)
+        worths[policy] = estimate_gains(policy, taught, unseen, curves, seed)
     ties = draw_tie_order(seed, len(uncrawled))
     orders = {name: np.lexsort((ties, -worth)) for name, worth in {**worths, BOUND: impact[0]}.items()}
     answered = len(np.unique(everything.query))
@@ -222,15 +221,8 @@ def _teach(
     batch = _describe(web, crawled[some], known, seed)
     row = np.searchsorted(mine.page, some)
     matches = concat_ranges(row, np.searchsorted(mine.page, some, side="right"))
-    columns = {each.name: getattr(batch, each.name) for each in fields(batch)}
-    return TrainingPages(
-        **columns,
-        page=crawled[some],
-        gain=gain[some],
-        found_row=np.searchsorted(some, mine.page[matches]),
-        found_query=mine.query[matches],
-        found_score=mine.score[matches],
-    ), curves
+    scores = QueryScores(np.searchsorted(some, mine.page[matches]), mine.query[matches], mine.score[matches])
+    return build_training(batch, crawled[some], gain[some], scores, watched), curves
 
 
 def _compute_impact(scores: QueryScores, frequency: Floats, pages: int) -> Floats:

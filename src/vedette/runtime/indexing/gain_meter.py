@@ -1,11 +1,15 @@
 """Gain meter: measure what fetches bring to search quality while the indexer indexes them, in batches.
 
+A change costs what it moves: queries whose words are where they were are not scored again. Gains are exact all the
+same; how often a page is shown takes all of its queries, and is measured now and then.
+
 A fetch may bring something to other pages, too: anchor texts. These pages are indexed again later, and the gain of that
 is credited to the page whose fetch gave the name.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -20,14 +24,20 @@ from vedette.index.quality.gains import (
     measure_gains,
     measure_view_gain,
 )
-from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords, QueryScores, merge_scores
-from vedette.policy import Floats
+from vedette.index.quality.watched_queries import NO_WORDS, Bools, PageWords
+from vedette.index.query.retrieval import TEXT_FIELDS
+from vedette.policy import Floats, rng_for
 from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, load_needs, save_needs
 from vedette.text import WideHashes
 
 MAX_PENDING_NAMES = 200_000
 # What queries gained is kept after so many changes: they say little one by one.
 SAVE_NEEDS_EVERY = 200
+# How often a page is shown is measured with a first fetch, with a new name, when its text gets longer or shorter, and
+# with so many of all other changes: these move few of its queries, and the last number holds meanwhile.
+VIEWS_SHARE = 0.125
+_BODY = TEXT_FIELDS.index("body")
+SEED = 1
 MAX_WORDS = 1 << 17  # measured at once; with more, what is worked with falls out of the processor's caches
 
 
@@ -66,6 +76,7 @@ class GainMeter:
         self._gain_prints: WideHashes = np.zeros(0, np.uint64)
         self._changes_since_save = 0
         self._scaled: ScoringCurves | None = None
+        self._rng = rng_for(SEED, "indexing/views")
         self.changes = 0
 
     @property
@@ -133,15 +144,17 @@ class GainMeter:
     ) -> MeasuredGains:
         self._table.refresh()
         signals = self._table.read_signals(np.array([each.page.page for each in seen], np.int64))
-        # Both versions at once: a call costs more than the pages of a small batch.
-        words = concatenate_words([*(each.before for each in seen), *(each.after for each in seen)])
-        both = by.scorer.score(words, signals.take(np.tile(np.arange(len(seen)), 2)))
-        middle = int(np.searchsorted(both.page, len(seen)))
-        old = QueryScores(both.page[:middle], both.query[:middle], both.score[:middle])
-        new = QueryScores(both.page[middle:] - len(seen), both.query[middle:], both.score[middle:])
+        before, after = (
+            concatenate_words([each.before for each in seen]),
+            concatenate_words([each.after for each in seen]),
+        )
+        is_whole = self._rng.random(len(seen)) < VIEWS_SHARE
+        is_whole |= [each.kind != "again" for each in seen]
+        is_whole |= before.lengths[:, _BODY] != after.lengths[:, _BODY]
+        scores = by.scorer.score_changes(before, after, signals, is_whole)
         known = np.array([len(each.before[0]) > 0 for each in seen], np.bool_)
-        scores = merge_scores(old, new, len(by.curves.watched))
-        return measure_gains(by.curves, scores, ChangedPages(known, signals.importance), counts)
+        measured = measure_gains(by.curves, scores, ChangedPages(known, signals.importance), counts)
+        return measured._replace(views=np.where(is_whole, measured.views, nan))
 
     def _append_gains(self, seen: Sequence[_TextChange], measured: MeasuredGains) -> None:
         assert self._store is not None, "somebody wants to know"
@@ -204,5 +217,6 @@ class GainMeter:
 def _build_rows(seen: _TextChange, gain: float, by_links: float, views: float) -> list[Gain]:
     """Build the gain store's rows for a page itself, or for the page that named it and the page named."""
     if seen.kind != "names":
-        return [Gain(0, *seen.fetch, seen.kind, gain, by_links, views)]
-    return [Gain(0, *seen.fetch, "names", gain, by_links, None), Gain(0, *seen.page, "names", 0.0, 0.0, views)]
+        return [Gain(0, *seen.fetch, seen.kind, gain, by_links, None if isnan(views) else views)]
+    named = [] if isnan(views) else [Gain(0, *seen.page, "names", 0.0, 0.0, views)]
+    return [Gain(0, *seen.fetch, "names", gain, by_links, None), *named]

@@ -16,9 +16,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,16 +33,14 @@ from vedette.adapters.index_store.impact_store import (
 )
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.engine.search.answer_scores import AnswerScorer
+from vedette.engine.search.needy_queries import build_impact_settings, build_training
 from vedette.errors import StoreError
-from vedette.frontier.impact.estimator import ImpactModel, ImpactSettings, TermGains
-from vedette.frontier.impact.extra_trees import fit_forest
-from vedette.frontier.impact.matching import NO_QUERIES
+from vedette.frontier.impact.estimator import ImpactModel
 from vedette.frontier.impact.scorer import MIN_ROWS
-from vedette.frontier.impact.url_features import TrainingPages
 from vedette.frontier.policies.impact import Impact
-from vedette.index.quality.gains import estimate_word_gains, measure_current_gains
+from vedette.index.quality.gains import measure_current_gains
 from vedette.index.quality.query_curves import QueryCurves
-from vedette.index.quality.watched_queries import MAX_WORDS, WatchedQueries
+from vedette.index.quality.watched_queries import MAX_WORDS, QueryScores, WatchedQueries
 from vedette.learn.workload import Workload
 from vedette.policy import Floats, Ints, rng_for
 from vedette.runtime.indexing.impact_inputs import (
@@ -68,7 +65,6 @@ REST_FACTOR = 5.0  # it is paid for otherwise, so it need not rest for long
 MAX_SHIFT = 0.2  # so far what people ask for may be from what curves were made of
 SEED = 1
 POLICY = Impact()  # the lab's, of this name
-GOOD_SCORE = 0.5  # the score of a page for a word by which it is called
 
 
 class ImpactJob(BackgroundJob):
@@ -156,6 +152,14 @@ def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) ->
     return int(told["weighed"])
 
 
+class _Fetched(NamedTuple):
+    """Fetched pages by ascending id, what each brings now, and their scores for queries of several words."""
+
+    ids: Ints
+    gain: Floats
+    scores: QueryScores
+
+
 class _ImpactPass:
     """One impact pass, over an index generation and the crawl state beside it."""
 
@@ -170,13 +174,13 @@ class _ImpactPass:
             why = "nobody has searched yet" if not len(asked) else "too few pages are in the index yet"
             return why, {"weighed": 0}
         by = self._load_curves(asked, now_s)
-        gains = self._measure_gains(by)
-        if not gains:
+        fetched = self._measure_gains(by)
+        if fetched is None:
             return "too few pages were fetched and measured yet", {"weighed": 0}
-        known, ids = self._load_links(gains)
-        weighed = self._estimate_unseen(self._fit_model(known, gains, by.curves, now_s), known, ids, now_s)
+        known, ids = self._load_links(fetched.ids)
+        weighed = self._estimate_unseen(self._fit_model(known, fetched, by.curves, now_s), known, ids, now_s)
         frequent = [(query.words, query.share) for query in asked.top_queries(now_s, MAX_REPORTED_QUERIES)]
-        return "", {"weighed": weighed, "learned": len(gains), "queries": len(asked), "frequent": frequent}
+        return "", {"weighed": weighed, "learned": len(fetched.ids), "queries": len(asked), "frequent": frequent}
 
     def _load_curves(self, asked: Workload, now_s: float) -> ScoringCurves:
         """Load the query curves for the impact pass; compute them if missing, or if queries have shifted."""
@@ -186,50 +190,50 @@ class _ImpactPass:
         curves = build_curves(self._shelf, asked, now_s).curves
         return ScoringCurves(curves, AnswerScorer(curves.watched))
 
-    def _measure_gains(self, by: ScoringCurves) -> dict[int, float]:
+    def _measure_gains(self, by: ScoringCurves) -> _Fetched | None:
         """Measure what first fetches of the latest pages would bring now; unindexed fetches bring nothing.
 
         Gains measured when each page was fetched would not do: people search for other things by now, and other pages
-        have come.
+        have come. None where too few pages are in the index.
         """
-        fetched = np.sort(
-            np.array(
-                list_fetched(self._folder, Generations(self._folder).min_indexed_seq() or 0, MAX_TRAINING_PAGES),
-                np.int64,
-            )
-        )
+        latest = list_fetched(self._folder, Generations(self._folder).min_indexed_seq() or 0, MAX_TRAINING_PAGES)
+        fetched = np.sort(np.array(latest, np.int64))
         gains = np.zeros(len(fetched))
         there = np.flatnonzero(self._table.get_rows(fetched)["flags"] & INDEXED > 0)
+        if len(there) < MIN_ROWS:
+            return None
+        is_whole, found = np.diff(by.curves.watched.start) > 1, list[QueryScores]()
         for begin in range(0, len(there), PAGES_AT_ONCE):
             some = there[begin : begin + PAGES_AT_ONCE]
             ids = fetched[some]
             scores = by.scorer.score(self._table.read_forward(ids), self._table.read_signals(ids))
             gains[some] = np.maximum(measure_current_gains(by.curves, scores, len(some)), 0.0)
-        return dict(zip(fetched.tolist(), gains.tolist(), strict=True)) if len(there) >= MIN_ROWS else {}
+            kept = np.flatnonzero(is_whole[scores.query])
+            found.append(QueryScores(some[scores.page[kept]], scores.query[kept], scores.score[kept]))
+        every = QueryScores(*(np.concatenate(each) for each in zip(*found, strict=True)))
+        return _Fetched(fetched, gains, every)
 
-    def _load_links(self, gains: dict[int, float]) -> tuple[LinkStats, list[int]]:
+    def _load_links(self, fetched: Ints) -> tuple[LinkStats, list[int]]:
         """Load link statistics for the impact pass, and the ids at which batches of unseen URLs begin."""
-        prints = [fingerprint_urls(load_url_facts(self._folder, list(gains)))]
+        prints = [fingerprint_urls(load_url_facts(self._folder, fetched.tolist()))]
         begins = [0]
         while urls := list_unfetched(self._folder, begins[-1], URLS_AT_ONCE):
             prints.append(fingerprint_urls(urls))
             begins.append(urls[-1].id)
         return compute_link_stats(self._table, np.concatenate(prints)), begins[:-1]
 
-    def _fit_model(self, known: LinkStats, gains: dict[int, float], curves: QueryCurves, now_s: float) -> ImpactModel:
-        urls = load_url_facts(self._folder, list(gains))
+    def _fit_model(self, known: LinkStats, fetched: _Fetched, curves: QueryCurves, now_s: float) -> ImpactModel:
+        urls = load_url_facts(self._folder, fetched.ids.tolist())
         batch = describe_urls(urls, fingerprint_urls(urls), known, self._generation)
         page = np.array([one.id for one in urls], np.int64)
-        columns: dict[str, Any] = {column.name: getattr(batch, column.name) for column in fields(batch)}
-        gain = np.array([gains[one.id] for one in urls], np.float64)
-        none = np.zeros(0, np.int64)
-        brought = self._taught = TrainingPages(
-            **columns, page=page, gain=gain, found_row=none, found_query=none, found_score=np.zeros(0)
-        )
-        words, worth = estimate_word_gains(curves, GOOD_SCORE)
-        terms = TermGains(words.astype(np.int64), worth)
-        settings = ImpactSettings(NO_QUERIES, fit_forest, SEED, terms)
-        return POLICY.observe(POLICY.start(settings), brought, now_s)
+        at = np.searchsorted(fetched.ids, page)
+        row = np.full(len(fetched.ids), -1, np.int64)
+        row[at] = np.arange(len(page))
+        scores = fetched.scores._replace(page=row[fetched.scores.page])
+        is_told = scores.page >= 0
+        scores = QueryScores(*(column[is_told] for column in scores))
+        self._taught = build_training(batch, page, fetched.gain[at], scores, curves.watched)
+        return POLICY.observe(POLICY.start(build_impact_settings(curves, SEED)), self._taught, now_s)
 
     def _estimate_unseen(self, knows: ImpactModel, known: LinkStats, begins: list[int], now_s: float) -> int:
         ids: list[Ints] = []
