@@ -47,8 +47,9 @@ class Site:
     ``include`` and ``exclude`` are patterns over the path and query, with ``*`` for anything and a final ``$`` for
     the end, as in robots.txt; an exclude wins over an include. Parameters are named by patterns with ``*``.
     ``secrets`` says where the secrets are with which the site is asked (``env:NAME`` or ``file:PATH``), never what.
-    ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``bytes_per_s`` how much of
-    its bandwidth may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed owning;
+    ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``busy_hours`` when a fetch
+    costs more and how many times as much, such as ``08:00-18:00 x3`` (UTC); ``bytes_per_s`` how much of its bandwidth
+    may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed owning;
     ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
     ``overrule`` names the judgements on its pages that its operator does not share. ``readers`` are the names of those
     who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name. ``share`` is
@@ -67,6 +68,7 @@ class Site:
     drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS + SESSION_PARAMETERS
     delay_s: float | None = None
     hours: str = ""
+    busy_hours: str = ""
     bytes_per_s: float | None = None
     ignore_robots: bool = False
     allow_private: bool = False

@@ -24,6 +24,7 @@ SITE = st.builds(
     drop_parameters=st.lists(st.text("abc_*", min_size=1, max_size=5), max_size=3).map(tuple),
     delay_s=st.none() | st.integers(0, 10**7).map(lambda ms: ms / 1000),
     hours=st.sampled_from(["", "22:00-06:00", "00:00-05:00, 12:00-13:00"]),
+    busy_hours=st.sampled_from(["", "08:00-18:00 x3", "22:00-06:00,12:00-13:00x1.5"]),
     bytes_per_s=st.none() | st.integers(1, 10**12).map(float),
     ignore_robots=st.booleans(),
     allow_private=st.booleans(),
@@ -96,6 +97,9 @@ def test_a_wrong_file_is_refused_with_what_to_write(text: str, said: str) -> Non
         (["allow_private=perhaps"], "yes or no"),
         (["ignore_robots=yes"], "I-OWN-THIS-SITE"),
         (["bytes_per_s=0B"], "above 0"),
+        (["busy_hours=08:00-18:00"], "08:00-18:00 x3"),
+        (["busy_hours=08:30-18:00x3"], "whole hours"),
+        (["busy_hours=08:00-18:00x0.5"], "from 1 to 100"),
     ],
 )
 def test_a_wrong_change_is_refused_with_what_to_write(words: list[str], said: str) -> None:

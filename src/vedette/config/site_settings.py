@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_args
 from vedette.config.kinds import format_duration, format_size, parse_duration, parse_size
 from vedette.discover.push.promises import MAX_PROMISES
 from vedette.discover.urls.scope import read_site
+from vedette.engine.scheduling.fetch_cost import parse_busy_hours
 from vedette.errors import ConfigError, UsageError
 from vedette.fetch.politeness import parse_hours
 from vedette.model import Overrule, RenderMode, Site
@@ -92,6 +93,11 @@ def _parse_delay(value: object) -> float:
 
 def _parse_hours(value: object) -> str:
     parse_hours(_parse_text(value))
+    return _parse_text(value)
+
+
+def _parse_busy_hours(value: object) -> str:
+    parse_busy_hours(_parse_text(value))
     return _parse_text(value)
 
 
@@ -227,6 +233,7 @@ _KEYS = {
     "drop_parameters": _Key("drop_parameters", _parse_texts, list),
     "delay": _Key("delay_s", _parse_delay, format_duration),
     "hours": _Key("hours", _parse_hours),
+    "busy_hours": _Key("busy_hours", _parse_busy_hours),
     "bytes_per_s": _Key("bytes_per_s", _parse_rate, lambda rate: format_size(int(rate))),
     "ignore_robots": _Key("ignore_robots", _parse_owned, lambda owned: OWNERSHIP_PHRASE if owned else False),
     "allow_private": _Key("allow_private", _parse_switch),

@@ -9,7 +9,7 @@ from vedette.policy import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 # What a column says where nobody filled it.
-_DEFAULTS = {"section": 0, "site": 0, "gone": False, "cost": 1.0}
+_DEFAULTS = {"section": 0, "site": 0, "gone": False, "cost": 1.0, "busy_hours": 0, "busy_factor": 1.0}
 
 
 def _empty_ints() -> Ints:
@@ -47,7 +47,8 @@ class KnownPages:
     page (as a share of all results that are viewed), ``share`` the part of its text that was new, ``born_s`` when it
     was first seen, ``words`` its length, ``links`` how many pages link to it. ``signal_s`` is when something (a
     sitemap, a feed, a ping) last announced a change; NaN where nothing did after the fetch. ``heard_s`` is until when
-    an announcement would have been heard: the last time that a source of the site was read.
+    an announcement would have been heard: the last time that a source of the site was read. In ``busy_hours`` (a bit
+    for each hour of the day in UTC) a fetch costs ``busy_factor`` times as much; ``cost`` is that of the other hours.
     """
 
     place: Ints
@@ -68,6 +69,8 @@ class KnownPages:
     links: Floats = field(default_factory=_empty_floats)
     signal_s: Floats = field(default_factory=_empty_floats)
     heard_s: Floats = field(default_factory=_empty_floats)
+    busy_hours: Ints = field(default_factory=_empty_ints)
+    busy_factor: Floats = field(default_factory=_empty_floats)
 
     def __post_init__(self) -> None:
         for column in fields(self)[5:]:

@@ -73,6 +73,17 @@ def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.usefixtures("here")
+def test_refresh_runs_as_live_in_any_case(capsys: pytest.CaptureFixture[str]) -> None:
+    """With ``--as-live`` a line says so, and the same experiment runs."""
+    pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
+    command = ["lab", "run", "refresh", "--as-live", "--world", "made:tiny", "--to", "2026-01-12", "--budget", "20"]
+    assert main([*command, "--policies", "uniform", "--seeds", "1", "--jobs", "1", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "the crawler's own policy runner decides" in told.err
+    assert {json.loads(line)["experiment"] for line in told.out.splitlines()} == {"refresh"}
+
+
 def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The runs of ``discovery-per-host`` are read; one that lacks the rival is refused by its name."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')

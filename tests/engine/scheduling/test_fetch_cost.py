@@ -1,14 +1,18 @@
 """What fetches cost: the request, bytes and seconds of connection; and that whoever asks for fetches is told."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.memory_web import Drive, MemoryWeb, memory_book, page, rules_for
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, memory_book, page, rules_for
 
 from vedette.engine.fetcher.fetcher import Fetcher
 from vedette.engine.messages import FetchTask, HostSettings, WorkBatch
 from vedette.engine.scheduling.fetch_cost import MAX_HOSTS, FetchCost, HostLatency
+from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.polling import PollResult, SourcePoller
 from vedette.fetch.request import PRODUCT
 from vedette.model import FetchResponse, Site
@@ -93,3 +97,37 @@ def test_a_source_that_costs_more_is_looked_at_later() -> None:
     looking.choose(0.3, 1, 47 * HOUR_S)
     times = looking.forecast([1, 2], 47 * HOUR_S)
     assert times[1] < times[2]
+
+
+def changing(every_d: float, now_s: float) -> Reply:
+    """A page that says something else after each such time."""
+    return page(title="".join(chr(97 + int(digit)) for digit in str(int(now_s // (every_d * DAY_S)))))
+
+
+def test_in_busy_hours_a_page_is_refreshed_only_if_it_is_worth_their_cost() -> None:
+    """A site whose fetches cost five times as much by day is refreshed by night, and about as often as another."""
+    web, busy, free = MemoryWeb(), "https://busy.test", "https://free.test"
+    for origin in (busy, free):
+        web.replies |= {f"{origin}/p/{n}": partial(changing, 0.5 + n / 4) for n in range(6)}
+        web.replies[f"{origin}/start"] = page(*(f"/p/{n}" for n in range(6)))
+    sites = [Site(f"{busy}/start", busy_hours="06:00-18:00 x5"), Site(f"{free}/start")]
+    drive = Drive(web, rules_for(*sites, recrawl=True), workers=1).begin().run(8 * DAY_S)
+    later = [asked for asked in drive.log if "/p/" in asked.url and asked.sent_s > DAY_S]
+    by_day = {
+        origin: [6 * HOUR_S <= asked.sent_s % DAY_S < 18 * HOUR_S for asked in later if asked.url.startswith(origin)]
+        for origin in (busy, free)
+    }
+    assert np.mean(by_day[busy]) < 0.1 < np.mean(by_day[free])
+    assert len(by_day[busy]) > 0.6 * len(by_day[free])
+
+
+def test_in_busy_hours_an_unseen_url_must_be_worth_more() -> None:
+    """At a price that a first fetch is just worth, it waits in busy hours and is made in others."""
+    rules = rules_for(Site(f"{QUICK}/start", busy_hours="06:00-18:00 x2"), budget_per_s=1e-6)
+    firsts = FirstFetches(rules, memory_book(), SimpleNamespace(price=0.0))
+    price = firsts.estimate_worth(f"{QUICK}/p/new", 1) / 1.5
+    firsts = FirstFetches(rules, memory_book(), SimpleNamespace(price=price))
+    assert firsts.check_price(f"{QUICK}/p/new", 1, 5 * HOUR_S) is None
+    assert firsts.check_price(f"{QUICK}/p/old", 1, 6 * HOUR_S) is None  # by the part of the budget that asks no price
+    assert firsts.check_price(f"{QUICK}/p/new", 1, 7 * HOUR_S) is not None
+    assert firsts.check_price(f"{QUICK}/p/new", 1, 18 * HOUR_S) is None

@@ -10,6 +10,7 @@ from tests.engine.texts import text_of, text_page
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import KnownPage, RefreshState
 from vedette.engine.scheduling.idle_refresh import IdleRefresh, explain_idle_wait
+from vedette.model import Site
 
 START, STILL, LIVELY = (f"https://a.test/{name}" for name in ("start", "still", "lively"))
 DAY_S = 86_400.0
@@ -72,6 +73,15 @@ def test_large_hosts_keep_to_their_share(one_crawl: Drive) -> None:
     idle.count(looks)
     idle.end_round()
     assert idle.compute_due_times(looks[:1]).tolist() == [10_000 * 2.0 / 0.1]
+
+
+def test_busy_hours_are_no_idle_time(one_crawl: Drive) -> None:
+    """A page that is due in a busy hour of its site waits for another."""
+    rules = rules_for(Site(START, busy_hours="06:00-18:00 x2"), idle_share=0.1)
+    idle, due = IdleRefresh(rules, lambda _: 1.0), known_pages(1, one_crawl)
+    rng, noon_s = np.random.default_rng(1), 30.5 * DAY_S
+    assert idle.wake(due, np.full(1, np.inf), noon_s, rng)[1].keys() == {due[0].page.id}
+    assert not idle.wake(due, np.full(1, np.inf), noon_s + DAY_S / 2, rng)[1]
 
 
 def test_what_is_overdue_all_at_once_is_spread(one_crawl: Drive) -> None:

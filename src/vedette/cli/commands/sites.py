@@ -77,6 +77,9 @@ def _add_parser_for_add(inner: Subparsers) -> None:
     add_scope_options(parser)
     parser.add_argument("--delay", metavar="TIME", help="pause after each answer of its host, such as 2s")
     parser.add_argument("--hours", metavar="SPANS", help="only at these times (UTC), such as 22:00-06:00")
+    parser.add_argument(
+        "--busy-hours", metavar="SPANS", help="when a fetch costs more (UTC), and how many times, such as 08:00-18:00x3"
+    )
     parser.add_argument("--bytes-per-s", metavar="SIZE", help="no more than this on average, such as 100kB")
     parser.add_argument("--allow-private", action="store_true", help="its hosts may lie at private addresses")
     parser.add_argument(
@@ -173,7 +176,7 @@ def _add_site_command(row: UnlistedHostRow, options: argparse.Namespace) -> str:
 
 
 _SITE_OPTIONS = (
-    *("delay", "hours", "bytes_per_s", "ignore_robots", "secrets"),
+    *("delay", "hours", "busy_hours", "bytes_per_s", "ignore_robots", "secrets"),
     *("change", "overrule", "readers", "share", "promise", "sitemap", "render", "render_from"),
 )
 _VALIDATED_KEYS = frozenset({"scope", "include", "exclude", "change", "overrule"})
@@ -285,6 +288,7 @@ def _site_to_dict(site: Site, *, paused: bool) -> dict[str, Any]:
         "drop_parameters": site.drop_parameters,
         "delay_s": site.delay_s,
         "hours": site.hours,
+        "busy_hours": site.busy_hours,
         "bytes_per_s": site.bytes_per_s,
         "ignore_robots": site.ignore_robots,
         "allow_private": site.allow_private,

@@ -100,7 +100,7 @@ def _add_run(inner: Subparsers) -> argparse.ArgumentParser:
         help="sponsor: charge the bid at once, as published, or as a server does (default: bid)",
     )
     parser.add_argument("--per-host", action="store_true", help="each host on its own (discovery), with its own budget")
-    parser.add_argument("--as-live", action="store_true", help="with the crawler's own modules (discovery)")
+    parser.add_argument("--as-live", action="store_true", help="with the crawler's own modules (discovery, refresh)")
     parser.add_argument("--from", metavar="X", dest="begin", default="", help="a day such as 2023-01-31, or a number")
     parser.add_argument("--to", metavar="Y", dest="end", default="", help="the same; not included")
     parser.add_argument("--out", metavar="DIR", type=Path, help="the run's folder (default: one in lab-runs)")

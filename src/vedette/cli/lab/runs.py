@@ -26,6 +26,8 @@ from vedette.lab.runs.discovery.headlines import compute_headlines
 from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world
 
 PRINT_INTERVAL_S = 5.0
+# The experiment that runs the crawler's own decisions anyway.
+ALWAYS_LIVE = "refresh"
 
 
 class RunProgress(ProgressBar):
@@ -117,7 +119,10 @@ def list_lab(options: argparse.Namespace) -> int:
 
 def run_experiments(options: argparse.Namespace) -> int:
     """Run ``vedette lab run``: run the named experiments; the same command resumes an interrupted run."""
-    plan = build_plan(_parse_wanted(options))
+    wanted = _parse_wanted(options)
+    plan = build_plan(wanted)
+    if options.as_live and ALWAYS_LIVE in wanted.experiments:
+        print(f"vedette: {ALWAYS_LIVE}: the crawler's own policy runner decides in every run", file=sys.stderr)
     jobs = _parse_whole("--jobs", options.jobs) if options.jobs else 0
     for line in plan.skipped:
         print(f"vedette: skipped: {line}", file=sys.stderr)
@@ -155,8 +160,9 @@ def _print_how_to_resume(folder: RunFolder) -> Iterator[None]:
 def _parse_wanted(options: argparse.Namespace) -> RunRequest:
     # What is asked of each host, or of the crawler's own modules, is an experiment of its own, named after the other.
     each = "-per-host" if options.per_host else "-as-live" if options.as_live else ""
+    names = _split_list(options.experiments)
     return RunRequest(
-        [f"{name}{each}" for name in _split_list(options.experiments)],
+        [name if each == "-as-live" and name == ALWAYS_LIVE else f"{name}{each}" for name in names],
         _split_list(options.world),
         _split_list(options.policies),
         [_parse_budget(text) for text in _split_list(options.budget)],

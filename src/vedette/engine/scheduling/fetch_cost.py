@@ -2,16 +2,27 @@
 
 Seconds are of our own clock, from sending a request to the end of its answer: rests of a host, back-off and the other
 hops of a redirect are not part of it. In fast time they are wall time, as latency is.
+
+In the busy hours of a site each fetch costs a multiple, which its operator sets. Observe99 (2.4.2) asks for a cost by
+the hour of the day: where that is known, a page is fetched at the first hour whose cost it is worth.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
-from vedette.policy import Floats
+from vedette.discover.urls.scope import SiteIndex
+from vedette.errors import ConfigError
+from vedette.fetch.politeness import find_next_open_s, parse_hours
+from vedette.model import Site
+from vedette.policy import Floats, Ints
+from vedette.refresh.known_pages import Bools
+from vedette.timeutil import HOUR_S
 
 MAX_HOSTS = 5_000
 # Fetches over which the mean of a host is about taken: it follows a host that became slow within a few pages.
@@ -137,6 +148,88 @@ class FetchCost:
         except (TypeError, ValueError):
             return cls()
         return kept if sound else cls()
+
+
+_BUSY = re.compile(r"(.+?)\s*x\s*([0-9]{1,3}(?:\.[0-9]{1,3})?)", re.ASCII)
+MAX_FACTOR = 100.0
+
+
+class BusyHours(NamedTuple):
+    """Busy hours of a site: a bit for each hour of the day in UTC, and how many times as much a fetch costs then."""
+
+    hours: int = 0
+    factor: float = 1.0
+
+
+def parse_busy_hours(text: str) -> BusyHours:
+    """Parse the busy hours of a site; an empty text means none.
+
+    >>> busy = parse_busy_hours("22:00-01:00, 12:00-13:00 x3")
+    >>> [hour for hour in range(24) if busy.hours >> hour & 1], busy.factor
+    ([0, 12, 22, 23], 3.0)
+    """
+    if not text.strip():
+        return BusyHours()
+    found = _BUSY.fullmatch(text.strip())
+    spans, factor = (parse_hours(found[1]), float(found[2])) if found else ((), 0.0)
+    if not 1 <= factor <= MAX_FACTOR or any(edge % HOUR_S for span in spans for edge in span):
+        raise ConfigError(
+            f'busy hours "{text[:60]}": write whole hours in UTC and how many times as much a fetch costs then, from 1 '
+            f'to {MAX_FACTOR:.0f}, such as "08:00-18:00 x3"'
+        )
+    return BusyHours(sum(1 << hour for hour in range(24) if _is_within(spans, hour * HOUR_S)), factor)
+
+
+def _is_within(spans: tuple[tuple[int, int], ...], at_s: float) -> bool:
+    return find_next_open_s(spans, at_s) == at_s
+
+
+class BusySites:
+    """Busy hours of pages by the site that they belong to."""
+
+    def __init__(self, sites: Sequence[Site] = ()) -> None:
+        self.set_sites(sites)
+
+    def set_sites(self, sites: Sequence[Site]) -> None:
+        """Replace the sites, as their settings change while a crawl runs."""
+        self._hours = {site.start: parse_busy_hours(site.busy_hours) for site in sites if site.busy_hours}
+        self._sites = SiteIndex(sites if self._hours else ())
+
+    def find(self, urls: Sequence[str]) -> tuple[Ints, Floats]:
+        """Find the busy hours and cost factor of each page, as columns of ``KnownPages``."""
+        if not self._hours:
+            return np.zeros(len(urls), np.int64), np.ones(len(urls))
+        sites = [self._sites.find_site(url) for url in urls]
+        found = [self._hours.get(site.start if site else "", BusyHours()) for site in sites]
+        return np.array([one.hours for one in found], np.int64), np.array([one.factor for one in found], np.float64)
+
+    def find_factors(self, urls: Sequence[str], now_s: float) -> Floats:
+        """Find how many times as much a fetch of each page costs now."""
+        if not self._hours:
+            return np.ones(len(urls))
+        hours, factors = self.find(urls)
+        return np.where(is_busy(hours, np.full(len(urls), now_s)), factors, 1.0)
+
+
+def is_busy(hours: Ints, at_s: Floats) -> Bools:
+    """Mark the times that lie within busy hours."""
+    busy: Bools = (hours >> (at_s // HOUR_S).astype(np.int64) % 24 & 1).astype(np.bool_)
+    return busy
+
+
+def find_next_quiet_s(hours: Ints, at_s: Floats) -> Floats:
+    """Find the first time outside busy hours, from a time on; infinity where every hour is busy, or for never.
+
+    >>> find_next_quiet_s(np.array([12, 12, 2**24 - 1, 12]), np.array([1.5, 2.5, 0.0, np.inf]) * HOUR_S) / HOUR_S
+    array([1.5, 4. , inf, inf])
+    """
+    never, at_s = ~np.isfinite(at_s), np.where(np.isfinite(at_s), at_s, 0.0)
+    hour_s = np.floor(at_s / HOUR_S) * HOUR_S
+    quiet_s = np.full(len(at_s), np.inf)
+    for ahead in range(23, -1, -1):
+        start_s = np.maximum(hour_s + ahead * HOUR_S, at_s)
+        quiet_s = np.where(is_busy(hours, start_s), quiet_s, start_s)
+    return np.where(never, np.inf, quiet_s)
 
 
 def _clip_seconds(seconds: Sequence[float]) -> Floats:

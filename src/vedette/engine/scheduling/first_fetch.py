@@ -23,7 +23,7 @@ from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain
 from vedette.engine.scheduling.budget import TokenBucket
-from vedette.engine.scheduling.fetch_cost import FetchCost
+from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost
 from vedette.policy import Floats
 from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, Returns, in_links_group
 from vedette.refresh.sections import section_of, site_of
@@ -156,7 +156,7 @@ class FirstFetches:
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to first fetches."""
-        per_s = BUDGET_FLOOR * rules.budget_per_s
+        per_s, self._busy = BUDGET_FLOOR * rules.budget_per_s, BusySites(rules.sites)
         self._is_priced = per_s > 0
         if self._is_priced:
             self._floor.set_rate(per_s, max(1.0, MAX_SAVED_S * per_s))
@@ -204,6 +204,8 @@ class FirstFetches:
     def check_price(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
         """Return when to check an unseen URL below the price again; None where it may be fetched now."""
         price = self.price
+        if price is not None:
+            price *= float(self._busy.find_factors([url], now_s)[0])
         worth = self.estimate_worth(url, in_links, gain) if price is not None else 0.0
         if price is None or worth >= price or self._floor.count_available(now_s):
             if price is not None and worth < price:

@@ -4,7 +4,8 @@
 
 ``unchanged`` is for how long a page has been seen without a change, so each look that finds none makes the wait 1.5
 times as long: 1, 1.5, 2.25 … days. The second term keeps large hosts within their share of the requests that their
-delay allows. Pages that are overdue all at once, as after a long stop, are spread by a bucket for each host.
+delay allows. Pages that are overdue all at once, as after a long stop, are spread by a bucket for each host. The busy
+hours of a site are no idle time.
 """
 
 from collections import Counter
@@ -14,6 +15,7 @@ import numpy as np
 
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.ports import CrawlStore, KnownPage, PageRow
+from vedette.engine.scheduling.fetch_cost import BusySites
 from vedette.engine.scheduling.policy_memory import RefreshResult
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source
 from vedette.model import origin_of
@@ -49,10 +51,16 @@ class IdleRefresh:
 
     def __init__(self, rules: CrawlRules, gap_s: Callable[[str], float]) -> None:
         self.rules, self._gap_s = rules, gap_s
+        self.busy = BusySites(rules.sites)
         self._pages: Counter[str] = Counter()
         self._counted: Counter[str] = Counter()
         self._buckets: dict[str, tuple[float, float]] = {}
         self._saved: CrawlRules | None = None
+
+    def apply_rules(self, rules: CrawlRules) -> None:
+        """Apply changed crawl rules to idle refresh."""
+        self.rules = rules
+        self.busy.set_sites(rules.sites)
 
     @property
     def is_on(self) -> bool:
@@ -106,8 +114,10 @@ class IdleRefresh:
         ``worth_s`` is when each is worth it. A page that its host has no time for is tried again in about an hour.
         """
         paid, later = list[KnownPage](), dict[int, float]()
-        for look, idle_s, paid_s in zip(due, self.compute_due_times(due).tolist(), worth_s.tolist(), strict=True):
-            if idle_s <= now_s and self._take(origin_of(look.url).host, now_s):
+        times = zip(self.compute_due_times(due).tolist(), worth_s.tolist(), strict=True)
+        busy = self.busy.find_factors([look.url for look in due], now_s) > 1
+        for look, (idle_s, paid_s), is_busy in zip(due, times, busy.tolist(), strict=True):
+            if idle_s <= now_s and not is_busy and self._take(origin_of(look.url).host, now_s):
                 continue
             if paid_s <= now_s:
                 paid.append(look)

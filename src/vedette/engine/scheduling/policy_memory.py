@@ -15,8 +15,8 @@ import numpy as np
 from vedette.engine.decision_record import Decision, DecisionRecorder
 from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain, KnownPage, PageRow, RefreshState
-from vedette.engine.scheduling.fetch_cost import FetchCost, HostLatency
-from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, stream_name
+from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost, HostLatency
+from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, at_current_cost, stream_name
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
 from vedette.model import origin_of
 from vedette.policy import Floats, Ints, rng_for
@@ -289,9 +289,15 @@ class PageBatch(NamedTuple):
 
 
 class PolicyMemory:
-    """Memory of the refresh policy over the crawl store. A ``witness`` records each batch with its decision."""
+    """Memory of the refresh policy over the crawl store. A ``witness`` records each batch with its decision.
 
-    def __init__(self, mind: PolicyRunner, book: CrawlStore, seed: int, witness: DecisionRecorder | None) -> None:
+    ``busy`` has the busy hours of sites, as they are at any time.
+    """
+
+    def __init__(
+        self, mind: PolicyRunner, book: CrawlStore, seed: int, witness: DecisionRecorder | None, busy: BusySites
+    ) -> None:
+        self._busy = busy
         self._runner, self._store, self._seed, self._recorder = mind, book, seed, witness
         page_width, group_width = mind.widths
         self._page_bytes = SIGNATURE_BYTES + NUMBER_BYTES * page_width
@@ -327,7 +333,7 @@ class PolicyMemory:
         picked = self._groups.select([one.result.task.url for one in came])
         seconds = self._seconds.estimate([one.result.task.host for one in came])
         batch = batch_from_results(came, picked, self._cost.estimate([one.body_bytes for one in came], seconds))
-        batch = replace(batch, heard_s=self._reads.find([one.result.task.url for one in came]))
+        batch = self._add_site_facts(batch, [one.result.task.url for one in came])
         return PageBatch(batch, self._load_memory([one.state for one in came], picked), picked)
 
     def batch_pages(self, looks: Sequence[KnownPage]) -> PageBatch:
@@ -335,8 +341,13 @@ class PolicyMemory:
         picked = self._groups.select([look.url for look in looks])
         seconds = self._seconds.estimate([origin_of(look.url).host for look in looks])
         batch = batch_from_pages(looks, picked, self._cost.estimate([look.page.body_bytes for look in looks], seconds))
-        batch = replace(batch, heard_s=self._reads.find([look.url for look in looks]))
+        batch = self._add_site_facts(batch, [look.url for look in looks])
         return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
+
+    def _add_site_facts(self, batch: KnownPages, urls: Sequence[str]) -> KnownPages:
+        """Add when the sources of each page's site were read, and its busy hours."""
+        busy_hours, busy_factor = self._busy.find(urls)
+        return replace(batch, heard_s=self._reads.find(urls), busy_hours=busy_hours, busy_factor=busy_factor)
 
     def on_source_read(self, url: str, now_s: float) -> None:
         """Note that a feed or sitemap was read: by now its site would have announced its changes."""
@@ -446,7 +457,7 @@ def explain_page(mind: PolicyRunner, made: PageBatch, now_s: float, price: float
         chance=float(chance[0]) if chance is not None else None,
         worth=float(worth[0]) if worth is not None else None,
         price=price,
-        cost=float(batch.cost[0]),
+        cost=float(at_current_cost(batch, now_s).cost[0]),
         median_wait_d=float(wait_d[0]) if wait_d is not None else None,
         causes=mind.causes(memory, batch, 0, now_s),
     )

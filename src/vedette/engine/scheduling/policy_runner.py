@@ -5,12 +5,13 @@ The coordinator has the rows of pages on disk and those of groups in memory. It 
 (``lab.runs.refresh.agents``), so both decide alike.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import xxhash
 
+from vedette.engine.scheduling.fetch_cost import find_next_quiet_s, is_busy
 from vedette.engine.scheduling.refresh_policies import RefreshPolicy
 from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
@@ -44,6 +45,14 @@ class _OptionalMethods(Protocol):
     def median_wait_d(self, state: Memory, batch: KnownPages) -> Floats: ...
 
     def causes(self, state: Memory, batch: KnownPages, row: int, now: float) -> list[str]: ...
+
+
+def at_current_cost(batch: KnownPages, now_s: float) -> KnownPages:
+    """Return a batch with what its fetches cost now, busy hours included."""
+    if not batch.busy_hours.any():
+        return batch
+    factor = np.where(is_busy(batch.busy_hours, np.full(len(batch), now_s)), batch.busy_factor, 1.0)
+    return replace(batch, cost=batch.cost * factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +119,27 @@ class PolicyRunner:
         return self._to_memory(memory, cast("_OptionalMethods", self.policy).learn_gains(memory, batch, now_s))
 
     def due(self, memory: Memory, batch: KnownPages, now_s: float, price: float, rng: np.random.Generator) -> Floats:
-        """Run the refresh policy's ``due``: return when each page is due again at a price."""
+        """Run the refresh policy's ``due``: return when each page is due again at a price.
+
+        Where it has busy hours that is when it is worth their cost, or in the first other hour in which it is worth
+        the usual one.
+        """
         due_s = self.policy.due(self._to_state(memory), batch, now_s, price, rng)
         bounded: Floats = np.maximum(due_s, batch.last_fetch_s + MIN_INTERVAL_S)
+        rows = np.flatnonzero(batch.busy_hours) if self.is_priced else ()
+        if len(rows):
+            some = batch.select(rows)
+            dear = replace(some, cost=some.cost * some.busy_factor)
+            busy_s = np.maximum(self.policy.due(self._to_state(memory), dear, now_s, price, rng), bounded[rows])
+            quiet_s = find_next_quiet_s(some.busy_hours, np.maximum(bounded[rows], now_s))
+            bounded[rows] = np.minimum(busy_s, quiet_s)
         return bounded
 
     def value(self, memory: Memory, batch: KnownPages, now_s: float) -> Floats | None:
         """Return what the refresh policy says a fetch of each page is worth now; None if it does not."""
-        return (
-            cast("_OptionalMethods", self.policy).value(memory, batch, now_s) if hasattr(self.policy, "value") else None
-        )
+        if not hasattr(self.policy, "value"):
+            return None
+        return cast("_OptionalMethods", self.policy).value(memory, at_current_cost(batch, now_s), now_s)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates | None:
         """Return how often each page changes by the refresh policy; None where it does not say."""

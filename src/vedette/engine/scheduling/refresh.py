@@ -102,7 +102,7 @@ class RefreshScheduler:
 
     def _load(self) -> None:
         book, self._runner = self._store, PolicyRunner(create_policy(self._rules.refresh))
-        self._memory = PolicyMemory(self._runner, book, self._seed, self._recorder)
+        self._memory = PolicyMemory(self._runner, book, self._seed, self._recorder, self._idle.busy)
         self._price = PriceController.from_json(book.get_value(PRICE_KEY), self._runner.policy.name)
         self.forecast = self._forecast_kept = Forecast.from_json(book.get_value(FORECAST_KEY))
         kept = book.get_value(FRESHNESS_KEY)
@@ -142,7 +142,8 @@ class RefreshScheduler:
 
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the refresh scheduler; a new policy starts without memory."""
-        before, self._rules, self._idle.rules = self._rules, rules, rules
+        before, self._rules = self._rules, rules
+        self._idle.apply_rules(rules)
         self.poller.use_policy(rules.discovery)
         if rules.refresh != before.refresh:
             self._store.delete_groups()

@@ -12,6 +12,7 @@ from vedette.engine.ports import ChangeSignal, FetchGain
 from vedette.engine.scheduling.refresh_policies import POLICIES
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent
+from vedette.model import Site
 from vedette.policy import Ints
 from vedette.refresh.known_pages import KnownPages
 
@@ -36,10 +37,11 @@ def small_web() -> MemoryWeb:
 
 
 def drive_live(policy: str, days: int) -> tuple[Drive, list[Decision]]:
-    """Crawl for some days, with gains, views and signals now and then; return all refresh decisions."""
+    """Crawl a site that is busy by day, with gains, views and signals now and then; return all refresh decisions."""
     decisions: list[Decision] = []
     schedule = Schedule(recrawl=True, witness=decisions.append)
-    drive = Drive(small_web(), rules_for(f"{SITE}start", recrawl=True, refresh=policy), schedule=schedule).begin()
+    site = Site(f"{SITE}start", busy_hours="08:00-18:00 x3")
+    drive = Drive(small_web(), rules_for(site, recrawl=True, refresh=policy), schedule=schedule).begin()
     for day in range(days):
         drive.run(DAY_S)
         rows = [row for url, row in drive.pages().items() if "/news/" in url]

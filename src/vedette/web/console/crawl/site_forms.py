@@ -72,7 +72,9 @@ def _is_normalized(place: str) -> bool:
 _LINE_FIELDS = ("include", "exclude", "drop_parameters", "promise", "sitemap")
 _NAME_FIELDS = ("readers", "overrule", "render_from")
 _CHECKBOX_FIELDS = ("allow_private", "sort_parameters")
-_TEXT_FIELDS = ("scope", "delay", "hours", "bytes_per_s", "share", "secrets", "change", "render", "ignore_robots")
+_TEXT_FIELDS = (
+    *("scope", "delay", "hours", "busy_hours", "bytes_per_s", "share", "secrets", "change", "render", "ignore_robots"),
+)
 _DEFAULT_SITE = Site("")
 _EXAMPLE_SITE = "https://example.org/"
 
