@@ -231,7 +231,7 @@ class _ImpactPass:
         row[at] = np.arange(len(page))
         scores = fetched.scores._replace(page=row[fetched.scores.page])
         is_told = scores.page >= 0
-        scores = QueryScores(*(column[is_told] for column in scores))
+        scores = QueryScores(scores.page[is_told], scores.query[is_told], scores.score[is_told])
         self._taught = build_training(batch, page, fetched.gain[at], scores, curves.watched)
         return POLICY.observe(POLICY.start(build_impact_settings(curves, SEED)), self._taught, now_s)
 
