@@ -161,28 +161,6 @@ class Pham:
         return int(np.argmax(mean + np.sqrt(2 * np.log(state.plays.sum()) / state.plays)))
 
 
-@dataclass(frozen=True, slots=True)
-class PhamScaled(Pham):
-    """``pham`` with scaled rewards: the combined yield of a step by the largest that any step had so far.
-
-    UCB1's bonus of sqrt(2 log(steps) / plays) is made for rewards up to 1. With them all shares are tried again and
-    again, so that about a fifth of the polls go to stale sources.
-
-    Useful to see how much of what the printed form does is its scale. Not useful beyond that.
-
-    Reference: Auer02 for the scale; otherwise as ``pham``.
-
-    >>> from vedette.policy import rng_for
-    >>> from vedette.discover.polling.sources import PollHistory
-    >>> policy, options = PhamScaled(), PollHistory(np.zeros(3, np.int64)).list_options()
-    >>> policy.choose(policy.start(None), options, k=2, now=0.0, rng=rng_for(1, "discover")).rows.tolist()
-    [0, 1]
-    """
-
-    name: str = "pham-scaled"
-    scaled: bool = True
-
-
 def _predict_yields(state: PhamState, options: Sources, now: float) -> Floats:
     mean, deviation = summarize_yields(options.poll_s, options.yields.astype(np.float64), now)
     waited_h = (now - options.last_poll_s) / HOUR_S

@@ -4,8 +4,9 @@ Places are compared with the URL. Queries are run on the index itself, with only
 alert finds what a search with the same words would.
 """
 
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -151,3 +152,27 @@ def _choose_birth_s(own_s: float | None, listed_s: float | None) -> float | None
     if own_s is None or listed_s is None:
         return listed_s if own_s is None else own_s
     return listed_s if own_s % DAY_S == 0 else own_s
+
+
+_PRIVATE_SQL = (
+    "SELECT page.id, coalesce(content.private, '') FROM page LEFT JOIN content ON content.id = page.id "
+    "WHERE page.id IN (SELECT value FROM json_each(?))"
+)
+
+
+def filter_visible(folder: Path, items: Sequence[AlertItem], allowed: Collection[str]) -> list[AlertItem]:
+    """Return the alert items visible to a user who may see these private sites (by their start URL).
+
+    The current state counts: a page may have become private, been hidden or deleted since it was published.
+    """
+    if not items:
+        return []
+    with read_state(folder) as db:
+        private = dict(db.execute(_PRIVATE_SQL, (json.dumps([item.page for item in items]),)))
+        concealed = HiddenRules.from_rules((row.kind, row.value) for row in CrawlStore(db).list_search_rules())
+    visible = {"", *allowed}
+    return [
+        item
+        for item in items
+        if item.private in visible and private.get(item.page) in visible and not concealed.get_reason(item.url)
+    ]

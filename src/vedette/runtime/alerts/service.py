@@ -8,7 +8,7 @@ from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.errors import UsageError
-from vedette.runtime.alerts.visibility import filter_visible
+from vedette.runtime.alerts.publisher import filter_visible
 from vedette.runtime.alerts.webhooks import WebhookSender, derive_secret
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.console.ports.alerts import AlertLine, SentMessage

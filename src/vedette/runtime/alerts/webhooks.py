@@ -18,8 +18,7 @@ from vedette.adapters.net.webhook import PostResult, WebhookClient
 from vedette.config import Config
 from vedette.fetch.address_guard import is_public
 from vedette.model import Headers
-from vedette.runtime.alerts.publisher import BATCH_SIZE
-from vedette.runtime.alerts.visibility import filter_visible
+from vedette.runtime.alerts.publisher import BATCH_SIZE, filter_visible
 from vedette.runtime.commands.setting_commands import apply_to_settings
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.auth.access import Identity, allowed_sites

@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vedette.discover.policies.batch_bandit import BatchBandit
-from vedette.discover.policies.pham import SHARES, Pham, PhamScaled, YieldInputs, build_features, fit_ridge
+from vedette.discover.policies.pham import SHARES, Pham, YieldInputs, build_features, fit_ridge
+from vedette.discover.policies.pham_scaled import PhamScaled
 from vedette.discover.policies.thompson import Thompson
 from vedette.discover.polling.sources import PollHistory, PollResults, Sources
 from vedette.lab.baselines.discover.cliq_1 import Cliq1
