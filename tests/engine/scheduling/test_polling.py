@@ -114,6 +114,18 @@ def test_lists_that_name_the_same_pages_at_first_are_taken_for_relatives(shown: 
     assert len(looking.choose(0.2, MANY, 2 * HOUR_S)) == polled
 
 
+def test_relatives_are_known_of_lists_that_come_while_many_wait_to_be_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many sources polls are learned later; new lists and an old one in one batch are no trouble."""
+    monkeypatch.setattr(polling, "MANY_SOURCES", 1)
+    looking = SourcePoller(memory_book())
+    feed = PollResult(FEED, 1, ok=True, is_list=True, is_refetch=False, links=[10, 11, 12, 13], is_site_list=True)
+    still = PollResult(STILL, 2, ok=True, is_list=True, is_refetch=False, links=[90])
+    looking.on_polls([feed, still], 0.0)
+    looking.on_polls([still._replace(is_refetch=True)], 0.0)
+    looking.on_polls([still._replace(is_refetch=True), feed._replace(id=NEWS)], 0.0)
+    assert looking.summarize_source(FEED, HOUR_S).alike == (NEWS,)  # type: ignore[union-attr]  # it is a source
+
+
 def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None:
     """Round robin takes those that wait longest; what a policy counted of sources that go is forgotten."""
     looking = SourcePoller(memory_book(), policy="round-robin")

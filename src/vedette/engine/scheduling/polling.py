@@ -258,7 +258,8 @@ class SourcePoller:
                 self._published.observe(batch, self._unlearned_s)
         if self._assumed:
             pairs, self._assumed = self._assumed, []
-            self._belief = self._belief._replace(overlap=self._belief.overlap.assume(pairs))
+            belief = self._belief.ensure_places(self._history.list_some(np.array([one for one, _, _ in pairs])))
+            self._belief = belief._replace(overlap=belief.overlap.assume(pairs))
 
     def _build_results(self, polls: Sequence[PollResult]) -> PollResults:
         shown = [np.array(poll.links[:MAX_LINKS], np.int64) for poll in polls]
