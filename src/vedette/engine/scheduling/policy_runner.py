@@ -126,8 +126,8 @@ class PolicyRunner:
         """
         due_s = self.policy.due(self._to_state(memory), batch, now_s, price, rng)
         bounded: Floats = np.maximum(due_s, batch.last_fetch_s + MIN_INTERVAL_S)
-        rows = np.flatnonzero(batch.busy_hours) if self.is_priced else ()
-        if len(rows):
+        rows = np.flatnonzero(batch.busy_hours)
+        if self.is_priced and len(rows):
             some = batch.select(rows)
             dear = replace(some, cost=some.cost * some.busy_factor)
             busy_s = np.maximum(self.policy.due(self._to_state(memory), dear, now_s, price, rng), bounded[rows])
