@@ -213,15 +213,18 @@ class BusySites:
 
 def is_busy(hours: Ints, at_s: Floats) -> Bools:
     """Mark the times that lie within busy hours."""
-    busy: Bools = (hours >> (at_s // HOUR_S).astype(np.int64) % 24 & 1).astype(np.bool_)
+    # Of a time beyond all whole numbers, too: at a price that is tried a page may wait that long.
+    hour = (np.floor(at_s / HOUR_S) % 24.0).astype(np.int64)
+    busy: Bools = (hours >> hour & 1).astype(np.bool_)
     return busy
 
 
 def find_next_quiet_s(hours: Ints, at_s: Floats) -> Floats:
     """Find the first time outside busy hours, from a time on; infinity where every hour is busy, or for never.
 
-    >>> find_next_quiet_s(np.array([12, 12, 2**24 - 1, 12]), np.array([1.5, 2.5, 0.0, np.inf]) * HOUR_S) / HOUR_S
-    array([1.5, 4. , inf, inf])
+    >>> times = np.array([1.5, 2.5, 0.0, 1e30, np.inf]) * HOUR_S
+    >>> (find_next_quiet_s(np.array([12, 12, 2**24 - 1, 2, 12]), times) / HOUR_S).tolist()
+    [1.5, 4.0, inf, 1e+30, inf]
     """
     never, at_s = ~np.isfinite(at_s), np.where(np.isfinite(at_s), at_s, 0.0)
     hour_s = np.floor(at_s / HOUR_S) * HOUR_S

@@ -13,7 +13,7 @@ import xxhash
 
 from vedette.engine.scheduling.fetch_cost import find_next_quiet_s, is_busy
 from vedette.engine.scheduling.refresh_policies import RefreshPolicy
-from vedette.policy import Floats, Ints
+from vedette.policy import Floats
 from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
 from vedette.timeutil import DAY_S, HOUR_S
@@ -126,8 +126,8 @@ class PolicyRunner:
         """
         due_s = self.policy.due(self._to_state(memory), batch, now_s, price, rng)
         bounded: Floats = np.maximum(due_s, batch.last_fetch_s + MIN_INTERVAL_S)
-        rows: Ints = np.flatnonzero(batch.busy_hours) if self.is_priced else np.zeros(0, np.int64)
-        if len(rows):
+        rows = np.flatnonzero(batch.busy_hours)
+        if self.is_priced and len(rows):
             some = batch.select(rows)
             dear = replace(some, cost=some.cost * some.busy_factor)
             busy_s = np.maximum(self.policy.due(self._to_state(memory), dear, now_s, price, rng), bounded[rows])
