@@ -121,7 +121,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     assert all([hit.page for hit in found.hits] == by_relevance for _, found in readers.come(20))
 
     why = "quality per click fell from 1.00 to 0.00"
-    assert why in run.vedette("status")
+    patiently(lambda: why in run.vedette("status"), PATIENCE_S)
     assert why in run.vedette("explain", liked.url)
     console.goto(f"{run.address}/console/explain?url={liked.url}")
     expect(console.locator("main")).to_contain_text(f"as a guard holds: {why}")

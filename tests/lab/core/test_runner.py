@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def started(here: Path, out: str) -> "subprocess.Popen[str]":
     """The real program, in a group of its own, with cells that take their time."""
-    told = {"TINY_S": "2", "TINY_PIDS": str(here / f"{out}.pids")}
+    told = {"TINY_S": "6", "TINY_PIDS": str(here / f"{out}.pids")}
     return subprocess.Popen(
         [sys.executable, "-m", "vedette", *COMMAND, "--out", out, "--quiet"],
         cwd=here,
