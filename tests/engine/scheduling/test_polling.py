@@ -123,7 +123,9 @@ def test_relatives_are_known_of_lists_that_come_while_many_wait_to_be_learned(mo
     looking.on_polls([feed, still], 0.0)
     looking.on_polls([still._replace(is_refetch=True)], 0.0)
     looking.on_polls([still._replace(is_refetch=True), feed._replace(id=NEWS)], 0.0)
-    assert looking.summarize_source(FEED, HOUR_S).alike == (NEWS,)  # type: ignore[union-attr]  # it is a source
+    summary = looking.summarize_source(FEED, HOUR_S)
+    assert summary is not None
+    assert summary.alike == (NEWS,)
 
 
 def test_another_policy_may_choose_and_keeps_its_place_when_sources_go() -> None:

@@ -13,7 +13,7 @@ from math import isfinite
 from vedette.discover.polling.poll_value import compute_urgency_after
 from vedette.engine.ports import CrawlStore, DuePage, KnownPage
 from vedette.engine.scheduling.polling import ASK_EVERY_S, MIN_GAP_S, PAGE_WORTH, SourcePoller
-from vedette.engine.scheduling.schedule import is_good, is_source
+from vedette.engine.scheduling.schedule import is_good, is_rescheduled, is_source
 from vedette.timeutil import HOUR_S
 
 MAX_PRICED_S = 600.0
@@ -22,8 +22,6 @@ MAX_POLLS = 1_000
 # However few other requests there are, each host has a poll in so many times the shortest pace; but where the others do
 # not earn it, it must be worth so many times the free price.
 FLOOR_PACES, FLOOR_WORTH = 3.0, 8.0
-# Another forecast is worth a write if it differs by this part of the wait that is left, or by a minute.
-TOLERANCE, TOLERANCE_S = 0.02, 60.0
 
 
 def find_free_price(source_interval_s: float) -> float:
@@ -97,8 +95,6 @@ class PollSchedule:
         dated = [
             (look.page.due_s, look.page.id) for look in looks if now_s < look.page.due_s and isfinite(look.page.due_s)
         ]
-        self._store.save_due_times([(id_, times[id_]) for due_s, id_ in dated if _differs(due_s, times[id_], now_s)])
-
-
-def _differs(before_s: float, after_s: float, now_s: float) -> bool:
-    return abs(after_s - before_s) > max(TOLERANCE_S, TOLERANCE * (after_s - now_s))
+        self._store.save_due_times(
+            [(id_, times[id_]) for due_s, id_ in dated if is_rescheduled(due_s, times[id_], now_s)]
+        )
