@@ -80,7 +80,7 @@ def test_refresh_runs_as_live_in_any_case(capsys: pytest.CaptureFixture[str]) ->
     command = ["lab", "run", "refresh", "--as-live", "--world", "made:tiny", "--to", "2026-01-12", "--budget", "20"]
     assert main([*command, "--policies", "uniform", "--seeds", "1", "--jobs", "1", "--json"]) == 0
     told = capsys.readouterr()
-    assert "the crawler's own policy runner decides" in told.err
+    assert "the crawler's own policy runner and price controller" in told.err
     assert {json.loads(line)["experiment"] for line in told.out.splitlines()} == {"refresh"}
 
 

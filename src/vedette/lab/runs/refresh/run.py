@@ -8,8 +8,8 @@ The rules of the game:
   by so far and nobody has spent; more than a day's worth is not saved. Where more pages are due, the most overdue are
   fetched, the older page first among equals. Fetches of a batch are all made at its time.
 - A policy with a price (``priced``) says when pages are worth it. The price begins where half of the pages would
-  be due within a round, and moves by what is spent (``vedette.pricing``). Pages are scheduled again and again, some
-  in each batch, since the price moves and so does what is believed of them.
+  be due within a round; the crawler's own controller moves it by what comes due. Pages are scheduled again and again,
+  some in each batch, since the price moves and so does what is believed of them.
 - A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
   let go: an address lives once here.
 - No page is due within an hour of its last fetch, as in a crawl.
@@ -27,13 +27,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from vedette.engine.scheduling.forecast import ChangeLoss, Freshness, estimate_quality
+from vedette.engine.scheduling.price_controller import PriceController
 from vedette.engine.scheduling.schedule import is_source
 from vedette.lab.core.experiment import step_times
 from vedette.lab.metrics.freshness import FreshnessByPeriod
 from vedette.lab.runs.refresh.agents import FetchFindings, PolicyAgent, RefreshPolicy
 from vedette.lab.worlds.history import FEED, SITEMAP, History
 from vedette.policy import Floats, Ints
-from vedette.pricing import Price
 from vedette.refresh.known_pages import Bools
 from vedette.timeutil import DAY_S, HOUR_S
 
@@ -42,8 +42,6 @@ REQUERY_INTERVAL = 6
 REQUERY_BATCH = 20_000
 # If more pages than this are due, the most overdue are fetched: to weigh all of them would take too long.
 MAX_WEIGHED = 5_000
-# The price moves when the budget has grown by this many fetches, or by a day's.
-PRICE_UPDATE_FETCHES = 8.0
 BatchListener = Callable[[float, Ints], None]
 
 
@@ -166,9 +164,10 @@ class _RefreshRun:
         known = history.live_pages_at(game.begin_s)
         self._add_pages(known, history.version_at(known, game.begin_s), np.full(len(known), game.begin_s), game.begin_s)
         self._batch_number, self._announced_s = 0, game.begin_s
-        self._spent, self._priced_s = 0, game.begin_s
+        self._is_counted = np.zeros(history.pages, np.bool_)
+        self._price = PriceController(plan.pages.name).advance(game.begin_s)
         if self._priced:
-            self._price = Price(self._find_first_price(known))
+            self._price = self._price.with_price(self._find_first_price(known), settled=True)
             self._requery(known, game.begin_s)
 
     def choose(self, now_s: float, most: int) -> Ints:
@@ -182,6 +181,7 @@ class _RefreshRun:
         if self._oracle is not None:
             return self._oracle.choose(self._copy, now_s, most)
         due = np.flatnonzero(self._due_s[: self._born] <= now_s)
+        self._update_price(due, now_s)
         if len(due) <= most:
             return due
         if most == 0:
@@ -200,7 +200,6 @@ class _RefreshRun:
 
     def fetch(self, pages: Ints, now_s: float) -> None:
         """Refetch pages, compare them with the copies, and let the refresh policy schedule them again."""
-        self._update_price(len(pages), now_s)
         if not len(pages):
             return
         version, copy = self._history.version_at(pages, now_s), self._copy[pages]
@@ -212,7 +211,7 @@ class _RefreshRun:
             self._fetches[part] += len(pages)
             self._changed[part] += int(changed.sum())
         before_s = self._since_s[pages]
-        self._copy[pages], self._since_s[pages] = version, now_s
+        self._copy[pages], self._since_s[pages], self._is_counted[pages] = version, now_s, False
         measured = self._measures.replace_copies(pages, copy, version) if self._measures else {}
         self._learn_loss(pages, changed & ~gone, measured)
         measured |= self._announce(pages, now_s)
@@ -308,12 +307,10 @@ class _RefreshRun:
             told = self._build_findings(pages, now_s)
             self._due_s[pages] = self._agents[0].due(pages, told, now_s, self._price.value)
 
-    def _update_price(self, fetches: int, now_s: float) -> None:
-        if not self._priced:
-            return
-        self._spent += fetches
-        span_s = now_s - self._priced_s
-        budget = self._game.budget * span_s / DAY_S
-        if budget >= PRICE_UPDATE_FETCHES or span_s >= DAY_S:
-            self._price = self._price.update(self._spent, budget, span_s)
-            self._spent, self._priced_s = 0, now_s
+    def _update_price(self, due: Ints, now_s: float) -> None:
+        """Count pages that came due, each once until it is fetched, and move the price where it is time."""
+        came = due[~self._is_counted[due]]
+        self._is_counted[came] = True
+        self._price = self._price.advance(now_s).add_spent(refreshes=len(came))
+        if self._priced and self._price.should_move(self._game.budget / DAY_S, self._born):
+            self._price = self._price.move_price(self._game.budget / DAY_S, self._born)
