@@ -117,10 +117,15 @@ class FolderMonitor:
         They are never cached, since the operator who changed one sees it at once.
         """
         config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
-        budget = format_rate(config.crawl.budget)
-        serve = config.serve
+        crawl, serve = config.crawl, config.serve
         return RuntimeSettings(
-            config.refresh.policy, budget, tuple(chosen), serve.learn, config.crawl.contact, serve.promotion
+            config.refresh.policy,
+            format_rate(crawl.budget),
+            tuple(chosen),
+            serve.learn,
+            crawl.contact,
+            serve.promotion,
+            crawl.discovery_policy,
         )
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:

@@ -76,6 +76,7 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
     sites, new_site = SitePages(shell, parts.sites, monitoring), AddSitePages(shell, parts.sites)
     hosts, explain = UnlistedHostsPage(shell, parts.sites), ExplainPage(shell, parts.sites)
     refresh, ranking = RefreshPage(shell, monitoring), RankingPage(shell, search, monitoring)
+    discovery = DiscoveryPage(shell, monitoring)
     rules, alerts = RulesPage(shell, parts.sites), AlertsPage(shell, parts.alerts, wall_clock)
     pages = UrlListPage(shell, parts.sites)
     lab, activity = LabPages(shell, parts.reports, wall_clock), ActivityPage(shell)
@@ -98,7 +99,8 @@ def list_routes(shell: ConsoleShell, parts: ConsoleServices, search: SearchServi
         Route("/pages/retry", pages.retry, methods=["POST"]),
         Route("/discover", hosts.show),
         Route("/discover/dismiss", hosts.dismiss, methods=["POST"]),
-        Route("/discovery", DiscoveryPage(shell, monitoring).show),
+        Route("/discovery", discovery.show),
+        Route("/discovery/set", discovery.change_settings, methods=["POST"]),
         Route("/refresh", refresh.show),
         Route("/refresh/set", refresh.change_settings, methods=["POST"]),
         Route("/budget", BudgetPage(shell, monitoring).show),

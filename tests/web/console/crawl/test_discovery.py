@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from tests.web.small_operator import Console, signed_in
 from tests.web.small_search import NOW_S
 
+from vedette.discover.live_policies import DISCOVERY_POLICIES
+from vedette.web.commands.commands import SetMachine
 from vedette.web.console.crawl.discovery import compute_delays, compute_medians, count_by_delay, summarize_delays
-from vedette.web.console.ports.monitoring import CrawlStatus, DiscoveryReport, FoundPage, SourceLine
+from vedette.web.console.ports.monitoring import CrawlStatus, DiscoveryReport, FoundPage, RuntimeSettings, SourceLine
 from vedette.web.formatting import THIN
 
 HERE = "/console/discovery"
@@ -50,6 +52,29 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
     assert "<figure" not in page
     watch.discovery_now = DiscoveryReport((FoundPage(NOW_S - 60),))
     assert "is not known: none of them states the time" in text_of(console)
+
+
+def test_the_policy_is_set_on_the_page() -> None:
+    """Every policy that may run live is offered, what holds is checked, and it can be taken back."""
+    console = signed_in()
+    console.watch.machine_now = RuntimeSettings(discovery="accrual")
+    page = text_of(console)
+    assert all(f'value="{name}"' in page for name in DISCOVERY_POLICIES)
+    assert (
+        page.index('value="round-robin"') < page.index("<summary>Research</summary>") < page.index('value="research:')
+    )
+    assert 'value="accrual" checked' in page
+    assert console.post("/console/discovery/set", policy="research:pham").status_code == 303
+    assert console.operator.orders[-1] == SetMachine({"crawl.discovery_policy": "research:pham"})
+    console.watch.machine_now = RuntimeSettings(chosen=("crawl.discovery_policy",), discovery="research:pham")
+    assert "<details open>" in text_of(console)
+    console.post("/console/discovery/set", configured="policy")
+    assert console.operator.orders[-1] == SetMachine({"crawl.discovery_policy": None})
+    ordered = list(console.operator.orders)
+    for policy, problem in (("of tomorrow", 'id="policy-wrong"'), ("research:pham", "Nothing to save")):
+        answer = console.post("/console/discovery/set", policy=policy)
+        assert (answer.status_code, problem in answer.text) == (422, True)
+    assert console.operator.orders == ordered
 
 
 def test_every_chart_and_table_is_a_file() -> None:

@@ -294,7 +294,7 @@ def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field:
     answer = console.post("/console/refresh/set", **form)
     assert answer.status_code == 422
     assert console.operator.orders == before
-    assert (f'id="{field}-wrong"' if field else "Nothing would change") in answer.text
+    assert (f'id="{field}-wrong"' if field else "Nothing to save") in answer.text
     assert "<script>" not in answer.text.replace("<script src", "")
     assert 'value="a lot"' in answer.text or field != "budget"
 

@@ -1,6 +1,6 @@
 """The console's New pages page: discovery delay, the sources of new pages, and wasted polls."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Final, NamedTuple
@@ -9,15 +9,17 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
+from vedette.errors import VedetteError
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
-from vedette.web.console.ports.monitoring import FoundPage, Monitoring, SourceLine
+from vedette.web.console.ports.monitoring import FoundPage, Monitoring, RuntimeSettings, SourceLine
 from vedette.web.console.ui.binned_counts import BinnedCounts, get_bin_size, load_counts, render_binned_chart
 from vedette.web.console.ui.charts import MIN_POINTS, Point, render_bar_table
-from vedette.web.console.ui.layout import ConsoleShell
+from vedette.web.console.ui.forms import FormValues, Problems, parse_settings
+from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range
-from vedette.web.formatting import THIN, stamp
+from vedette.web.formatting import THIN, sentence, stamp
 
 # A birth is the date that a page states, or the feed or sitemap that named it. Nobody knows others, and a date
 # without a time of day says nothing of minutes: such pages are counted, and left out of all times.
@@ -126,6 +128,18 @@ def describe_dates(spread: DelaySummary) -> str:
 
 PAGE_URL: Final = "/console/discovery"
 POLL_SERIES: Final = ("looks", "looks_wasted_share")
+FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "crawl.discovery_policy"}
+COMMON_POLICIES: Final = ("accrual", "thompson", "round-robin")
+# The name of each setting is that of its policy, with a prefix for research.
+POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    "accrual": "where waiting longer would cost most; recommended",
+    "thompson": "by drawing from what is believed of each: the best of the published rules",
+    "round-robin": "in turn, all equally often",
+    "research:batch-bandit": "by an upper confidence bound, several at a time",
+    "research:pham": "most by a forecast of their yields, the others by how long ago they were looked at",
+    "research:pham-scaled": "the same, scaled to the largest number of new links that a look brought",
+    "research:random": "at random: a baseline",
+}
 
 SOURCE_TABLE: Table[SourceLine] = Table(
     (
@@ -160,14 +174,32 @@ def format_rate_interval(row: SourceLine) -> str:
     return f"{format_daily_rate(row.low_d)} to {format_daily_rate(row.high_d)}"
 
 
+def fill_form_values(machine: RuntimeSettings) -> dict[str, str]:
+    """Return the field values of the discovery settings form as currently set."""
+    return {"policy": machine.discovery}
+
+
 @dataclass(frozen=True, slots=True)
 class DiscoveryPage:
-    """The console's page on discovery (New pages)."""
+    """The console's page on discovery (New pages), and the POST handler that changes the discovery policy."""
 
     shell: ConsoleShell
     monitoring: Monitoring
 
-    def show(self, request: Request) -> Response:
+    def change_settings(self, request: Request) -> Response:
+        """Set another discovery policy, or show the page again with the problem."""
+        form = read_form(request)
+        command, problems = parse_settings(
+            form, FIELD_SETTINGS, fill_form_values(self.monitoring.get_runtime_settings())
+        )
+        try:
+            if command is not None:
+                return self.shell.run_command(request, command, PAGE_URL)
+        except VedetteError as error:
+            problems = {"form": sentence(str(error))}
+        return self.show(request, form, problems)
+
+    def show(self, request: Request, typed: FormValues | None = None, problems: Problems | None = None) -> Response:
         """Show how discovery of new pages goes over the chosen time range, or export a table or chart as CSV."""
         found, over, now_s = self.monitoring.get_discovery_report(), parse_time_range(request), self.shell.now_s()
         pages = [page for page in found.pages if page.found_s >= now_s - over.span_s]
@@ -183,7 +215,7 @@ class DiscoveryPage:
             return counts.csv_response("looks", over)
         if file := find_csv(request, (SOURCE_TABLE, found.sources, "sources")):
             return file
-        spread = summarize_delays(pages)
+        spread, machine = summarize_delays(pages), self.monitoring.get_runtime_settings()
         bars = render_bar_table(count_by_delay(pages), "n", ("Found after its birth", "Pages"))
         return self.shell.render_page(
             "discovery.html",
@@ -204,6 +236,14 @@ class DiscoveryPage:
             here_address=PAGE_URL,
             a_day=format_daily_rate,
             between=format_rate_interval,
+            machine=machine,
+            typed={**fill_form_values(machine), **(typed or {})},
+            policies=[(name, name, POLICY_DESCRIPTIONS[name]) for name in COMMON_POLICIES],
+            research=[
+                (name, name, words) for name, words in POLICY_DESCRIPTIONS.items() if name not in COMMON_POLICIES
+            ],
+            fields=FIELD_SETTINGS,
+            problems=problems or {},
         )
 
 

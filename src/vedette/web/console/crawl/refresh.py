@@ -8,9 +8,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from vedette.config import Config, override
-from vedette.errors import ConfigError, VedetteError
-from vedette.web.commands.commands import SetMachine
+from vedette.errors import VedetteError
 from vedette.web.console.crawl.forecast import (
     CALIBRATION_TABLE,
     build_calibration_rows,
@@ -26,7 +24,7 @@ from vedette.web.console.ui.binned_counts import (
     sum_by_bin,
 )
 from vedette.web.console.ui.charts import Point
-from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.forms import FormValues, Problems, parse_settings
 from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.console.ui.scales import format_interval
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
@@ -38,7 +36,6 @@ REFRESH_SERIES: Final = ("refreshes", "wasted_share")
 CHARTS: Final = ("current_share", "checked_in_time", "wasted_share", "price")
 # The fields of the form, and the settings that they are.
 FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
-MAX_LENGTH: Final = 100
 # What most need; the others are for comparison, and stand behind "Research".
 COMMON_POLICIES: Final = ("expected-gain", "nutch", "uniform")
 POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
@@ -61,39 +58,6 @@ POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
 def fill_form_values(machine: RuntimeSettings) -> dict[str, str]:
     """Return the field values of the refresh settings form as currently set: policy and budget."""
     return {"policy": machine.policy, "budget": machine.budget}
-
-
-def parse_settings(form: Mapping[str, str], machine: RuntimeSettings) -> tuple[SetMachine | None, Problems]:
-    """Parse the refresh settings form into a command, or into the problem of each field.
-
-    >>> parse_settings({"policy": "nutch", "budget": "0"}, RuntimeSettings("uniform", "0"))
-    (SetMachine(changes={'refresh.policy': 'nutch'}), {})
-    >>> parse_settings({"policy": "nutch", "budget": "many"}, RuntimeSettings("nutch", "0"))[1]["budget"]
-    'Write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0".'
-    """
-    if form.get("configured") in FIELD_SETTINGS:
-        return SetMachine({FIELD_SETTINGS[form["configured"]]: None}), {}
-    before = fill_form_values(machine)
-    changes = {
-        field: form[field][:MAX_LENGTH] for field in FIELD_SETTINGS if field in form and form[field] != before[field]
-    }
-    problems = {
-        field: words for field, value in changes.items() if (words := find_problem(FIELD_SETTINGS[field], value))
-    }
-    if problems:
-        return None, problems
-    if not changes:
-        return None, {"form": "Nothing would change: it is set so already."}
-    return SetMachine({FIELD_SETTINGS[field]: value for field, value in changes.items()}), {}
-
-
-def find_problem(name: str, value: str) -> str:
-    """Return what is wrong with a value typed for a setting of the machine; empty if valid."""
-    try:
-        override(Config(), {name: value})
-    except ConfigError as error:
-        return sentence(str(error).partition(f"{name} = ")[2].partition('": ')[2] or str(error))
-    return ""
 
 
 def load_gains(monitoring: Monitoring, over: TimeRange, now_s: float) -> list[Point]:
@@ -137,7 +101,9 @@ class RefreshPage:
     def change_settings(self, request: Request) -> Response:
         """Set another refresh policy or budget, or show the Refresh page again with each field's problem."""
         form = read_form(request)
-        command, problems = parse_settings(form, self.monitoring.get_runtime_settings())
+        command, problems = parse_settings(
+            form, FIELD_SETTINGS, fill_form_values(self.monitoring.get_runtime_settings())
+        )
         try:
             if command is not None:
                 return self.shell.run_command(request, command, PAGE_URL)
@@ -184,7 +150,9 @@ class RefreshPage:
             machine=machine,
             typed={**fill_form_values(machine), **(typed or {})},
             policies=[(name, name, POLICY_DESCRIPTIONS[name]) for name in COMMON_POLICIES],
-            research=[each for each in POLICY_DESCRIPTIONS.items() if each[0] not in COMMON_POLICIES],
+            research=[
+                (name, name, words) for name, words in POLICY_DESCRIPTIONS.items() if name not in COMMON_POLICIES
+            ],
             fields=FIELD_SETTINGS,
             problems=problems or {},
             why_then=describe_due,

@@ -11,12 +11,11 @@ from vedette.errors import VedetteError
 from vedette.model import Overrule, origin_of
 from vedette.web.commands.commands import PauseSite, RemoveSite, SetMachine, SetSite
 from vedette.web.console.crawl.add_site import preview_scopes
-from vedette.web.console.crawl.refresh import find_problem
 from vedette.web.console.crawl.site_forms import describe_allowed, diff_sites, fill_form, parse_form
 from vedette.web.console.crawl.url_list import build_pages_url
 from vedette.web.console.ports.monitoring import Monitoring
 from vedette.web.console.ports.sites import SiteLine, SiteService, SiteState, StoredSite
-from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.forms import FormValues, Problems, find_setting_problem
 from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.formatting import sentence
@@ -75,9 +74,9 @@ class SitePages:
         """Set the operator's contact, or let the configured one apply again."""
         form, machine = read_form(request), self.monitoring.get_runtime_settings()
         value = None if form.get("configured") else form.get("contact", "").strip()[:MAX_LENGTH]
-        problem = find_problem(CONTACT_SETTING, value) if value else ""
+        problem = find_setting_problem(CONTACT_SETTING, value) if value else ""
         if not problem and value == machine.contact:
-            problem = "Nothing would change: it is set so already."
+            problem = "Nothing to save: this is the current contact."
         try:
             if not problem:
                 return self.shell.run_command(request, SetMachine({CONTACT_SETTING: value}), PAGE_URL)

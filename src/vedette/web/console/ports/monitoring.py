@@ -265,8 +265,8 @@ class RefreshStatus(NamedTuple):
 class RuntimeSettings(NamedTuple):
     """Settings that the console may change at runtime, with their current values.
 
-    ``policy`` is that of refreshing. ``budget`` is as written. ``chosen`` has the names of the changed ones; the others
-    are as configured.
+    ``policy`` is that of refreshing, ``discovery`` that of discovery. ``budget`` is as written. ``chosen`` has the
+    names of the changed ones; the others are as configured.
     """
 
     policy: str = ""
@@ -275,6 +275,7 @@ class RuntimeSettings(NamedTuple):
     learn: bool = True
     contact: str = ""
     promotion: str = ""
+    discovery: str = ""
 
 
 class SearchStats(NamedTuple):

@@ -1,9 +1,13 @@
-"""Form helpers of the console: typed values, the problem of each field, and numbers in query parameters."""
+"""Form helpers of the console: typed values, the problem of each field, runtime settings, and numbers."""
 
 from collections.abc import Callable, Mapping
 
-from vedette.errors import VedetteError
+from vedette.config import Config, override
+from vedette.errors import ConfigError, VedetteError
+from vedette.web.commands.commands import SetMachine
 from vedette.web.formatting import sentence
+
+_MAX_LENGTH = 100  # of a setting's value
 
 FormValues = dict[str, str]  # what stands in the fields of a form, by their names
 Problems = dict[str, str]  # what is wrong with a form, by the name of its field
@@ -21,6 +25,41 @@ def find_problem(parse: Callable[..., object], *values: object) -> str:
 def find_problems(typed: FormValues, parsers: Mapping[str, Callable[[str], object]]) -> Problems:
     """Return the problem of each form field that has a parser."""
     return {name: words for name, parse in parsers.items() if (words := find_problem(parse, typed[name]))}
+
+
+def parse_settings(
+    form: Mapping[str, str], fields: Mapping[str, str], before: Mapping[str, str]
+) -> tuple[SetMachine | None, Problems]:
+    """Parse a form of runtime settings into a command, or into the problem of each field.
+
+    ``fields`` has the setting of each field, ``before`` its value until now.
+
+    >>> fields = {"policy": "refresh.policy", "budget": "crawl.budget"}
+    >>> parse_settings({"policy": "nutch", "budget": "0"}, fields, {"policy": "uniform", "budget": "0"})
+    (SetMachine(changes={'refresh.policy': 'nutch'}), {})
+    >>> parse_settings({"policy": "nutch", "budget": "many"}, fields, {"policy": "nutch", "budget": "0"})[1]["budget"]
+    'Write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0".'
+    """
+    if form.get("configured") in fields:
+        return SetMachine({fields[form["configured"]]: None}), {}
+    changes = {field: form[field][:_MAX_LENGTH] for field in fields if field in form and form[field] != before[field]}
+    problems = {
+        field: words for field, value in changes.items() if (words := find_setting_problem(fields[field], value))
+    }
+    if problems:
+        return None, problems
+    if not changes:
+        return None, {"form": "Nothing to save: these are the current settings."}
+    return SetMachine({fields[field]: value for field, value in changes.items()}), {}
+
+
+def find_setting_problem(name: str, value: str) -> str:
+    """Return what is wrong with a value typed for a runtime setting; empty if valid."""
+    try:
+        override(Config(), {name: value})
+    except ConfigError as error:
+        return sentence(str(error).partition(f"{name} = ")[2].partition('": ')[2] or str(error))
+    return ""
 
 
 def parse_number(text: str, digits: int = 15) -> int | None:
