@@ -122,7 +122,10 @@ def run_experiments(options: argparse.Namespace) -> int:
     wanted = _parse_wanted(options)
     plan = build_plan(wanted)
     if options.as_live and ALWAYS_LIVE in wanted.experiments:
-        print(f"vedette: {ALWAYS_LIVE}: every run uses the crawler's own policy runner and price controller", file=sys.stderr)
+        print(
+            f"vedette: {ALWAYS_LIVE}: every run uses the crawler's own policy runner and price controller",
+            file=sys.stderr,
+        )
     jobs = _parse_whole("--jobs", options.jobs) if options.jobs else 0
     for line in plan.skipped:
         print(f"vedette: skipped: {line}", file=sys.stderr)
