@@ -1,5 +1,7 @@
 """What is not worth indexing is refused with a reason that the operator can overrule by name."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,6 +66,14 @@ def test_overruling_reveals_the_next_objection_and_in_the_end_none(page: PageQua
 def test_a_directory_of_links_is_no_thin_page() -> None:
     """Few words of its own, but it leads somewhere."""
     assert find_objection(PageQuality(words=12, letters=70, onward_links=40)) is None
+
+
+def test_one_sentence_under_a_title_is_an_answer() -> None:
+    """A room with its seats is found by its name; a stub that says less than that is not, nor text without a title."""
+    room = PageQuality(words=12, letters=70, onward_links=1)
+    assert find_objection(replace(room, is_titled=True)) is None
+    assert find_objection(room) is not None
+    assert find_objection(PageQuality(words=2, letters=11, is_titled=True)) is not None
 
 
 def test_a_page_without_spaces_is_not_thin() -> None:

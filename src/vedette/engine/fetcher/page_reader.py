@@ -102,6 +102,7 @@ def build_page_content(
         needs_script=page.needs_script,
         spam_score=spam.score,
         spam_reasons=spam.reasons,
+        is_titled=bool(page.title),
     )
     content = Content(
         kept,

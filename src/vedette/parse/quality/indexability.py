@@ -5,6 +5,7 @@ then counts, if there is one. They are asked in the order in which they are cert
 we suspect last. Nothing here keeps a page from being fetched, archived or followed.
 
 Languages that write without spaces have few words by any count, so a page is short only when its letters are few too.
+A page with a title may be shorter: people search for a room or a part by its name, and one sentence is the answer.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 THIN_WORDS, THIN_LETTERS = 20, 100
+TITLED_THIN_WORDS, TITLED_THIN_LETTERS = 5, 25
 FEW_ONWARD_LINKS = 3
 SPAM_SCORE = 0.5
 
@@ -46,6 +48,15 @@ class PageQuality:
     needs_script: bool = False
     spam_score: float = 0.0
     spam_reasons: tuple[str, ...] = ()
+    is_titled: bool = False
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether the main text is too short to be an answer to anything."""
+        most_words, most_letters = (
+            (TITLED_THIN_WORDS, TITLED_THIN_LETTERS) if self.is_titled else (THIN_WORDS, THIN_LETTERS)
+        )
+        return self.words < most_words and self.letters < most_letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +105,9 @@ def list_objections(page: PageQuality) -> Iterator[Objection]:
 
 
 def _check_length(page: PageQuality) -> Iterator[Objection]:
-    thin = page.words < THIN_WORDS and page.letters < THIN_LETTERS
     if page.needs_script:
-        yield Objection(RejectReason.SCRIPT, "" if thin else f"{page.words} words are all that it gives")
+        yield Objection(RejectReason.SCRIPT, "" if page.is_thin else f"{page.words} words are all that it gives")
     if page.letters == 0:
         yield Objection(RejectReason.EMPTY)
-    if thin and page.onward_links < FEW_ONWARD_LINKS:
+    if page.is_thin and page.onward_links < FEW_ONWARD_LINKS:
         yield Objection(RejectReason.THIN, f"{page.words} words, {page.onward_links} links")
