@@ -1,7 +1,6 @@
 """The public Python API: cheap to import, and what it does is what the command line does."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,19 +88,3 @@ def test_policies_are_found_by_name_stage_and_place() -> None:
     for wrong, said in (("random", "name one of"), ("default", "name one of"), ("no_such:Thing", "no module")):
         with pytest.raises(UsageError, match=said):
             vedette.load_policy(wrong)
-
-
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [("crawl_and_search.py", "done: 3 pages"), ("custom_policy.py", "passes the conformance suite")],
-)
-def test_examples_run(script: str, said: str, tmp_path: Path) -> None:
-    """Each script of examples/ runs on loopback alone, ends by itself, and finds what it looks for."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, str(ROOT / "examples" / script)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path, env=environment
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert said in done.stdout
-    assert "ferry" in done.stdout or "freshness" in done.stdout

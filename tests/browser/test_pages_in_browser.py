@@ -1,6 +1,7 @@
 """The pages in a real browser: keys, colours, widths, hostile titles, the copy in its frame, the box on other sites."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -279,13 +280,13 @@ def test_a_copy_is_seen_and_can_do_nothing(page: Page, address: str) -> None:
 
 @pytest.fixture
 def elsewhere(address: str) -> Iterator[str]:
-    """Another origin, with a strict policy of its own, that has the box on its page."""
+    """Another origin, with a strict policy of its own, that has the box of examples/ on its page."""
     policy = f"default-src 'none'; script-src {address}; connect-src {address}; form-action {address}"
     said = 'data-site="kafka.example.org/documentation" data-label="Find"'
-    box = f'<script src="{address}/embed.js" {said} async></script>'
+    example = (Path(__file__).parents[2] / "examples" / "search_box.html").read_text(encoding="utf-8")
+    text = example.replace("http://127.0.0.1:8080", address).replace('data-label="Search"', said)
 
     async def home(_asked: Request) -> Response:
-        text = f"<!doctype html><html lang=en><title>Docs</title><main><h1>Docs</h1>{box}</main>"
         return HTMLResponse(text, headers={"content-security-policy": policy})
 
     with serving(Starlette(routes=[Route("/", home)])) as at:
