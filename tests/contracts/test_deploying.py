@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]  # its stubs are a package of their own
 
 from vedette import config
 from vedette.cli.main import parse_arguments
@@ -14,6 +15,7 @@ from vedette.web.metrics import Metrics
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "deploying.md").read_text(encoding="utf-8")
 IMAGE = (DOCS / "deploy" / "Containerfile").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load((DOCS / "deploy" / "compose.yaml").read_text(encoding="utf-8"))["services"]["vedette"]
 UNITS = sorted((DOCS / "deploy").glob("*.service"))
 PROGRAM = "/opt/vedette/bin/vedette"
 
@@ -32,12 +34,17 @@ def in_image() -> list[str]:
     return [word for part in parts for word in json.loads(part)]
 
 
+def in_compose() -> list[str]:
+    """What the service of the compose file runs, with a value for each variable that it demands."""
+    return ["vedette", *(re.sub(r"\$\{SITE:\?[^}]+\}", "https://example.org/", word) for word in COMPOSE["command"])]
+
+
 def in_page() -> list[list[str]]:
     """What the page tells people to type, with the program's whole path."""
     return [shlex.split(line) for line in re.findall(rf"^sudo -u vedette ({PROGRAM} .*)$", PAGE, re.MULTILINE)]
 
 
-@pytest.mark.parametrize("line", [*in_units(), in_image(), *in_page()], ids=" ".join)
+@pytest.mark.parametrize("line", [*in_units(), in_image(), in_compose(), *in_page()], ids=" ".join)
 def test_every_command_is_one(line: list[str]) -> None:
     """Verbs and options exist, and settings are read from where the page says that they are."""
     program, *words = line
@@ -64,6 +71,29 @@ def test_the_image_listens_where_it_is_asked() -> None:
     assert host == "0.0.0.0"  # noqa: S104 - inside a container
     assert re.findall(r"^EXPOSE (.*)$", IMAGE, re.MULTILINE) == [port]
     assert f"http://127.0.0.1:{port}/healthz" in IMAGE
+
+
+def test_the_compose_file_fits_the_image() -> None:
+    """It builds that image, publishes its port on loopback, keeps its volume and sets settings that exist."""
+    folder = DOCS / "deploy"
+    assert (folder / COMPOSE["build"]["context"] / COMPOSE["build"]["dockerfile"]).samefile(folder / "Containerfile")
+    (port,) = re.findall(r"^EXPOSE (.*)$", IMAGE, re.MULTILINE)
+    assert COMPOSE["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert [volume.partition(":")[2] for volume in COMPOSE["volumes"]] == re.findall(
+        r"^VOLUME (.*)$", IMAGE, re.MULTILINE
+    )
+    known = {f"VEDETTE_{name.upper().replace('.', '_')}" for name, _, _ in config.describe()}
+    assert set(COMPOSE["environment"]) <= known
+
+
+def test_ci_runs_every_python_that_is_supported() -> None:
+    """From the oldest that the package allows on, without a gap."""
+    root = DOCS.parent
+    job = yaml.safe_load((root / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+    minors = [int(version.removeprefix("3.")) for version in job["strategy"]["matrix"]["python"]]
+    (oldest,) = re.findall(r'^requires-python = ">=3\.(\d+)"', (root / "pyproject.toml").read_text(), re.MULTILINE)
+    assert minors == list(range(int(oldest), 15))
+    assert any("make test" in step.get("run", "") for step in job["steps"])
 
 
 def test_every_number_that_is_watched_is_counted() -> None:
