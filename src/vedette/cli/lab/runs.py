@@ -23,7 +23,7 @@ from vedette.lab.core.runner import run_cells
 from vedette.lab.core.statistics import Interval
 from vedette.lab.core.summary import build_sheets, humanize
 from vedette.lab.runs.discovery.headlines import compute_headlines
-from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world
+from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world, split_worlds
 
 PRINT_INTERVAL_S = 5.0
 # The experiment that runs the crawler's own decisions anyway.
@@ -166,7 +166,7 @@ def _parse_wanted(options: argparse.Namespace) -> RunRequest:
     names = _split_list(options.experiments)
     return RunRequest(
         [name if each == "-as-live" and name == ALWAYS_LIVE else f"{name}{each}" for name in names],
-        _split_list(options.world),
+        split_worlds(options.world),
         _split_list(options.policies),
         [_parse_budget(text) for text in _split_list(options.budget)],
         _parse_whole("--seeds", options.seeds),

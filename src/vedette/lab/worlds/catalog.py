@@ -57,6 +57,22 @@ class WorldLocation(NamedTuple):
     seed: int = DEFAULT_SEED
 
 
+def split_worlds(text: str) -> list[str]:
+    """Split a list of world names at its commas; those within a joined world are part of its name.
+
+    >>> split_worlds("made:tiny, joined:a/b#main:docs,c/d,made:small")
+    ['made:tiny', 'joined:a/b#main:docs,c/d', 'made:small']
+    """
+    names: list[str] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        is_name = part.partition(":")[0] in WORLD_KINDS
+        if not is_name and names and names[-1].startswith("joined:"):
+            names[-1] += f",{part}"
+        elif part not in names:
+            names.append(part)
+    return names
+
+
 def locate_world(name: str) -> WorldLocation:
     """Locate a world by name or label. ``WorldMissing`` if it is not on this machine, ``UsageError`` if invalid."""
     typed = _names_by_label.get(name, name)
