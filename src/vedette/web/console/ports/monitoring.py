@@ -14,9 +14,9 @@ from vedette.learn.workload import Drift, RisingQuery
 KIND_LABELS = {
     "first": "first fetches",
     "refresh": "refreshes",
-    "look": "looks for new links",
-    "gone": "gone, asked again",
-    "asked": "asked for by the operator",
+    "look": "polls for new links",
+    "gone": "rechecks of missing pages",
+    "asked": "requested by the operator",
     "robots": "robots.txt",
 }
 
