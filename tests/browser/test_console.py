@@ -195,9 +195,9 @@ def test_a_count_leads_to_its_rows(console: Page, run: Up) -> None:
     console.locator("tr", has_text="one.test").locator("td.n a").first.click()
     expect(console.locator("h1")).to_have_text("Pages")
     expect(console.locator("tbody tr")).to_have_count(3)
-    console.get_by_role("link", name="Not fetched, for a reason").click()
+    console.get_by_role("link", name="Excluded").click()
     expect(console.locator("main")).to_contain_text("no sitemap in this usual place")
-    console.get_by_role("link", name="Pages kept").click()
+    console.get_by_role("link", name="Stored pages").click()
     console.get_by_role("link", name=f"{HOME}a").click()
     expect(console.locator("main")).to_contain_text("Next due")
 

@@ -106,7 +106,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     assert all(browser.perform(Click(0.0, found.slate, liked.page)) is not None for browser, found in came)
     learn_now(run, TEACHERS)
     patiently(lambda: run.found(QUERY)[0] == liked.url, PATIENCE_S)
-    assert "liked it" in run.vedette("explain", liked.url)
+    assert "expected like rate" in run.vedette("explain", liked.url)
 
     came = readers.come(UNHAPPY)
     learned = [(browser, found) for browser, found in came if found.hits[0].page == liked.page]

@@ -47,7 +47,7 @@ TOLD = {
     "changed": True,
     "gain": 0.012,
     "views": None,
-    "counts": "another main text",
+    "counts": "changed main text",
 }
 anything = st.floats() | st.integers(-(10**30), 10**30).map(float)
 
@@ -231,11 +231,11 @@ def test_explaining_a_page_tells_of_fetching_it_again() -> None:
     page = text_of(signed_in(desk), f"/console/explain?url={URL}")
     for words in (
         "about every 3 days (between 1 and 9)",
-        "with a chance of 40 %",
-        "0.7 now; it is fetched when that reaches the price, 0.8",
+        "40 % by now",
+        "0.7 now; fetched when it reaches the price, 0.8",
         "in 2 h",
-        "found a change, which brought 0.012 to the quality of search",
-        "another main text",
+        "found a change; it gained 0.012 in search quality",
+        "changed main text",
     ):
         assert words in page
 
@@ -259,7 +259,7 @@ def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
     """And a policy that says little leaves out what it does not say."""
     assert list(describe_refresh(None)) == []
     silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
-    assert [fact.name for fact in describe_refresh(silent)] == ["The last fetch"]
+    assert [fact.name for fact in describe_refresh(silent)] == ["Last fetch"]
 
 
 def test_policy_and_budget_are_set_on_the_page() -> None:
