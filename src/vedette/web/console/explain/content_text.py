@@ -38,7 +38,7 @@ def describe_content(told: Facts) -> Iterator[Fact]:
 def describe_rendering(rendering: Facts | None, *, needs_script: bool) -> str:
     """Describe whether a page was rendered in a browser and is next time, and why; empty where nothing is to be said.
 
-    >>> says = {"mode": "auto", "missing": None, "done": "1.2 s, 3 requests", "render": True, "reason": "they bring it"}
+    >>> says = {"mode": "auto", "missing": None, "done": "1.2 s", "render": True, "reason": "they bring it"}
     >>> seen = {"pattern": "/a/*", "rendered": 4, "brought": 4, "seconds": 1.0, "requests": 2.0, "cost": 2.9}
     >>> print(describe_rendering(says | seen, needs_script=False))
     in a browser, 1.2 s; again: they bring it (helped on 4 of 4 pages like /a/*; each 1.0 s, 2.0 requests, 2.9 fetches)
