@@ -183,7 +183,7 @@ _LINE_LABELS = {
     "Expected yield": "Expected  yield: ",
     "Polls so far": "Polls     so far: ",
     "Overlaps with": "Overlaps  with ",
-    "Covered by alerts": "Alerts    cover ",
+    "Watched links": "Watched   links: ",
     "Expected gain": "Expected  gain: ",
     "Matching query": "Query     ",
     "Worth of a first fetch": "Worth     ",

@@ -135,7 +135,7 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     about 2.0 new pages if polled now
     9 polls found 1 new page; 8 found nothing
     https://a.example/feed (62 % of its new links)
-    50 % of its links: its new pages count 2.5 times as much
+    50 %; new pages from this source count 2.5 times as much
     """
     if look is None:
         return
@@ -149,7 +149,7 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     if look["watched"]:
         times = 1.0 + (ALERT_WEIGHT - 1.0) * look["watched"]
         part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f} %"
-        yield Fact("Covered by alerts", f"{part} of its links: its new pages count {times:.2g} times as much")
+        yield Fact("Watched links", f"{part}; new pages from this source count {times:.2g} times as much")
 
 
 def _describe_rate(look: dict[str, Any]) -> str:
