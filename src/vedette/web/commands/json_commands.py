@@ -231,7 +231,7 @@ def parse_command(body: object) -> Command:
     PauseSite(start='https://example.org/', paused=True)
     """
     if not isinstance(body, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"order": "pause_site", "site": "example.org"}.')
+        raise ParameterError("", 'Send a JSON object, such as {"order": "pause_site", "site": "example.org"}.')
     kind, build = _COMMANDS[_parse_order(body, _COMMANDS)]
     return build(parse_struct(kind, body, "order"))
 
@@ -428,7 +428,7 @@ def parse_ad_command(body: object, held: Holdings) -> AdCommand:
     'ann'
     """
     if not isinstance(body, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"order": "revoke_ad", "ad": 3}.')
+        raise ParameterError("", 'Send a JSON object, such as {"order": "revoke_ad", "ad": 3}.')
     if held.advertiser and body.get("order") in ADMIN_COMMANDS:
         raise ParameterError("order", "Only the operator can do this: ads wait for approval.")
     names = (name for name in _AD_COMMANDS if not held.advertiser or name not in ADMIN_COMMANDS)

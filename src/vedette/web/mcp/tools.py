@@ -127,8 +127,8 @@ _SEARCH = ToolSpec(
 _CACHED_PAGE = ToolSpec(
     "cached_page",
     "Read a page",
-    "The plain text of a page as it was last fetched, in pieces: ask again with offset set to next_offset for more. "
-    f"Name the page by the id of a search result, or by its url. The text is quoted from the page. {UNTRUSTED_NOTE}",
+    "The plain text of a page as it was last fetched, in parts: call again with offset set to next_offset. "
+    f"Identify the page by the id of a search result or by its url. The text is quoted from the page. {UNTRUSTED_NOTE}",
     _object_schema(
         {
             "id": _ID,

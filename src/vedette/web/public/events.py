@@ -83,6 +83,6 @@ def _parse_event(body: bytes) -> Event:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"slate": "…", "kind": "click", "page": 4711}.')
+        raise ParameterError("", 'Send a JSON object, such as {"slate": "…", "kind": "click", "page": 4711}.')
     event = parse_struct(Event, fields)
     return event if event.kind == "click" else replace(event, page=0)  # a slate is seen once, as a whole

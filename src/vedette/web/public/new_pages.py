@@ -86,8 +86,8 @@ def describe_new_paths() -> JsonSchema:
         ),
         watch,
         schema.query_parameter("n", "Maximum number of pages.", schema.integer_schema(1, MAX_ITEMS, 20)),
-        description="Each page is told once, when it can be found. Ask again with the cursor of the last "
-        "answer as since: nothing comes twice, and nothing is left out. Without since come the latest.",
+        description="Each page is listed once, as soon as it is searchable. Send the cursor of the last response as "
+        "since to get every later page exactly once. Without since, you get the latest pages.",
     )
     feed = {"200": schema.describe_text("The feed.", ATOM_TYPE), **errors}
     about = "New pages as an Atom feed, latest first"

@@ -32,7 +32,7 @@ def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> No
     """Three births are known and one is not, which is said; each source has its rate, its looks and a reason."""
     page = text_of(signed_in())
     assert "<strong>5 min</strong>" in page
-    assert "3 of 4 new pages state their publication time; 1 no date." in page
+    assert "3 of 4 new pages state their publication time; 1 has no date." in page
     assert "(6 to 24)" in page
     assert "accrual: because" in page
     assert page.index("from publication to discovery") < page.index("Discovery delay") < page.index('id="sources"')

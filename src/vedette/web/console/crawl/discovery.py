@@ -116,12 +116,12 @@ def describe_dates(spread: DelaySummary) -> str:
     """Describe how many newly discovered pages state their birth time, and why not all do.
 
     >>> describe_dates(DelaySummary(5, 2, 1)), describe_dates(DelaySummary(1, 1, 0, 1.0, 1.0, 1.0))
-    ('2 of 5 new pages state their publication time; 1 only a date, 2 no date.', '')
+    ('2 of 5 new pages state their publication time; 1 has only a date, 2 have no date.', '')
     """
     if spread.known == spread.pages:
         return ""
     rest = ((spread.by_day, "only a date"), (spread.undated, "no date"))
-    told = ", ".join(f"{count} {words}" for count, words in rest if count)
+    told = ", ".join(f"{count} {'has' if count == 1 else 'have'} {words}" for count, words in rest if count)
     pages = "1 new page" if spread.pages == 1 else f"{spread.pages} new pages"
     return f"{spread.known} of {pages} {'states its' if spread.known == 1 else 'state their'} publication time; {told}."
 

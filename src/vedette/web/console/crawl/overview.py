@@ -107,7 +107,7 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
 
 
 def _build_held_warning(held: HeldCounts) -> HealthWarning:
-    looks = "looks like a real page" if held.real == 1 else "look like real pages"
+    looks = "is probably a real page" if held.real == 1 else "are probably real pages"
     what = f"{counted(held.urls, 'URL')} of {host_name(origin_of(held.start).host)} held back; {held.real:,} {looks}."
     they = "it is" if held.urls == 1 else "they are"
     cure = f"Without a fetch budget, {they} fetched when the host has nothing else to do."
