@@ -114,42 +114,41 @@ class SeriesInfo(NamedTuple):
 
 
 SERIES: Mapping[str, SeriesInfo] = {
-    "pages": SeriesInfo("stored pages: the last response was successful (status 2xx)", "n"),
-    "known": SeriesInfo("known URLs", "n"),
-    "waiting": SeriesInfo("URLs waiting to be fetched", "n"),
-    "coverage": SeriesInfo("coverage: stored pages as a share of the known URLs that are not excluded", "share"),
-    "current_share": SeriesInfo("estimated share of pages that have not changed since they were fetched", "share"),
+    "pages": SeriesInfo("pages kept: the last answer was good (status 2xx)", "n"),
+    "known": SeriesInfo("URLs known", "n"),
+    "waiting": SeriesInfo("URLs that wait to be fetched", "n"),
+    "coverage": SeriesInfo("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
+    "current_share": SeriesInfo("current: share of pages that are still as they were fetched, by estimate", "share"),
     "quality": SeriesInfo(
-        "estimated search quality: what searches find, compared with an index in which every copy is up to date",
-        "share",
+        "quality: what searches find in the index, as a share of what current copies would give, by estimate", "share"
     ),
     "views_current_share": SeriesInfo(
-        "estimated share of result views that go to pages that have not changed since they were fetched", "share"
+        "share of views of results that go to pages which are still as they were fetched, by estimate", "share"
     ),
-    "change_loss": SeriesInfo("measured share of the value of a view that is lost if the copy is outdated", "share"),
-    "checked_in_time": SeriesInfo("share of fetched URLs whose next fetch is not overdue", "share"),
+    "change_loss": SeriesInfo("share of a view that is lost where the copy has missed a change, as measured", "share"),
+    "checked_in_time": SeriesInfo("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
     "median_age_s": SeriesInfo("median time since the pages in the index were last fetched", "s"),
     "price": SeriesInfo(
-        "price: what a refresh must be worth to be made; having an ordinary change one day earlier is worth 1", "n"
+        "price: what a fetch of a known page must be worth; 1 is an ordinary change had for a day", "n"
     ),
-    "refreshes": SeriesInfo("recent refreshes of known pages, with a half-life of a day", "n"),
-    "wasted_share": SeriesInfo("share of refreshes that found no change", "share"),
-    "change_expected": SeriesInfo("predicted share of refreshes that find a change", "share"),
-    "change_found": SeriesInfo("share of refreshes that found a change", "share"),
-    "looks": SeriesInfo("recent polls of sources for new pages, with a half-life of a day", "n"),
-    "looks_wasted_share": SeriesInfo("share of polls that found nothing new", "share"),
-    "budget_per_s": SeriesInfo("fetch budget: maximum fetches per second of world time", "1/s"),
-    "budget_spent_per_s": SeriesInfo("fetches of all kinds per second of world time", "1/s"),
-    "budget_held_back": SeriesInfo("URLs considered in the last hour that were not worth the price", "n"),
-    "fetches_per_s": SeriesInfo("requests per second of wall time", "1/s"),
+    "refreshes": SeriesInfo("known pages fetched again, of late: what was a day ago counts half", "n"),
+    "wasted_share": SeriesInfo("share of these that found the page as it was", "share"),
+    "change_expected": SeriesInfo("share of these that were expected to have changed", "share"),
+    "change_found": SeriesInfo("share of these that had changed", "share"),
+    "looks": SeriesInfo("looks at sources for new pages, of late: what was a day ago counts half", "n"),
+    "looks_wasted_share": SeriesInfo("share of these that found nothing new", "share"),
+    "budget_per_s": SeriesInfo("fetch budget: fetches a second at most, in the time of the web that is crawled", "1/s"),
+    "budget_spent_per_s": SeriesInfo("fetches of all kinds a second, in the time of the web that is crawled", "1/s"),
+    "budget_held_back": SeriesInfo("URLs that were looked at in the last hour and not worth the price", "n"),
+    "fetches_per_s": SeriesInfo("requests a second of wall time", "1/s"),
     "archive_bytes": SeriesInfo("size of the archive", "bytes"),
     "index_bytes": SeriesInfo("size of the index", "bytes"),
-    "state_bytes": SeriesInfo("size of the crawl state", "bytes"),
-    "record_bytes": SeriesInfo("size of the search log", "bytes"),
-    "disk_free_bytes": SeriesInfo("free disk space", "bytes"),
+    "state_bytes": SeriesInfo("size of the crawl's state", "bytes"),
+    "record_bytes": SeriesInfo("size of what is recorded of searches", "bytes"),
+    "disk_free_bytes": SeriesInfo("room left on the disk", "bytes"),
     "searches_per_h": SeriesInfo("searches in the last hour", "1/h"),
-    "empty_share": SeriesInfo("share of the last hour's searches without results", "share"),
-    "click_share": SeriesInfo("share of the last hour's searches with a click", "share"),
+    "empty_share": SeriesInfo("share of the last hour's searches that found nothing", "share"),
+    "click_share": SeriesInfo("share of the last hour's searches of which a result was opened", "share"),
 }
 
 # Older than so many days, one point of each series in so many seconds.

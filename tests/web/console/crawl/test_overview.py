@@ -115,7 +115,7 @@ def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:
     console = signed_in(SmallDesk(Site(start)))
     console.watch.crawl_now = console.watch.crawl_now._replace(held=(HeldCounts(start, 294, 254),))
     page = console.client.get("/console/").text
-    assert "294, 254 look like real pages" in page
+    assert "294, 254 probably real pages" in page
     assert "/console/sites/fetch-held" in page
     console.post("/console/sites/fetch-held", start=start)
     order = console.operator.orders[-1]

@@ -186,7 +186,7 @@ def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
         yield Fact("Visitors", _describe_users(ranking))
     if ranking["tried"] is not None:
         shown, clicks = counted(ranking["tried"]["shown"], "time"), counted(ranking["tried"]["clicks"], "time")
-        yield Fact("Exploration", f"shown {shown} to explore, clicked {clicks}", at_s=ranking["tried"]["first_s"])
+        yield Fact("On trial", f"shown {shown}, clicked {clicks}", at_s=ranking["tried"]["first_s"])
 
 
 def _describe_users(ranking: dict[str, Any]) -> str:

@@ -36,8 +36,8 @@ PROMOTION_DESCRIPTIONS: Mapping[str, str] = {
 }
 ORDER_LABELS: Mapping[str, str] = {
     RELEVANCE_ONLY: "Relevance alone",
-    LEARNED_ONLY: "Learning without exploration",
-    WITH_TRIALS: "Learning with exploration",
+    LEARNED_ONLY: "Learning without trials",
+    WITH_TRIALS: "Learning with trials",
 }
 # So many looks tell something of a page, and so much better or worse than any other is worth a word.
 MIN_LOOKS = 5.0
@@ -130,8 +130,8 @@ class ExploredLine(NamedTuple):
 _EXPLORED_TABLE: Table[ExploredLine] = Table(
     (
         Column("page", "Page", lambda row: row.page.url),
-        Column("since", "First explored", lambda row: row.page.first_s, is_number=True),
-        Column("shown", "Shown to explore", lambda row: row.page.shown, is_number=True),
+        Column("since", "First trial", lambda row: row.page.first_s, is_number=True),
+        Column("shown", "Shown on trial", lambda row: row.page.shown, is_number=True),
         Column("clicks", "Clicked", lambda row: row.page.clicks, is_number=True),
         Column("looks", "Views (estimated)", lambda row: round(row.page.looks, 1), is_number=True),
         Column("likes", "Likes (estimated)", lambda row: round(row.page.likes, 1), is_number=True),
