@@ -98,7 +98,7 @@ def test_the_first_page_says_how_much_there_is(much: tuple[Server, HeldPages]) -
     assert got.status == 200
     assert [field.attributes["name"] for field in got.tree.css("main input")] == ["q"]
     assert "35 pages from kafka.example.org and docs.example.org." in got.words
-    assert "in the last 2\N{NARROW NO-BREAK SPACE}h" in first(got.tree, ".state").text()
+    assert "within the last 2\N{NARROW NO-BREAK SPACE}h" in first(got.tree, ".state").text()
     assert not got.tree.css(".born")
 
 

@@ -68,7 +68,7 @@ def _describe_scope(site: Site) -> str:
         return f"only URLs that start with {_get_folder_url(site)}"
     if site.scope == "host":
         return f"all of {host}"
-    return f"all of {registrable_domain(host)} and all its subdomains"
+    return f"all of {registrable_domain(host)}, including subdomains"
 
 
 MAX_ROBOTS_AGE_S = DAY_S

@@ -42,7 +42,7 @@ POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "expected-gain": "when the expected gain in search quality is worth the price; recommended",
     "freshness": "when a page has probably changed, with change rates pooled by site; all pages count the same",
     "lambdacrawl": "so that missed changes cost the least and no page is neglected",
-    "user-centric": "pages whose earlier changes helped searches the most come first",
+    "user-centric": "first the pages whose earlier changes helped searches the most",
     "nutch": "at an interval that shortens when a page has changed and grows when it has not",
     "stormcrawler": "at an interval that grows by 50 % while a page stays the same and halves when it changes",
     "uniform": "all pages in turn, equally often",
