@@ -22,9 +22,8 @@ from vedette.web.push.routes import PUSH_SCHEMAS, describe_push_paths
 _INTRODUCTION = """\
 Search the pages on this server. Every result explains its rank and says when it was fetched.
 
-If a key is required, send it in a header, Authorization: Bearer vk_…; programs that cannot set headers may add key=vk_… \
-to the URL. Times are in UTC. Unknown parameters are rejected, so that a typo \
-does not go unnoticed."""
+If a key is required, send it in a header, Authorization: Bearer vk_…; programs that cannot set headers may add \
+key=vk_… to the URL. Times are in UTC. Unknown parameters are rejected, so that a typo does not go unnoticed."""
 
 
 class Health(Answer):
