@@ -114,11 +114,11 @@ def test_a_site_is_added_after_a_look_at_it_and_taken_back(console: Page, run: U
     """A typing error is told beside the field and kept; the preview shows robots.txt; then it is crawled."""
     console.goto(f"{run.address}/console/sites/add")
     console.fill("[name=site]", "two test")
-    console.click("text=Look at it")
+    console.click("button:has-text('Preview')")
     expect(console.locator("[name=site]")).to_have_value("two test")
     expect(console.locator(".wrong").first).to_be_visible()
     console.fill("[name=site]", TWO)
-    console.click("text=Look at it")
+    console.click("button:has-text('Preview')")
     expect(console.locator("main")).to_contain_text("robots.txt")
     assert [visit.url for visit in web.visits if "two.test" in visit.url] == [f"{TWO}robots.txt"]
     console.locator("summary", has_text="More").click()
@@ -195,9 +195,9 @@ def test_a_count_leads_to_its_rows(console: Page, run: Up) -> None:
     console.locator("tr", has_text="one.test").locator("td.n a").first.click()
     expect(console.locator("h1")).to_have_text("Pages")
     expect(console.locator("tbody tr")).to_have_count(3)
-    console.get_by_role("link", name="Not fetched, for a reason").click()
+    console.get_by_role("link", name="Excluded").click()
     expect(console.locator("main")).to_contain_text("no sitemap in this usual place")
-    console.get_by_role("link", name="Pages kept").click()
+    console.get_by_role("link", name="Stored pages").click()
     console.get_by_role("link", name=f"{HOME}a").click()
     expect(console.locator("main")).to_contain_text("Next due")
 
@@ -215,7 +215,7 @@ def test_the_console_gives_no_site_what_it_may_not(console: Page, run: Up) -> No
 def test_refreshing_is_told_from_the_first_pages_on(console: Page, run: Up) -> None:
     """An estimate of what is current, and which pages are due next with a way to all that is known of each."""
     console.goto(f"{run.address}/console/refresh")
-    expect(console.locator(".big")).to_contain_text("current, by estimate")
+    expect(console.locator(".big")).to_contain_text("estimated to be up to date")
     console.get_by_role("link", name=f"{HOME}a").click()
     expect(console.locator("main")).to_contain_text("Worth of a fetch")
 
@@ -224,7 +224,7 @@ def test_strangers_are_offered_and_never_crawled(console: Page, run: Up) -> None
     """A host that a page links to stands there until somebody does not want it."""
     console.goto(f"{run.address}/console/discover")
     expect(console.locator("main")).to_contain_text("two.test")
-    console.get_by_role("button", name="Not this one").click()
+    console.get_by_role("button", name="Dismiss").click()
     expect(console.locator("table")).to_have_count(0)
     undo(console)
     expect(console.locator("main")).to_contain_text("two.test")

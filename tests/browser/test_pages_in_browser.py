@@ -177,7 +177,7 @@ def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
     """Who comes by keyboard is offered the way past the header, and sees it."""
     page.goto(f"{address}/search?q=lag")
     page.keyboard.press("Tab")
-    assert focused(page) == "Skip to the content"
+    assert focused(page) == "Skip to content"
     patiently(lambda: page.evaluate("document.activeElement.getBoundingClientRect().top >= 0"))
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"

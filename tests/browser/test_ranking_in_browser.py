@@ -106,7 +106,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     assert all(browser.perform(Click(0.0, found.slate, liked.page)) is not None for browser, found in came)
     learn_now(run, TEACHERS)
     patiently(lambda: run.found(QUERY)[0] == liked.url, PATIENCE_S)
-    assert "liked it" in run.vedette("explain", liked.url)
+    assert "expected like rate" in run.vedette("explain", liked.url)
 
     came = readers.come(UNHAPPY)
     learned = [(browser, found) for browser, found in came if found.hits[0].page == liked.page]
@@ -126,14 +126,14 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     console.goto(f"{run.address}/console/explain?url={liked.url}")
     expect(console.locator("main")).to_contain_text(f"as a guard holds: {why}")
     console.goto(f"{run.address}/console/ranking")
-    expect(console.locator("[role=status]").first).to_contain_text(f"gone back to the safe order: {why}")
+    expect(console.locator("[role=status]").first).to_contain_text(f"turned learned ranking off: {why}")
     tried = told_of(run).promoted
     assert tried
     assert sum(row.shown for row in tried) == told_of(run).tried
     expect(console.locator("#promoted")).to_be_visible()
     for row in tried[:5]:
         expect(console.locator("main")).to_contain_text(row.url)
-    expect(console.get_by_role("region", name="What if everybody").last).to_contain_text("not enough data")
+    expect(console.get_by_role("region", name="What if everyone").last).to_contain_text("not enough data")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -124,7 +124,7 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
     person.goto(f"{run.address}/search?q=zeppelin")
     expect(person.locator(".sponsored")).to_have_count(0)
     console.goto(f"{run.address}/console/sponsored")
-    expect(console.locator("main")).to_contain_text("1 ad waits to be approved")
+    expect(console.locator("main")).to_contain_text("1 ad waiting for approval")
     console.get_by_role("button", name="Approve").click()
     expect(console.locator("[role=status]").first).to_contain_text("Approved the ad 1")
     advertised(person, run, "Fly today")
@@ -180,7 +180,7 @@ def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, cons
     assert sent({"order": "edit_ad", "ad": 2, "bid": "0.30"}).json()["ad"] == 2
     assert not sent({"order": "revoke_ad", "ad": 1}).ok
     console.reload()
-    expect(console.locator("main")).to_contain_text("1 ad waits to be approved")
+    expect(console.locator("main")).to_contain_text("1 ad waiting for approval")
     assert sent({"order": "revoke_ad", "ad": 2}).ok
 
 

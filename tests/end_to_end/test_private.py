@@ -295,5 +295,5 @@ def test_where_all_is_private_strangers_are_told_of_nothing(tmp_path: Path, web:
     with up(web, tmp_path, environment=ENVIRONMENT) as run:
         patiently(lambda: "can be found" in run.vedette("status") and " 0 pages can" not in run.vedette("status"))
         first = run.get("/").body.decode()
-        assert "no site has been named" in first
+        assert "because there are no sites" in first
         assert told_of(run.get("/")) == told_of(run.get("/search?q=sharedword")) == []

@@ -41,9 +41,9 @@ def test_where_nothing_is_kept_it_says_so() -> None:
     """No mark is made, and nothing else is claimed."""
     with served(OPEN) as (ask, _):
         told = said(ask)
-    assert "This search keeps nothing of what is asked" in told
+    assert "This search engine records no searches" in told
     assert "vedette forget" not in told
-    assert "mark" not in told
+    assert "visitor hash" not in told
 
 
 def test_every_page_leads_there_and_nobody_needs_a_key() -> None:

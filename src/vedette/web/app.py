@@ -121,7 +121,7 @@ def _health_route(search: SearchService) -> Route:
         try:
             told = Health("ok", search.get_overview(()).pages, search.get_incomplete_reason())
         except Exception as error:  # noqa: BLE001 - that it fails is the answer
-            reason = f"the index cannot be asked ({type(error).__name__})"
+            reason = f"the index is not available ({type(error).__name__})"
             return json_response(Health("failing", 0, reason), 503, kept)
         return json_response(told, 200, kept)
 
@@ -131,8 +131,8 @@ def _health_route(search: SearchService) -> Route:
 def _handle_http_error(look: Branding) -> Callable[[Request, Exception], Response]:
     def handle(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        missing = Refusal(404, "not_found", "There is nothing at this address.")
-        method = Refusal(405, "wrong_method", "This address answers other methods, which the header Allow names.")
+        missing = Refusal(404, "not_found", "There is nothing at this URL.")
+        method = Refusal(405, "wrong_method", "This URL supports other methods; see the Allow header.")
         other = Refusal(error.status_code, "refused", str(error.detail))
         refused = {404: missing, 405: method}.get(error.status_code, other)
         return refusal_response(request, look, refused, dict(error.headers or {}))

@@ -48,7 +48,7 @@ from vedette.web.rendering import Branding, error_page, get_theme
 FOREIGN_HOST = Refusal(
     421,
     "foreign_host",
-    "The console and its orders are not served under this name. Open it by its address, such as "
+    "The console is not available under this host name. Open it by IP address, such as "
     "http://127.0.0.1:8080/. If the name is yours, set serve.address or serve.hosts to it.",
 )
 _LOCALHOST = "localhost"
@@ -180,7 +180,7 @@ POST_PREFIX = "/console/"
 # What needs a key however open the server is.
 KEY_REQUIRED_PATHS = ADMIN_PATHS | {"/mcp"}
 UNLIMITED_PATHS = frozenset({"/healthz", "/metrics", "/embed.js", "/favicon.ico"})
-_READ_ONLY = "This address can only be read, with GET."
+_READ_ONLY = "This URL is read-only: use GET."
 
 
 class GateConfig(NamedTuple):
@@ -258,7 +258,7 @@ class GateMiddleware:
 
     def _check_size(self, request: Request) -> Response | None:
         if len(request.scope["query_string"]) > MAX_QUERY_STRING:
-            return self._refuse(request, 414, "too_long", "This address is too long. Ask for less at once.")
+            return self._refuse(request, 414, "too_long", "The URL is too long. Shorten the request.")
         if sum(len(name) + len(value) for name, value in request.scope["headers"]) > MAX_HEADER_BYTES:
             return self._refuse(request, 431, "headers_too_large", "The headers of this request are too large.")
         return None
@@ -273,7 +273,7 @@ class GateMiddleware:
             leave = {"access-control-allow-methods": methods, "access-control-allow-headers": headers}
             allow = "POST, OPTIONS" if methods == "POST" else "GET, HEAD, OPTIONS"
             return Response(status_code=204, headers={"allow": allow, **leave})
-        words = "This address is read with GET or written to with POST." if may_post else _READ_ONLY
+        words = "Use GET or POST for this URL." if may_post else _READ_ONLY
         allow = "GET, HEAD, POST" if may_post else "GET, HEAD"
         return self._refuse(request, 405, "wrong_method", words, {"allow": allow})
 
@@ -300,7 +300,7 @@ class GateMiddleware:
         return None
 
     def _refuse_rate_limited(self, request: Request, wait_s: int) -> Response:
-        words = f"Too many requests. Ask again in {wait_s} s."
+        words = f"Too many requests. Try again in {wait_s} s."
         return self._refuse(request, 429, "too_many_requests", words, {"retry-after": str(wait_s)})
 
     def _refuse_access(self, request: Request, refused: Refusal) -> Response:
@@ -313,11 +313,11 @@ class GateMiddleware:
         return refusal_response(request, self._rules.branding, refused)
 
     def _refuse_too_large(self, request: Request) -> Response:
-        words = f"This is too much at once: send {_get_max_body_bytes(get_path(request)) // 1024} kB at most."
+        words = f"The request body is too large: send at most {_get_max_body_bytes(get_path(request)) // 1024} kB."
         return self._refuse(request, 413, "too_large", words)
 
     def _refuse_failed(self, request: Request) -> Response:
-        return self._refuse(request, 500, "failed", "That went wrong here. The reason is in the server's log.")
+        return self._refuse(request, 500, "failed", "Internal error. The reason is in the server log.")
 
     def _refuse(
         self, request: Request, status: int, code: str, words: str, headers: dict[str, str] | None = None

@@ -29,13 +29,13 @@ class Metrics:
         self._registry = CollectorRegistry()
         registry = self._registry
         self._requests = Counter("vedette_requests", "requests answered", ["route", "status"], registry=registry)
-        self._searches = Histogram("vedette_search_seconds", "time of a search", registry=registry, buckets=_BUCKETS_S)
+        self._searches = Histogram("vedette_search_seconds", "search time", registry=registry, buckets=_BUCKETS_S)
         self._calls = Counter("vedette_mcp_calls", "tools called by models", ["tool", "outcome"], registry=registry)
         told = ["kind", "outcome"]
-        self._slates = Counter("vedette_slates", "searches written down", ["via"], registry=registry)
-        self._events = Counter("vedette_events", "views and clicks told, and what came of it", told, registry=registry)
+        self._slates = Counter("vedette_slates", "searches recorded", ["via"], registry=registry)
+        self._events = Counter("vedette_events", "views and clicks reported, by outcome", told, registry=registry)
         latest: Literal["mostrecent"] = "mostrecent"
-        pages, age = "pages that can be found", "time since the newest page was fetched"
+        pages, age = "searchable pages", "time since the newest page was fetched"
         self._pages = Gauge("vedette_pages", pages, registry=registry, multiprocess_mode=latest)
         self._age = Gauge("vedette_index_age_seconds", age, registry=registry, multiprocess_mode=latest)
         self._series: dict[str, Gauge] = {}

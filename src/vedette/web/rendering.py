@@ -27,13 +27,13 @@ SECURITY_HEADERS: Final = {
 }
 THEMES: Final = ("dark", "light")
 _ERROR_TEXTS: Final = {
-    400: ("This request cannot be read", "Part of its address is not as it should be. Start again with a search."),
-    403: ("This is not for everybody", "You may not see this page. If you should, ask whoever runs this search."),
-    404: ("There is no such page", "The address may be mistyped, or what was here is gone. A search may find it."),
-    405: ("That cannot be done here", "This address answers only requests to read it."),
-    429: ("That was too fast", "Too many requests came from your address. Wait a minute, then go on."),
-    500: ("That went wrong here", "It is our fault, not yours, and it has been written down. Try again in a moment."),
-    503: ("Not ready yet", "The search is being started or is busy. Try again in a moment."),
+    400: ("Invalid request", "Part of the URL is invalid. Try a new search."),
+    403: ("Access denied", "You do not have access to this page. If you should, ask the operator."),
+    404: ("Page not found", "The URL may be misspelled, or the page has been removed. Try a search."),
+    405: ("Method not allowed", "This URL is read-only."),
+    429: ("Too many requests", "Your IP address has sent too many requests. Wait a minute, then try again."),
+    500: ("Server error", "Something went wrong on the server; the error has been logged. Try again in a moment."),
+    503: ("Not ready yet", "The search engine is starting or busy. Try again in a moment."),
 }
 
 

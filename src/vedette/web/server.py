@@ -94,11 +94,11 @@ def bind(listen: str) -> socket.socket:
     """
     host, _, port = listen.rpartition(":")
     if not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"{listen}: name a host and a port up to 65535 with serve.listen, such as 127.0.0.1:8080")
+        raise UsageError(f"{listen}: set serve.listen to a host and a port up to 65535, such as 127.0.0.1:8080")
     try:
         family, kind, _, _, place = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError):
-        raise UsageError(f"{host} is no address: name one of this machine's with serve.listen") from None
+        raise UsageError(f"{host} is not an IP address: set serve.listen to an address of this machine") from None
     try:
         with socket.socket(family, kind) as probe:  # whether somebody else is there: what is shared would not tell
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -161,12 +161,12 @@ def create_server(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
 def _describe_bind_error(error: OSError, host: str, port: str) -> str:
     if error.errno == errno.EADDRINUSE:
         ways = "--listen of vedette up, --port of vedette demo, or serve.listen"
-        return f"port {port} is in use: stop what uses it, or name another with {ways}"
+        return f"port {port} is in use: stop the program that uses it, or choose another port with {ways}"
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return f"port {port} needs more rights: name one from 1024 on with serve.listen"
+        return f"port {port} needs more privileges: set serve.listen to a port from 1024 on"
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine: name one with serve.listen"
-    return f"cannot listen at {host}:{port} ({error.strerror}): name another place with serve.listen"
+        return f"{host} is not an address of this machine: set serve.listen to one that is"
+    return f"cannot listen at {host}:{port} ({error.strerror}): set serve.listen to another address"
 
 
 class _Config(Config):

@@ -9,24 +9,24 @@ def told(**changed: Any) -> dict[str, Any]:
     """What ``runtime.explain.decisions`` tells of a page that was fetched twice."""
     rates = {"rate_d": 1 / 3, "rate_low_d": 1 / 9, "rate_high_d": 1.0}
     facts = {"policy": "expected-gain", "reason": "", **rates, "chance": 0.4, "worth": 0.25, "price": 0.5}
-    brought = {"refetched": True, "changed": True, "gain": 0.03, "views": 1.0, "counts": "another main text"}
+    brought = {"refetched": True, "changed": True, "gain": 0.03, "views": 1.0, "counts": "changed main text"}
     return {**facts, **brought, **changed}
 
 
 def test_a_page_that_changes_now_and_then() -> None:
     """Its rate with both ends, chance, worth and price, what the last fetch brought, and what counts as a change."""
     lines = list(refresh_lines(told()))
-    assert [line[:10].strip() for line in lines] == ["Changes", "Changed", "Worth", "Brought", "Counts"]
+    assert [line[:10].strip() for line in lines] == ["Changes", "Changed", "Worth", "Last", "Counts"]
     assert "about every 3 days (between 1 and 9)" in lines[0]
     assert "40 %" in lines[1]
     assert "0.25" in lines[2]
     assert "0.5" in lines[2]
     assert "0.03" in lines[3]
-    assert "another main text" in lines[4]
+    assert "changed main text" in lines[4]
 
 
 def test_what_is_not_known_is_not_told() -> None:
     """A policy that says neither rate nor worth, and a page that another rule has."""
     assert list(refresh_lines(None)) == []
     silent = told(rate_d=None, chance=None, worth=None, counts=None)
-    assert [line[:10].strip() for line in refresh_lines(silent)] == ["Brought"]
+    assert [line[:10].strip() for line in refresh_lines(silent)] == ["Last"]

@@ -81,11 +81,11 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
     [
         ((), "say advertiser"),
         (("campaign", "x", "--advertiser", "nobody", "--budget", "5"), "no advertiser"),
-        (("campaign", "x", "--advertiser", "ann", "--budget", "much"), "a budget is an amount"),
+        (("campaign", "x", "--advertiser", "ann", "--budget", "much"), "a budget must be from"),
         (("add", "spring", *AD, "--url", "http://127.0.0.1/"), "private address"),
         (("add", "spring", *AD, "--url", "https://a.invalid/"), "name does not exist"),
         (("add", "spring", "--title", "<b>", *AD[2:], *PUBLIC), "plain text"),
-        (("add", "spring", *AD[:6], *PUBLIC), "name a phrase"),
+        (("add", "spring", *AD[:6], *PUBLIC), "at least one phrase"),
         (("approve", "99"), "no ad 99"),
         (("approve", "1"), "is approved already"),
         (("pause", "sprin"), 'did you mean "spring"?'),
@@ -114,8 +114,8 @@ def test_why_an_ad_is_not_shown(run: Run) -> None:
     assert "Not shown. It is not running: waits to be approved." in run("sponsor", "why", "2", "red shoes")[1]
     run("sponsor", "approve", "2")
     assert "exact blue hats = 0.04" in run("sponsor", "list")[1]
-    assert "Shown. It is shown in place 1" in run("sponsor", "why", "2", "red shoes")[1]
-    assert "which keeps the ad away" in run("sponsor", "why", "2", "free red shoes")[1]
+    assert "Shown. It is shown in position 1" in run("sponsor", "why", "2", "red shoes")[1]
+    assert "contains the negative phrase" in run("sponsor", "why", "2", "free red shoes")[1]
     told = json.loads(run("sponsor", "why", "2", "blue hats", "--json")[1])
     assert (told["shown"], "0.04 is below 0.05" in told["reason"]) == (False, True)
     code, said = run("sponsor", "why", "9", "red shoes")
@@ -130,6 +130,6 @@ def test_a_budget_over_all_campaigns_stays_where_it_is_not_named(run: Run) -> No
     run("sponsor", "campaign", "fall", "--advertiser", "bob", "--budget", "5")
     run("sponsor", "add", "fall", *AD, *PUBLIC)
     run("sponsor", "approve", "2")
-    assert "advertiser's budget of today over all campaigns is spent" in run("sponsor", "why", "2", "red shoes")[1]
+    assert "advertiser's budget for today across all campaigns is spent" in run("sponsor", "why", "2", "red shoes")[1]
     assert run("sponsor", "advertiser", "bob", "--budget", "")[0] == 0
-    assert "It is shown in place 1" in run("sponsor", "why", "2", "red shoes")[1]
+    assert "It is shown in position 1" in run("sponsor", "why", "2", "red shoes")[1]

@@ -185,16 +185,16 @@ def test_any_text_is_judged(url: str) -> None:
     ("change", "why"),
     [
         ({"title": "<script>alert(1)</script>"}, "plain text"),
-        ({"text": "see\u202emoc.elpmaxe"}, "cannot be seen"),
+        ({"text": "see\u202emoc.elpmaxe"}, "invisible character"),
         ({"title": "x" * 81}, "1 to 80"),
         ({"text": " "}, "1 to 200"),
-        ({"bid": "0"}, "a bid is an amount"),
-        ({"bid": "0.001"}, "a bid is an amount"),
-        ({"bid": "1e9"}, "a bid is an amount"),
-        ({"targets": []}, "name a phrase"),
+        ({"bid": "0"}, "a bid must be from"),
+        ({"bid": "0.001"}, "a bid must be from"),
+        ({"bid": "1e9"}, "a bid must be from"),
+        ({"targets": []}, "at least one phrase"),
         ({"targets": [AdTarget("broad", "!!")]}, "at least one word"),
         ({"targets": [AdTarget("broad", f"w{n}") for n in range(101)]}, "100 phrases"),
-        ({"campaign": "a b"}, "have names"),
+        ({"campaign": "a b"}, "names of advertisers and campaigns have"),
     ],
 )
 def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
@@ -215,5 +215,5 @@ def test_days_of_a_campaign() -> None:
     """Both its days belong to it; a wrong one is told."""
     with pytest.raises(UsageError, match="cannot end"):
         parse_campaign("spring", "ann", "5", "2026-03-02", "2026-03-01")
-    with pytest.raises(UsageError, match="no day"):
+    with pytest.raises(UsageError, match="not a date"):
         parse_campaign("spring", "ann", "5", "tomorrow")

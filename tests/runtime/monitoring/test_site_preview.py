@@ -125,7 +125,7 @@ def test_a_name_that_does_not_exist_is_told() -> None:
     """By the resolver's word."""
     _, robots = RobotsPreviewer(settings(1)).preview(Site("https://nowhere.invalid/"))
     assert robots.asked_s is None
-    assert "does not exist" in robots.words
+    assert "does not resolve" in robots.words
 
 
 def test_the_time_of_the_last_request_is_world_time() -> None:

@@ -47,7 +47,7 @@ def test_warnings_name_what_overlaps_what_is_disallowed_and_what_is_blocked(tmp_
         around = desk.preview_site(Site(f"https://{HOST}/private/", scope="domain")).warnings
         assert any("robots.txt disallows" in words for words in around)
         assert any(SITE.start in words for words in around)
-        assert any("takes this start already" in words for words in desk.preview_site(START).warnings)
+        assert any("already covers this URL" in words for words in desk.preview_site(START).warnings)
         assert any("blocked" in words for words in desk.preview_site(Site("http://www.spam.test/")).warnings)
 
 

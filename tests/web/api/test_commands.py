@@ -248,7 +248,7 @@ def test_a_wrong_value_is_named_whatever_its_field(kind: type[Struct], wrong: ob
         with pytest.raises(ParameterError) as refused:
             parse_struct(kind, {**good, name: wrong})
         assert refused.value.parameter == name
-        assert refused.value.message.startswith(f"{name} is ")
+        assert refused.value.message.startswith(f"{name} must be ")
 
 
 class PickyDesk:

@@ -276,9 +276,11 @@ def test_a_port_in_use_is_told_with_what_to_do() -> None:
     """So are addresses of others and numbers that are no port."""
     with bind("127.0.0.1:0") as first:
         port = first.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} is in use: stop what uses it, or name another"):
+        with pytest.raises(
+            UsageError, match=f"port {port} is in use: stop the program that uses it, or choose another"
+        ):
             bind(f"127.0.0.1:{port}")
-    with pytest.raises(UsageError, match="no address of this machine"):
+    with pytest.raises(UsageError, match="not an address of this machine"):
         bind("203.0.113.1:0")
     with pytest.raises(UsageError, match="up to 65535"):
         bind("127.0.0.1:65536")

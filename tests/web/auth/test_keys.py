@@ -60,7 +60,7 @@ def test_a_name_is_short_and_means_one_reader(name: str) -> None:
 
 def test_wrong_scopes_and_sites_are_told() -> None:
     """Each message says what is right."""
-    with pytest.raises(UsageError, match="give some of search, private, admin"):
+    with pytest.raises(UsageError, match="choose from search, private, admin"):
         create_key("wiki", ["searching"], None, [], bytes(32))
     with pytest.raises(UsageError, match=r"docs\.example\.org"):
         create_key("wiki", ["search"], None, ["https://docs.example.org/"], bytes(32))

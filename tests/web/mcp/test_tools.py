@@ -190,17 +190,17 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
     [
         ("search", {}, "query"),
         ("search", {"query": ["a"]}, "query"),
-        ("search", {"query": "a", "n": MAX_TOOL_RESULTS + 1}, "n is a whole number"),
-        ("search", {"query": "a", "n": True}, "n is"),
-        ("search", {"query": "a", "n": 10**400}, "n is"),
-        ("search", {"query": "a", "page": 0}, "page is a whole number"),
-        ("search", {"query": "a", "after": "yesterday"}, "after is a day"),
+        ("search", {"query": "a", "n": MAX_TOOL_RESULTS + 1}, "n must be an integer"),
+        ("search", {"query": "a", "n": True}, "n must be"),
+        ("search", {"query": "a", "n": 10**400}, "n must be"),
+        ("search", {"query": "a", "page": 0}, "page must be an integer"),
+        ("search", {"query": "a", "after": "yesterday"}, "after must be a valid date"),
         ("search", {"query": "a", "langauge": "en"}, "did you mean language?"),
-        ("cached_page", {}, "by id or by url"),
-        ("cached_page", {"id": 1, "url": "https://docs.example.org/1"}, "by id or by url"),
-        ("cached_page", {"url": "file:///etc/passwd"}, "whole web address"),
-        ("list_sites", {"site": "x"}, "Give no arguments"),
-        ("delete_everything", {}, "There is no such tool; known are search, cached_page, list_sites."),
+        ("cached_page", {}, "either id or url"),
+        ("cached_page", {"id": 1, "url": "https://docs.example.org/1"}, "either id or url"),
+        ("cached_page", {"url": "file:///etc/passwd"}, "full URL"),
+        ("list_sites", {"site": "x"}, "takes no arguments"),
+        ("delete_everything", {}, "Unknown tool; choose from search, cached_page, list_sites."),
     ],
 )
 def test_wrong_arguments_are_told_in_words(ask: Ask, name: str, arguments: dict[str, object], said: str) -> None:
@@ -211,7 +211,7 @@ def test_wrong_arguments_are_told_in_words(ask: Ask, name: str, arguments: dict[
 @pytest.mark.parametrize("query", ["boom", "panic"])
 def test_a_fault_is_told_without_its_reason(ask: Ask, query: str, capfd: pytest.CaptureFixture[str]) -> None:
     """A tool that fails says so to the model; what failed is for the operator, and the query for nobody."""
-    assert complaint(ask, BOB, "search", query=query) == "That went wrong here. The reason is in the server's log."
+    assert complaint(ask, BOB, "search", query=query) == "Internal error. The reason is in the server log."
     logged = capfd.readouterr().err
     assert logged.startswith("vedette: ")
     assert logged.count("\n") == 1
@@ -242,7 +242,9 @@ def test_a_key_needs_the_scope_to_search(ask: Ask) -> None:
 def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
     """In results, copies and lists alike, whatever is asked."""
     assert {each["site"] for each in told(ask, DOCS, "search", query="")["results"]} == {"docs.example.org"}
-    assert "This key is for docs.example.org" in complaint(ask, DOCS, "search", query="lag", site="hr.example.org")
+    assert "This key is limited to docs.example.org" in complaint(
+        ask, DOCS, "search", query="lag", site="hr.example.org"
+    )
     assert [each["site"] for each in told(ask, DOCS, "list_sites")["sites"]] == ["docs.example.org"]
     assert told(ask, DOCS, "cached_page", id=1)["id"] == 1
 

@@ -117,7 +117,7 @@ def test_an_empty_feed_is_a_feed() -> None:
     """And the page says why there is nothing."""
     pages = client([])
     assert entries(pages.get("/new.atom").content) == []
-    assert "first crawl is silent" in pages.get("/new").text
+    assert "first crawl are not listed" in pages.get("/new").text
     assert pages.get("/api/v1/new").json() == {"items": [], "cursor": "0", "more": False, "missed": False}
 
 

@@ -174,23 +174,21 @@ def _overrule_command(names: list[str], site: Explanation, options: argparse.Nam
 
 # How a fact of the console begins in a line of the terminal.
 _LINE_LABELS = {
-    "Changed by now": "Changed   by now ",
-    "Said to have changed": "Said      to have changed ",
+    "Probability of a change": "Changed   with probability ",
+    "Change reported": "Reported  as changed ",
     "Worth of a fetch": "Worth     ",
-    "The last fetch": "Brought   the last fetch ",
+    "Last fetch": "Last      fetch ",
     "What counts as a change": "Counts    as a change: ",
-    "Brings new links": "Brings    new links: ",
-    "A look may bring": "A look    may bring ",
-    "Looks so far": "Looks     so far: ",
-    "Shows the same as": "Alike     shows the same as ",
-    "Somebody watches": "Watched   is ",
+    "New links": "New       links: ",
+    "Expected yield": "Expected  yield: ",
+    "Polls so far": "Polls     so far: ",
+    "Overlaps with": "Overlaps  with ",
+    "Watched links": "Watched   links: ",
     "Expected gain": "Expected  gain: ",
-    "People search for": "Searched  ",
+    "Matching query": "Query     ",
     "Worth of a first fetch": "Worth     ",
-    "The next fetch": "Kind      of the next fetch: ",
-    "Cost of it": "Cost      ",
-    "Its site got": "Budget    its site got ",
-    "Order of results": "Results   ",
+    "Purpose": "Purpose   of the next fetch: ",
+    "Fetches of its site": "Budget    of its site: ",
 }
 
 

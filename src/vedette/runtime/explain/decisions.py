@@ -75,7 +75,7 @@ def collect_first_fetch(id_: int, url: str, depth: int, folder: Path, live: Json
         "weighed": isfinite(own),
         "usual": _estimate_usual(expected, url),
         "by_links": read_link_impact(index, id_),
-        "why": None if isfinite(gain) else str(told.get("why") or "it has not been worked out yet"),
+        "why": None if isfinite(gain) else str(told.get("why") or "there is no estimate yet"),
         "matches": _find_matches(url, names, told.get("frequent")),
         "names": [text[:MAX_TEXT_LENGTH] for text in names],
         "worth": live.get("first_worth") if live else None,
@@ -95,7 +95,7 @@ def _load_names(url: str, folder: Path) -> list[str]:
     generation = Generations(folder).current()
     try:
         return [text for _, text in read_anchors(generation, [fingerprint(url)], MAX_NAMES)] if generation else []
-    except sqlite3.Error:  # it is just being made, or was let go
+    except sqlite3.Error:  # it is just being made, or was deleted
         return []
 
 
@@ -183,11 +183,11 @@ def _describe_reputation(id_: int, generation: Path | None) -> JsonObject:
 
 
 _CHANGE_WORDS = {
-    "bytes": "any change of its bytes",
-    "text": "another visible text",
-    "main": "another main text",
-    "links": "other links",
-    "queries": "another main text, where a word that people search by gains or loses by it",
+    "bytes": "any changed byte",
+    "text": "changed visible text",
+    "main": "changed main text",
+    "links": "changed links",
+    "queries": "changed main text that affects words people search for",
 }
 
 

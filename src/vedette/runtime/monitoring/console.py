@@ -53,10 +53,10 @@ _COUNTS_SQL = (
     f"({COUNT_NEED_SCRIPT})"
 )
 _PARTS = (
-    ("archive_bytes", "Archive", "pages as they were fetched; what makes all the rest"),
-    ("index_bytes", "Index", "what is searched; made anew from the archive when it is missing"),
-    ("state_bytes", "State", "known URLs, sites, rules, and when to fetch what again"),
-    ("record_bytes", "Searches", "what was asked and opened, and numbers over time"),
+    ("archive_bytes", "Archive", "pages as they were fetched; the index is built from them"),
+    ("index_bytes", "Index", "what searches run on; rebuilt from the archive if missing"),
+    ("state_bytes", "State", "known URLs, sites, rules and the fetch schedule"),
+    ("record_bytes", "Searches", "recorded searches and clicks, and time series"),
 )
 
 

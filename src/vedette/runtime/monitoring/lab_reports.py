@@ -35,7 +35,7 @@ def parse_report(data: bytes) -> Report:
     """Parse a lab report from the bytes of its JSON file; raise ``BrokenReport`` if it is invalid."""
     told = _parse_json(data)
     if told.get("format") != FORMAT:
-        raise BrokenReport("it was written by another vedette; write it again with vedette lab report")
+        raise BrokenReport("it was written by another version of Vedette; recreate it with vedette lab report")
     return Report(
         title=_get_text(told, "title", MAX_TITLE),
         question=_get_text(told, "question"),
@@ -51,19 +51,19 @@ def _parse_json(data: bytes) -> JsonObject:
     try:
         told = json.loads(data)
     except (ValueError, RecursionError):
-        raise BrokenReport("it is broken; write it again with vedette lab report") from None
+        raise BrokenReport("the file is damaged; recreate it with vedette lab report") from None
     if not isinstance(told, dict):
-        raise BrokenReport("it is no report")
+        raise BrokenReport("the file is not a report")
     return told
 
 
 def _parse_table(told: object) -> ReportTable:
     if not isinstance(told, dict):
-        raise BrokenReport("a table of it is none")
+        raise BrokenReport("one of its tables is invalid")
     columns = _parse_list(told, "columns", MAX_COLUMNS, _check_text)
     rows = _parse_list(told, "rows", MAX_ROWS, _parse_texts)
     if not columns or any(len(row) != len(columns) for row in rows):
-        raise BrokenReport("a table of it has rows that do not fit its columns")
+        raise BrokenReport("one of its tables has rows that do not match its columns")
     return ReportTable(
         _get_text(told, "title", MAX_TITLE),
         _get_text(told, "about"),
@@ -76,7 +76,7 @@ def _parse_table(told: object) -> ReportTable:
 
 def _parse_plot(told: object) -> ReportPlot:
     if not isinstance(told, dict):
-        raise BrokenReport("a plot of it is none")
+        raise BrokenReport("one of its plots is invalid")
     return ReportPlot(_get_text(told, "file"), _get_text(told, "caption"), _get_count(told, "table"))
 
 
@@ -84,7 +84,7 @@ def _parse_meaning(told: object) -> tuple[str, str]:
     match _parse_texts(told):
         case (word, means):
             return word, means
-    raise BrokenReport("what a metric of it means is not said in two texts")
+    raise BrokenReport("one of its metric descriptions is not a pair of texts")
 
 
 def _get_text(told: JsonObject, name: str, most: int = MAX_TEXT) -> str:
@@ -93,27 +93,27 @@ def _get_text(told: JsonObject, name: str, most: int = MAX_TEXT) -> str:
 
 def _check_text(value: object) -> str:
     if not isinstance(value, str):
-        raise BrokenReport("something stands in it where a text should be")
+        raise BrokenReport("a value that should be a text is not")
     return value[:MAX_TEXT]
 
 
 def _parse_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_COLUMNS:
-        raise BrokenReport("something stands in it where a list of texts should be")
+        raise BrokenReport("a value that should be a list of texts is not")
     return tuple(_check_text(each) for each in value)
 
 
 def _parse_list(told: JsonObject, name: str, most: int, of: Callable[[object], T]) -> tuple[T, ...]:
     values = told.get(name)
     if not isinstance(values, list) or len(values) > most:
-        raise BrokenReport(f'its "{name}" are no list of at most {most}')
+        raise BrokenReport(f'its "{name}" is not a list of at most {most}')
     return tuple(of(each) for each in values)
 
 
 def _get_count(told: JsonObject, name: str) -> int:
     value = told.get(name)
     if not isinstance(value, int) or not 0 <= value < 10**9:
-        raise BrokenReport("something stands in it where a number should be")
+        raise BrokenReport("a value that should be a number is not")
     return value
 
 
@@ -206,7 +206,7 @@ class FolderReports:
     def _load_report(self, name: str) -> Report:
         data = _read_bounded(self._folder / f"lab-{name}.json", MAX_REPORT_BYTES)
         if data is None:
-            raise BrokenReport(f"it cannot be read, or has more than {MAX_REPORT_BYTES // 10**6} MB")
+            raise BrokenReport(f"it cannot be read, or is larger than {MAX_REPORT_BYTES // 10**6} MB")
         return parse_report(data)
 
 

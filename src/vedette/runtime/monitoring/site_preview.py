@@ -41,10 +41,10 @@ CACHE_TTL_S = 600.0
 MAX_CACHED = 1000
 MAX_HOPS = 2
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NOT_ASKED = "Its host is known to the crawl, which reads robots.txt before any page; it was not asked for this."
-_BUSY = "Others are being asked just now; try again in a moment."
-_TOO_SLOW = "It took too long to come. The crawl reads it before any page."
-_ASKED_BEFORE = "It was asked for a moment ago; the crawl reads it before any page."
+_NOT_ASKED = "Not fetched for this preview: the crawler knows this host and reads its robots.txt before any page."
+_BUSY = "Other previews are running; try again in a moment."
+_TOO_SLOW = "The request timed out. The crawler will read robots.txt before any page."
+_ASKED_BEFORE = "It was requested a moment ago. The crawler will read it before any page."
 
 
 class RobotsProbe(NamedTuple):
@@ -190,7 +190,7 @@ class _PreviewSession:
                 return RobotsProbe(lookup, _parse_state(outcome, hops, asked_s), asked_s)
             rest_s = clock.to_wall_s(self._settings.config.crawl.delay_s)
             if hops == MAX_HOPS or rest_s > self._remaining_s or not self._is_same_place(origin_of(target), origin):
-                elsewhere = f"robots.txt is said to be at {target}: the crawl will ask there."
+                elsewhere = f"robots.txt redirects to {target}; the crawler will follow that."
                 return RobotsProbe(lookup, UNKNOWN, asked_s, elsewhere)
             time.sleep(rest_s)  # politeness: the host has just answered
             url, hops = target, hops + 1
@@ -226,12 +226,12 @@ def _parse_state(outcome: FetchOutcome, hops: int, now_s: float) -> RobotsState:
 def _describe_refusal(lookup: Lookup) -> str:
     """Describe why a site preview did not fetch robots.txt from a host, and what to do about it."""
     if lookup.failure is Failure.NAME:
-        return "The name does not exist, as far as the resolver knows: check the spelling."
+        return "The host name does not resolve: check the spelling."
     if not lookup.addresses:
-        return "The resolver does not answer, so robots.txt was not asked for. The crawl will ask by itself."
+        return "robots.txt was not fetched because the DNS resolver does not respond. The crawler will try again."
     if any(map(is_public, lookup.addresses)):
-        return "It was not asked for: no contact is set, and a public host must be able to reach you."
-    return "It was not asked for: its address is private, and private addresses are not allowed."
+        return "Not fetched: no contact is set, and operators of public hosts must be able to reach you."
+    return "Not fetched: its address is private, and private addresses are not allowed."
 
 
 MAX_NAMED = 3
@@ -240,8 +240,8 @@ MAX_NAMED = 3
 def describe_addresses(lookup: Lookup) -> str:
     """Describe a previewed host's DNS addresses, or why there are none."""
     if lookup.failure is Failure.NAME:
-        return "no such name, as far as the resolver knows"
-    return ", ".join(lookup.addresses) or "the resolver does not answer"
+        return "host name does not resolve"
+    return ", ".join(lookup.addresses) or "the DNS resolver does not respond"
 
 
 def collect_warnings(
@@ -263,7 +263,7 @@ def collect_warnings(
 
 def _warn_address(site: Site, lookup: Lookup, settings: RuntimeSettings) -> Iterator[str]:
     if lookup.failure is Failure.NAME:
-        yield f"{lookup.host} does not exist, as far as the resolver knows. Check the spelling."
+        yield f"The host name {lookup.host} does not resolve. Check the spelling."
         return
     public = [address for address in lookup.addresses if is_public(address)]
     if public and not settings.config.crawl.contact:
@@ -273,34 +273,34 @@ def _warn_address(site: Site, lookup: Lookup, settings: RuntimeSettings) -> Iter
         )
     if lookup.addresses and not public and not (site.allow_private or settings.allow_private):
         yield (
-            f"{lookup.host} lies at the private address {lookup.addresses[0]}, where nothing is fetched. "
-            "Allow private addresses under “More” below if you mean it."
+            f"{lookup.host} has the private address {lookup.addresses[0]}, so nothing is fetched from it. "
+            "If that is intended, allow private addresses under “More” below."
         )
 
 
 def _warn_robots(site: Site, robots: RobotsPreview) -> Iterator[str]:
     if robots.says == "disallowed" and not site.ignore_robots:
         yield (
-            f"robots.txt disallows {site.start} by the line “{robots.line}”, so it is not fetched and no link is found "
-            "there. Begin at a page that is allowed."
+            f"robots.txt disallows {site.start} by the line “{robots.line}”, so the crawl cannot start there. "
+            "Start at a page that is allowed."
         )
 
 
 def _warn_overlap(site: Site, others: Sequence[Site]) -> Iterator[str]:
     taken = find_site(site.start, others)
     if taken is not None and taken.start == site.start:
-        yield f"{site.start} is a site already."
+        yield f"{site.start} is already a site."
         return
     if taken is not None:
-        yield f"{taken.start} takes this start already (scope {taken.scope}); its settings hold for what both take."
+        yield f"{taken.start} already covers this URL (scope {taken.scope}); its settings apply to URLs in both."
     inside = [other.start for other in others if check_scope(other.start, site) is None]
     if inside:
         more = f" and {len(inside) - MAX_NAMED} more" if len(inside) > MAX_NAMED else ""
-        yield f"It takes the start of {', '.join(inside[:MAX_NAMED])}{more}, whose settings hold for what both take."
+        yield f"It covers the start URL of {', '.join(inside[:MAX_NAMED])}{more}, whose settings apply to URLs in both."
 
 
 def _warn_blocked(site: Site, rules: Sequence[Rule]) -> Iterator[str]:
     blocked = frozenset(rule.value for rule in rules if rule.kind == "block")
     host = origin_of(site.start).host
     if is_in_domains(host, blocked):
-        yield f"{host} is on a domain that you blocked: nothing of it is fetched unless you unblock it under Rules."
+        yield f"{host} belongs to a blocked domain: nothing is fetched until you unblock it on the Rules page."

@@ -32,7 +32,7 @@ def explain_ad(query: str, found: AdSituation) -> AdExplanation:
         return _answer(query, line, shown=False, reason=f"It is not running: {line.state}.", advice=_START[line.state])
     if not standing.cause:
         reason = (
-            f"It is shown in place {standing.slot + 1}, for its phrase “{standing.phrase}”. "
+            f"It is shown in position {standing.slot + 1} for its phrase “{standing.phrase}”. "
             f"A click would cost {standing.price}."
         )
         return _answer(query, line, shown=True, reason=reason)
@@ -48,7 +48,7 @@ def explain_ad(query: str, found: AdSituation) -> AdExplanation:
 
 
 _START = {
-    "waits to be approved": "The operator has to approve it.",
+    "waits to be approved": "The operator must approve it first.",
     "revoked": "Edit it and have it approved again.",
     "its campaign is gone": "Submit it again in another campaign.",
     "its campaign is paused": "Resume the campaign.",
@@ -63,8 +63,8 @@ def _answer(query: str, line: AdLine, *, shown: bool, reason: str, advice: str =
         f"{times} times {words}"
         for times, words in (
             (stats.lost_rank, "because other ads were expected to earn more"),
-            (stats.lost_budget, "for lack of budget"),
-            (stats.lost_reserve, "because its bid was below the least price"),
+            (stats.lost_budget, "because its budget was spent"),
+            (stats.lost_reserve, "because its bid was below the minimum price"),
         )
         if times
     ]
@@ -83,17 +83,17 @@ def _explain_match(query: str, found: AdSituation, _campaign: CampaignLine) -> t
     targets = [Target(ad.id, MatchType(each.way), each.phrase) for each in ad.targets]
     if any(is_match(target, query) for target in targets):
         away = next((text for text in ad.negatives if is_match(Target(ad.id, MatchType.BROAD, text), query)), "")
-        return f"The search has “{away}”, which keeps the ad away.", f"Remove “{away}” from what keeps it away."
+        return f"The search contains the negative phrase “{away}”.", f"Remove “{away}” from the negative phrases."
     phrases = ", ".join(f"{each.way} “{format_target(each)}”" for each in ad.targets[:10])
     return (
         f"The search matches none of its phrases: {phrases}.",
-        "Add a phrase that has the words of this search; a broad one matches most.",
+        "Add a phrase with the words of this search; broad phrases match the most searches.",
     )
 
 
 def _explain_reserve(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
     return (
-        f"Its bid of {found.standing.bid} is below {found.reserve}, the least that a click costs here.",
+        f"Its bid of {found.standing.bid} is below {found.reserve}, the minimum price of a click here.",
         f"Bid {found.reserve} or more.",
     )
 
@@ -101,37 +101,37 @@ def _explain_reserve(_query: str, found: AdSituation, _campaign: CampaignLine) -
 def _explain_spent(_query: str, found: AdSituation, campaign: CampaignLine) -> tuple[str, str]:
     if found.by_advertiser:
         return (
-            f"The advertiser's budget of today over all campaigns is spent; {found.left} is left of it.",
-            "It is whole again after midnight. The operator can raise it.",
+            f"The advertiser's budget for today across all campaigns is spent; {found.left} is left.",
+            "It resets at midnight. The operator can raise it.",
         )
     row = campaign.campaign
     return (
-        f"Today's budget of its campaign is spent: {campaign.today.charged} of {row.budget}.",
-        "It is whole again after midnight. A larger budget shows it longer.",
+        f"Today's campaign budget is spent: {campaign.today.charged} of {row.budget}.",
+        "It resets at midnight. With a larger budget the ad is shown longer.",
     )
 
 
 def _explain_resting(_query: str, _found: AdSituation, campaign: CampaignLine) -> tuple[str, str]:
     spent = f"{campaign.today.charged} of {campaign.campaign.budget}"
     reason = (
-        f"Its campaign rests for a while, so that the budget lasts through the day: {spent} is spent, a larger share "
-        "than a usual day's searches have come by now."
+        f"Its campaign is paced so that the budget lasts through the day: {spent} is spent, more than the share of "
+        "searches that a typical day has had by now."
     )
-    return reason, "It is shown again as more searches come. A larger budget rests less."
+    return reason, "It is shown again as more searches come in. With a larger budget it pauses less."
 
 
 def _explain_held(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
     return (
-        f"Of the {found.left} that is left today, all is expected to be spent by clicks on what was just shown.",
-        "It is shown again within ten minutes, if those clicks do not come.",
+        f"The remaining {found.left} for today is reserved for clicks on impressions that were just shown.",
+        "It is shown again within ten minutes if those clicks do not happen.",
     )
 
 
 def _explain_rank(_query: str, found: AdSituation, _campaign: CampaignLine) -> tuple[str, str]:
     standing = found.standing
     others = "Another ad is" if standing.better == 1 else f"{standing.better} other ads are"
-    needed = f"A bid of {standing.needed} would be enough now. " if standing.needed else ""
+    needed = f"A bid of {standing.needed} would be enough right now. " if standing.needed else ""
     return (
-        f"{others} shown: their bids and click rates are expected to earn more than this one with {standing.bid}.",
-        f"{needed}An ad that is clicked more often needs less.",
+        f"{others} shown instead and expected to earn more, by bid and click rate, than this ad at {standing.bid}.",
+        f"{needed}Ads that are clicked more often need lower bids.",
     )

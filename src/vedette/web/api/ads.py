@@ -27,9 +27,9 @@ AD_COMMANDS_PATH = f"{ADS_PATH}/orders"
 REPORT_CSV_PATH = f"{ADS_PATH}/report.csv"
 WHY_PATH = f"{ADS_PATH}/why"
 MAX_QUERY_LENGTH = 500
-_NO_KEY = "An advertiser's key is needed: send it in the header Authorization, as Bearer vk_…."
+_NO_KEY = "An advertiser's key is required: send it in the Authorization header, as Bearer vk_…."
 _NOT_AN_ADVERTISER = (
-    "This key is no advertiser's. The operator names it with vedette sponsor advertiser NAME --key KEY."
+    "This key belongs to no advertiser. The operator assigns it with vedette sponsor advertiser NAME --key KEY."
 )
 _NO_STORE = {"cache-control": "no-store"}
 
@@ -58,9 +58,7 @@ class AdCommandDone(Answer):
 
     done: str
     action: int
-    ad: Annotated[int | UnsetType | None, Meta(description="The number of the ad that was submitted or edited.")] = (
-        UNSET
-    )
+    ad: Annotated[int | UnsetType | None, Meta(description="Number of the submitted or edited ad.")] = UNSET
 
 
 _EXAMPLE = {
@@ -77,7 +75,7 @@ _EXAMPLE = {
 
 _WHY_EXAMPLE = AdWhy(
     *(3, "red shoes", False),
-    reason="Its bid of 0.04 is below 0.05, the least that a click costs here.",
+    reason="Its bid of 0.04 is below 0.05, the minimum price of a click here.",
     advice="Bid 0.05 or more.",
     history="In the last 30 days 20 searches matched it, and it was shown 0 times.",
 )
@@ -88,41 +86,41 @@ def describe_ad_paths() -> JsonSchema:
     errors = schema.describe_errors("400", "401", "403", "429", "500")
     report = schema.describe_operation(
         "sponsored",
-        "What an advertiser's campaigns and ads came to in the last 30 days",
+        "Report on an advertiser's campaigns and ads over the last 30 days",
         {"200": schema.describe_answer("The figures.", AdsReport("ann", [], [])), **errors},
-        description="Of the advertiser whose key is shown. Money is text, so that it stays exact.",
+        description="For the advertiser whose key is sent. Money is text, so that it stays exact.",
         **schema.BEARER_ONLY,
     )
     table = schema.describe_operation(
         "sponsored_report",
-        "The same day by day, ad by ad and phrase by phrase, as CSV",
+        "The same report by day, ad and phrase, as CSV",
         {"200": schema.describe_text("The table.", "text/csv"), **errors},
         **schema.BEARER_ONLY,
     )
     command = schema.describe_operation(
         "sponsored_order",
-        "Submit, edit and revoke ads, make and pause campaigns",
+        "Submit, edit and revoke ads; create and pause campaigns",
         {
-            "200": schema.describe_answer("It is done.", AdCommandDone("submitted an ad", 12, 3)),
+            "200": schema.describe_answer("Done.", AdCommandDone("submitted an ad", 12, 3)),
             **errors,
             **schema.describe_errors("409", "413", "415", "503"),
         },
-        description="An advertiser's key orders of what is his; an ad that is submitted or edited waits until the "
-        "operator approves it. A key with the scope admin orders of everybody's; "
-        f"{' and '.join(ADMIN_COMMANDS)} need one.",
+        description="An advertiser's key controls its own campaigns and ads; submitted and edited ads wait for the "
+        "operator's approval. A key with the admin scope controls all of them; "
+        f"{' and '.join(ADMIN_COMMANDS)} require one.",
         **schema.describe_body("AdOrder", _EXAMPLE),
         **schema.BEARER_ONLY,
     )
     why = schema.describe_operation(
         "sponsored_why",
-        "Why an ad is shown for a search now, or not",
+        "Explain why an ad is or is not shown for a search",
         {
-            "200": schema.describe_answer("The reason, in words.", _WHY_EXAMPLE),
+            "200": schema.describe_answer("The reason in words.", _WHY_EXAMPLE),
             **errors,
             **schema.describe_errors("404"),
         },
         schema.query_parameter("ad", "The number of the ad.", schema.integer_schema(1, MAX_AD_NUMBER), required=True),
-        schema.query_parameter("q", "What somebody searches for.", schema.STRING, "red shoes", required=True),
+        schema.query_parameter("q", "The query.", schema.STRING, "red shoes", required=True),
         **schema.BEARER_ONLY,
     )
     return {
@@ -151,12 +149,12 @@ def ad_api_routes(desk: AdService) -> list[Route]:
     async def explain_ad(request: Request) -> Response:
         given = parse_parameters(request.scope["query_string"], ("ad", "q", "key"))
         if not given.get("ad") or not given.get("q"):
-            raise ParameterError("q" if given.get("ad") else "ad", "Name the number of an ad, and a search as q.")
+            raise ParameterError("q" if given.get("ad") else "ad", "Set ad to the number of an ad, and q to a query.")
         number = parse_int(given, "ad", 0, 1, MAX_AD_NUMBER)
         whose = await run_in_threadpool(_identify_advertiser, desk, request)
         told = await run_in_threadpool(desk.explain_ad, number, given.get("q", "")[:MAX_QUERY_LENGTH], whose)
         if told is None:
-            return error_response(404, "no_such_ad", "There is no such ad.", "ad")
+            return error_response(404, "no_such_ad", "There is no ad with this number.", "ad")
         return json_response(AdWhy(*told), headers=_NO_STORE)
 
     async def run_command(request: Request) -> Response:

@@ -16,7 +16,7 @@ from vedette.web.console.ports.monitoring import BudgetReport, Monitoring, Spend
 
 BUDGET_PATH = "/api/v1/budget"
 MAX_DAYS = 31
-_NO_CRAWLER = "The budget is known only where the crawler runs: start it with vedette up."
+_NO_CRAWLER = "The budget is available only while the crawler runs: start it with vedette up."
 
 
 class Spending(Answer, kw_only=True):
@@ -111,11 +111,11 @@ def describe_budget_path() -> JsonSchema:
     errors = schema.describe_errors("400", "401", "403", "421", "429", "500", "503")
     operation = schema.describe_operation(
         "budget",
-        "Where the fetch budget went, at what price, and what came of it",
+        "How the fetch budget was spent, at what price, and what it gained",
         {"200": schema.describe_answer("The figures.", _describe_budget(example)), **errors},
-        schema.query_parameter("days", "Of so many days, by UTC.", schema.integer_schema(1, MAX_DAYS, 1)),
-        description="By what fetches were for and by site. A key with the scope admin is needed, in the header "
-        "Authorization. Gains are null where none was measured.",
+        schema.query_parameter("days", "Number of days (UTC).", schema.integer_schema(1, MAX_DAYS, 1)),
+        description="By purpose and by site. Requires a key with the admin scope in the Authorization header. "
+        "Gains are null if none was measured.",
         **schema.BEARER_ONLY,
     )
     return {BUDGET_PATH: {"get": operation}}

@@ -24,7 +24,7 @@ COMMANDS_PATH = "/api/v1/orders"
 ACTIONS_PATH = "/api/v1/actions"
 MAX_ACTIONS = 100
 MAX_ACTION = 10**9 - 1
-_NO_CRAWLER = "Orders are taken only where the crawler runs: start it with vedette up."
+_NO_CRAWLER = "Commands are accepted only while the crawler runs: start it with vedette up."
 
 
 class Done(Answer):
@@ -71,21 +71,21 @@ def describe_command_paths() -> JsonSchema:
     errors = schema.describe_errors("400", "401", "403", "409", "413", "415", "421", "429", "500", "503")
     order = schema.describe_operation(
         "order",
-        "Change something: sites, rules for results, watches, what is fetched now; or undo it",
-        {"200": schema.describe_answer("It is done.", _DONE_EXAMPLE), **errors},
-        description="A key with the scope admin is needed, in the header Authorization. What was done is in "
-        "the log of actions, and most of it can be undone. Where the answer is not_yet, the order waits for "
-        "the crawler; sent again with the same header Idempotency-Key, within ten minutes, it is carried out once.",
+        "Run a command: change sites, rules or watches, fetch pages now, or undo an action",
+        {"200": schema.describe_answer("Done.", _DONE_EXAMPLE), **errors},
+        description="Requires a key with the admin scope in the Authorization header. Commands are logged as actions, "
+        "and most can be undone. If the response is not_yet, the command is waiting for the crawler; if you send it "
+        "again with the same Idempotency-Key header within ten minutes, it runs only once.",
         **schema.describe_body("Order", {"order": "undo", "action": 12}),
         **schema.BEARER_ONLY,
     )
     errors = schema.describe_errors("400", "401", "403", "421", "429", "500", "503")
     actions = schema.describe_operation(
         "actions",
-        "What was done lately, the last first",
-        {"200": schema.describe_answer("The log.", _LOG_EXAMPLE), **errors},
-        schema.query_parameter("n", "How many.", schema.integer_schema(1, MAX_ACTIONS, 20)),
-        schema.query_parameter("before", "Only those before this action.", schema.integer_schema(1, MAX_ACTION)),
+        "List recent actions, latest first",
+        {"200": schema.describe_answer("The actions.", _LOG_EXAMPLE), **errors},
+        schema.query_parameter("n", "Number of actions.", schema.integer_schema(1, MAX_ACTIONS, 20)),
+        schema.query_parameter("before", "Only actions before this one.", schema.integer_schema(1, MAX_ACTION)),
         **schema.BEARER_ONLY,
     )
     return {COMMANDS_PATH: {"post": order}, ACTIONS_PATH: {"get": actions}}

@@ -20,11 +20,10 @@ from vedette.web.public.new_pages import NewAnswer, describe_new_paths
 from vedette.web.push.routes import PUSH_SCHEMAS, describe_push_paths
 
 _INTRODUCTION = """\
-Search the pages that this server keeps. Every result says why it stands where it stands, and when it was fetched.
+Search the pages on this server. Every result explains its rank and says when it was fetched.
 
-Where a key is needed, send it in a header, Authorization: Bearer vk_…; a program that cannot set headers may add \
-key=vk_… to the address. Times are UTC. Parameters that are not described here are refused, so that a misspelt one \
-does not go unnoticed."""
+If a key is required, send it in a header, Authorization: Bearer vk_…; programs that cannot set headers may add \
+key=vk_… to the URL. Times are in UTC. Unknown parameters are rejected, so that a typo does not go unnoticed."""
 
 
 class Health(Answer):
@@ -32,9 +31,7 @@ class Health(Answer):
 
     status: Literal["ok", "failing"]
     pages: Count
-    behind: Annotated[
-        str, Meta(description="Why results may be incomplete, or why there are none; empty if all is well.")
-    ]
+    behind: Annotated[str, Meta(description="Why results may be incomplete or missing; empty if all is well.")]
 
 
 def build_openapi(name: str, address: str, version: str, *, with_ads: bool = False) -> JsonSchema:
@@ -66,25 +63,25 @@ def build_openapi(name: str, address: str, version: str, *, with_ads: bool = Fal
 
 
 def _describe_server_paths() -> JsonSchema:
-    itself = {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}
+    itself = {"description": "The document.", "content": {"application/json": {"schema": {"type": "object"}}}}
     errors = schema.describe_errors("401", "403", "429", "500")
     health = {
-        "200": schema.describe_answer("It can.", Health("ok", 812, "")),
-        "503": schema.describe_answer("It cannot, for this reason.", Health("ok", 812, "")),
+        "200": schema.describe_answer("The server is ready.", Health("ok", 812, "")),
+        "503": schema.describe_answer("The server is not ready, with the reason.", Health("ok", 812, "")),
     }
-    numbers = {"200": schema.describe_text("The numbers."), **schema.describe_errors("401", "403", "500")}
+    numbers = {"200": schema.describe_text("The metrics."), **schema.describe_errors("401", "403", "500")}
     # A refusal is a page here: browsers ask.
     pages = {status: schema.describe_text(schema.STATUS_TEXTS[status], "text/html") for status in errors}
-    browser = {"200": schema.describe_text("It.", "application/opensearchdescription+xml"), **pages}
+    browser = {"200": schema.describe_text("The document.", "application/opensearchdescription+xml"), **pages}
     return {
         "/api/openapi.json": {
-            "get": schema.describe_operation("description", "This description", {"200": itself, **errors})
+            "get": schema.describe_operation("description", "This API description", {"200": itself, **errors})
         },
         "/opensearch.xml": {
-            "get": schema.describe_operation("opensearch", "How a browser searches here (OpenSearch)", browser)
+            "get": schema.describe_operation("opensearch", "OpenSearch description for browsers", browser)
         },
         "/healthz": {
-            "get": schema.describe_operation("health", "Whether the server can search", health, **schema.NO_KEY)
+            "get": schema.describe_operation("health", "Check whether the server is ready", health, **schema.NO_KEY)
         },
-        "/metrics": {"get": schema.describe_operation("metrics", "Numbers about the server, for Prometheus", numbers)},
+        "/metrics": {"get": schema.describe_operation("metrics", "Metrics for Prometheus", numbers)},
     }

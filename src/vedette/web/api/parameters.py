@@ -65,7 +65,7 @@ def parse_int(values: Mapping[str, str], name: str, default: int, least: int, mo
         return default
     text = values[name]
     if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-        raise ParameterError(name, f"{name} is a whole number from {least} to {most}.")
+        raise ParameterError(name, f"{name} must be an integer from {least} to {most}.")
     return int(text)
 
 
@@ -94,13 +94,13 @@ def parse_day_s(values: Mapping[str, str], name: str) -> float | None:
 
 
 def _describe_bad_day(name: str) -> str:
-    return f"{name} is a day that exists, written like 2026-01-31."
+    return f"{name} must be a valid date, such as 2026-01-31."
 
 
 def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
     """Build the error for an unknown API parameter; it names the nearest known one."""
-    advice = did_you_mean(name, known, f"known are {', '.join(known)}.")
-    return ParameterError(name[:100], f"There is no such parameter; {advice}")
+    advice = did_you_mean(name, known, f"known parameters: {', '.join(known)}.")
+    return ParameterError(name[:100], f"Unknown parameter; {advice}")
 
 
 def parse_struct(kind: type[S], fields: Mapping[str, object], tag: str = "") -> S:
@@ -132,10 +132,10 @@ def _describe_field(name: str, kind: object) -> str:
     """Describe what is valid for a field of an API body, from its type."""
     schema = msgspec.json.schema(kind)
     if "maxLength" in schema:
-        return f"{name} is a text of {schema.get('minLength', 0)} to {schema['maxLength']} characters."
+        return f"{name} must be a text of {schema.get('minLength', 0)} to {schema['maxLength']} characters."
     if "enum" in schema:
-        return f"{name} is one of {', '.join(schema['enum'])}."
+        return f"{name} must be one of {', '.join(schema['enum'])}."
     if schema.get("type") == "boolean":
-        return f"{name} is true or false."
+        return f"{name} must be true or false."
     words: str = schema["description"]  # of all others: it goes on where the name begins
-    return f"{name} is {words[0].lower()}{words[1:]}"
+    return f"{name} must be {words[0].lower()}{words[1:]}"

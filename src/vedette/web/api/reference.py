@@ -50,6 +50,6 @@ def _find_example(told: dict[str, Any]) -> object:
 def _describe_values(schema: dict[str, Any]) -> str:
     """Describe in words which values an API parameter may have, for the API documentation page."""
     if schema.get("type") == "integer":
-        otherwise = f"; {schema['default']} where it is not given" if "default" in schema else ""
+        otherwise = f"; {schema['default']} by default" if "default" in schema else ""
         return f"{schema['minimum']} to {schema['maximum']}{otherwise}"
-    return "a day, such as 2026-01-31" if "anyOf" in schema else "a text"
+    return "a date, such as 2026-01-31" if "anyOf" in schema else "a text"

@@ -16,19 +16,19 @@ STRING: JsonSchema = {"type": "string"}
 BEARER_ONLY: JsonSchema = {"security": [{"bearer": []}]}
 NO_KEY: JsonSchema = {"security": [{}]}
 STATUS_TEXTS = {
-    "400": "A parameter is wrong; the message says what is right.",
-    "401": "A key is needed, or the one that was sent is unknown or revoked.",
-    "403": "The key is not for this, or the request did not come through the proxy.",
-    "404": "There is nothing of this name.",
-    "409": "It cannot be done as things are, or this server keeps nothing of what is asked; the message says why.",
+    "400": "Invalid parameter; the message says what is valid.",
+    "401": "A key is required, or the key is unknown or revoked.",
+    "403": "The key does not allow this, or the request did not come through the proxy.",
+    "404": "Not found.",
+    "409": "Not possible in the current state, or this server does not record searches; the message says why.",
     "410": "The slate is older than a day.",
-    "413": "More was sent than is read.",
-    "415": "What was sent is no JSON.",
-    "422": "The URLs are not the host's own, or belong to no site here.",
-    "421": "The server is not known by the name that it was asked under.",
-    "429": "Too many requests; ask again after the seconds in Retry-After.",
-    "500": "The server failed; the operator finds the reason in its log.",
-    "503": "It could not be written down or carried out now; send it again later.",
+    "413": "The request body is too large.",
+    "415": "The request body is not JSON.",
+    "422": "The URLs are on another host, or no site covers them.",
+    "421": "Unknown host name of the server.",
+    "429": "Too many requests; retry after the seconds in Retry-After.",
+    "500": "Internal error; the reason is in the server log.",
+    "503": "Could not be recorded or run now; try again later.",
 }
 
 
@@ -43,9 +43,9 @@ Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 class ErrorDetail(Answer):
     """What was refused, and why."""
 
-    code: Annotated[str, Meta(description="For programs; it stays the same.")]
-    message: Annotated[str, Meta(description="For people.")]
-    parameter: Annotated[str | None, Meta(description="Which parameter is meant.")]
+    code: Annotated[str, Meta(description="Stable code for programs.")]
+    message: Annotated[str, Meta(description="Text for people.")]
+    parameter: Annotated[str | None, Meta(description="The parameter in question.")]
 
 
 class Error(Answer):
@@ -54,7 +54,7 @@ class Error(Answer):
     error: ErrorDetail
 
 
-_ERROR_EXAMPLE = Error(ErrorDetail("wrong_parameter", "n is a whole number from 1 to 50.", "n"))
+_ERROR_EXAMPLE = Error(ErrorDetail("wrong_parameter", "n must be an integer from 1 to 50.", "n"))
 
 
 def describe_operation(

@@ -45,39 +45,41 @@ class ReasonJson(Answer):
 class Result(Answer):
     """A page that was found."""
 
-    id: Annotated[int, Meta(description="The number of the page here.")]
+    id: Annotated[int, Meta(description="ID of the page on this server.")]
     url: str
     title: str
-    snippet: Annotated[str, Meta(description="A piece of its text: plain text, never HTML.")]
+    snippet: Annotated[str, Meta(description="Excerpt of its text: plain text, never HTML.")]
     highlights: Annotated[
         tuple[tuple[Count, Count], ...],
-        Meta(description="Start and end of what to highlight in the snippet, in code points."),
+        Meta(description="Start and end of each highlight in the snippet, in code points."),
     ]
     site: Annotated[str, Meta(description="Its host.")]
-    type: Annotated[str, Meta(description="What kind of file it is.")]
-    language: Annotated[str, Meta(description="ISO 639-1, or empty where nobody knows.")]
-    fetched_at: Annotated[Time, Meta(description="When it was fetched last.")]
-    published_at: Annotated[Time | None, Meta(description="The date that the page gives itself.")]
+    type: Annotated[str, Meta(description="File type.")]
+    language: Annotated[str, Meta(description="ISO 639-1 code; empty if unknown.")]
+    fetched_at: Annotated[Time, Meta(description="When it was last fetched.")]
+    published_at: Annotated[Time | None, Meta(description="The date the page states.")]
     score: float
     why: list[ReasonJson]
-    sentence: Annotated[str, Meta(description="The same in words.")]
-    note: Annotated[str, Meta(description="What is said beside it, such as why it was moved.")]
-    similar: Annotated[Count, Meta(description="How many pages are folded under it.")]
-    versions: Annotated[Count, Meta(description="How many pages of other releases are folded under it.")]
-    cached_url: Annotated[str | None, Meta(description="Where the page can be seen as it was fetched.")]
+    sentence: Annotated[str, Meta(description="The same as a sentence.")]
+    note: Annotated[str, Meta(description="A note shown with the result, such as why it was moved.")]
+    similar: Annotated[Count, Meta(description="Number of similar pages folded under it.")]
+    versions: Annotated[Count, Meta(description="Number of other versions folded under it.")]
+    cached_url: Annotated[str | None, Meta(description="URL of the cached copy.")]
 
 
 class SearchAnswer(Answer):
     """The results of a search."""
 
-    query: Annotated[str, Meta(description="What was looked for.")]
-    total: Annotated[Count, Meta(description="How many pages match.")]
-    took_ms: Annotated[float, Meta(ge=0, description="How long it took, in milliseconds.")]
+    query: Annotated[str, Meta(description="The query.")]
+    total: Annotated[Count, Meta(description="Number of matching pages.")]
+    took_ms: Annotated[float, Meta(ge=0, description="Search time in milliseconds.")]
     results: list[Result]
     notes: tuple[str, ...]
-    did_you_mean: Annotated[str | None, Meta(description="Another spelling of the query.")]
+    did_you_mean: Annotated[str | None, Meta(description="Suggested spelling of the query.")]
     relaxed: tuple[str, ...]
-    slate: Annotated[str | None, Meta(description="By what views and clicks are told; null where nothing is kept.")]
+    slate: Annotated[
+        str | None, Meta(description="Token for reporting views and clicks; null if searches are not recorded.")
+    ]
 
 
 class SuggestAnswer(Answer):
@@ -133,37 +135,39 @@ def describe_search_paths() -> JsonSchema:
     """Describe the paths of the search API for the OpenAPI description."""
     site = schema.pattern_schema(PARAMETER_PATTERNS["site"])
     kind, language = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang"))
-    words = f"What to look for, any text; {MAX_QUERY_LENGTH} characters of it count."
-    paging = f"Which page of them; page times n is at most {MAX_TOTAL_RESULTS}."
+    words = f"The query, any text; only the first {MAX_QUERY_LENGTH} characters count."
+    paging = f"Page of results; page times n is at most {MAX_TOTAL_RESULTS}."
     search = schema.describe_operation(
         "search",
-        "Find pages",
+        "Search pages",
         _describe_found(_SEARCH_EXAMPLE),
         schema.query_parameter("q", words, schema.STRING, "consumer lag", required=True),
-        schema.query_parameter("n", "How many results.", schema.integer_schema(1, MAX_PAGE_SIZE, 10)),
+        schema.query_parameter("n", "Number of results per page.", schema.integer_schema(1, MAX_PAGE_SIZE, 10)),
         schema.query_parameter("page", paging, schema.integer_schema(1, MAX_TOTAL_RESULTS, 1)),
         schema.query_parameter("site", "Only this host, or this path on it.", site, "docs.example.org/ops/"),
-        schema.query_parameter("type", "Only this kind of file.", kind, "html"),
+        schema.query_parameter("type", "Only this file type.", kind, "html"),
         schema.query_parameter("lang", "Only pages in this language.", language, "en"),
-        schema.query_parameter("after", "Only pages of this day (UTC) or later.", _DAY, "2026-01-01"),
-        schema.query_parameter("before", "Only pages of earlier days (UTC) than this.", _DAY, "2026-02-01"),
+        schema.query_parameter("after", "Only pages dated on or after this day (UTC).", _DAY, "2026-01-01"),
+        schema.query_parameter("before", "Only pages dated before this day (UTC).", _DAY, "2026-02-01"),
     )
     suggest = schema.describe_operation(
         "suggest",
-        "How a query that is being typed may go on",
+        "Complete a query",
         _describe_found(_SUGGEST_EXAMPLE),
-        schema.query_parameter("q", "What was typed so far.", schema.STRING, "consumer l", required=True),
-        schema.query_parameter("n", "How many suggestions at most.", schema.integer_schema(1, MAX_SUGGESTIONS, 8)),
-        schema.query_parameter("site", "Only what this host, or this path on it, suggests.", site, "docs.example.org"),
+        schema.query_parameter("q", "The query typed so far.", schema.STRING, "consumer l", required=True),
+        schema.query_parameter("n", "Maximum number of suggestions.", schema.integer_schema(1, MAX_SUGGESTIONS, 8)),
+        schema.query_parameter(
+            "site", "Only suggestions from this host, or this path on it.", site, "docs.example.org"
+        ),
     )
-    about = "Which hosts can be searched, the largest first, at most a hundred"
+    about = "List searchable hosts, largest first, at most 100"
     sites = schema.describe_operation("sites", about, _describe_found(_SITES_EXAMPLE))
     return {"/api/v1/search": {"get": search}, "/api/v1/suggest": {"get": suggest}, "/api/v1/sites": {"get": sites}}
 
 
 def _describe_found(example: Answer) -> JsonSchema:
     errors = schema.describe_errors("400", "401", "403", "429", "500")
-    return {"200": schema.describe_answer("What was found.", example), **errors}
+    return {"200": schema.describe_answer("The results.", example), **errors}
 
 
 def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
@@ -214,10 +218,10 @@ def _parse_search(values: dict[str, str], request: Request) -> SearchRequest:
         page=page,
         site=resolve_site(values, request.state.reader.sites),
         kind=parse_pattern(
-            values, "type", PARAMETER_PATTERNS["type"], 'type is a kind of file, such as "html" or "pdf".'
+            values, "type", PARAMETER_PATTERNS["type"], 'type must be a file type, such as "html" or "pdf".'
         ).lower(),
         language=parse_pattern(
-            values, "lang", PARAMETER_PATTERNS["lang"], 'lang is the code of a language, such as "en".'
+            values, "lang", PARAMETER_PATTERNS["lang"], 'lang must be a language code, such as "en".'
         ).lower(),
         after_s=parse_day_s(values, "after"),
         before_s=parse_day_s(values, "before"),
@@ -227,7 +231,7 @@ def _parse_search(values: dict[str, str], request: Request) -> SearchRequest:
 
 def _parse_query(values: dict[str, str]) -> str:
     if "q" not in values:
-        raise ParameterError("q", "Say in q what to look for; it may be empty.")
+        raise ParameterError("q", "Set q to the query; it may be empty.")
     return values["q"][:MAX_QUERY_LENGTH]
 
 

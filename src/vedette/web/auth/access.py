@@ -144,10 +144,10 @@ class AccessControl:
 
     def _identify(self, request: Request) -> Identity | Refusal:
         if not self._is_trusted_peer(request):
-            return Refusal(403, "not_through_proxy", "This server answers only what comes through its proxy.")
+            return Refusal(403, "not_through_proxy", "This server accepts only requests from its proxy.")
         shown = self._get_presented_key(request)
         if shown:
-            return self.find_key_holder(shown) or Refusal(401, "wrong_key", "This key is unknown or was revoked.")
+            return self.find_key_holder(shown) or Refusal(401, "wrong_key", "This key is unknown or has been revoked.")
         # A cookie may outlive its key, which is no fault of the reader's: it counts as none.
         return self.find_key_holder(request.cookies.get(KEY_COOKIE, "")) or self._identify_keyless(request)
 
@@ -156,13 +156,13 @@ class AccessControl:
             return Identity()
         if self.serve.access == "proxy":
             return self._identify_by_proxy(request)
-        return Refusal(401, "no_key", "A key is needed: send it in the header Authorization, as Bearer vk_….")
+        return Refusal(401, "no_key", "A key is required: send it in the Authorization header, as Bearer vk_….")
 
     def _identify_by_proxy(self, request: Request) -> Identity | Refusal:
         names = request.headers.getlist(self.serve.proxy_header)
         # Two names are a sign that the proxy lets through what its visitors send.
         if len(names) != 1 or not _USER_NAME.fullmatch(name := names[0].strip()):
-            return Refusal(401, "no_user", "The proxy did not say who is asking. Sign in there first.")
+            return Refusal(401, "no_user", "The proxy did not identify you. Sign in there first.")
         return Identity(name, ("search", "private"), auth_method="proxy")
 
     def _get_presented_key(self, request: Request) -> str:
@@ -216,18 +216,18 @@ def _require_admin(found: Identity | Refusal, is_shown: bool) -> Identity | Refu
     if isinstance(found, Refusal):
         return found
     if not is_shown or found.auth_method != "key":
-        words = "A key with the scope admin is needed: send it in the header Authorization, as Bearer vk_…."
+        words = "A key with the admin scope is required: send it in the Authorization header, as Bearer vk_…."
         return Refusal(401, "no_key", words)
     if "admin" not in found.scopes:
-        return Refusal(403, "not_for_orders", "This key may not change anything. Ask for one with the scope admin.")
+        return Refusal(403, "not_for_orders", "This key is read-only. Ask for one with the admin scope.")
     return found
 
 
 def _require_search(reader: Identity, path: str) -> Identity | Refusal:
     if "search" not in reader.scopes:
-        return Refusal(403, "not_for_search", "This key may not search. Ask for one with the scope search.")
+        return Refusal(403, "not_for_search", "This key may not search. Ask for one with the search scope.")
     if reader.sites and not is_api_path(path):
-        return Refusal(403, "only_for_programs", "This key is for some sites only, and works with the API only.")
+        return Refusal(403, "only_for_programs", "This key is limited to some sites and works with the API only.")
     return reader
 
 

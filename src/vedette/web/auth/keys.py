@@ -27,7 +27,7 @@ def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
     >>> resolve_site({"site": "https://docs.example.org/api/"}, ("example.org",))
     'docs.example.org/api/'
     """
-    words = 'site is a host or the beginning of a path on it, such as "docs.example.org/api/".'
+    words = 'site must be a host or the start of a path on it, such as "docs.example.org/api/".'
     site = (
         parse_pattern(values, "site", PARAMETER_PATTERNS["site"], words)
         .removeprefix("https://")
@@ -37,7 +37,9 @@ def resolve_site(values: Mapping[str, str], limits: tuple[str, ...]) -> str:
         return site
     if len(limits) == 1 and not site:
         return limits[0]
-    raise ParameterError("site", f"This key is for {', '.join(limits)}: name one of these in site, or a part of one.")
+    raise ParameterError(
+        "site", f"This key is limited to {', '.join(limits)}: set site to one of these, or to a part of one."
+    )
 
 
 def filter_results(slate: Slate, limits: tuple[str, ...]) -> Slate:
@@ -118,15 +120,15 @@ def create_key(
     ('vk_AAAAA', 'wiki')
     """
     if len(random_bytes) != SECRET_BYTES:
-        raise ValueError(f"a key is made of {SECRET_BYTES} random bytes")
+        raise ValueError(f"a key needs {SECRET_BYTES} random bytes")
     if not _NAME.fullmatch(name):
-        raise UsageError('a key needs a name of at most 64 characters, such as "wiki"; it may not begin with *')
+        raise UsageError('a key needs a name of at most 64 characters, such as "wiki"; it must not start with *')
     for scope in scopes:
         if scope not in SCOPES:
-            raise UsageError(f"unknown scope {scope[:40]!r}: give some of {', '.join(SCOPES)}")
+            raise UsageError(f"unknown scope {scope[:40]!r}: choose from {', '.join(SCOPES)}")
     for site in sites:
         if not _SITE.fullmatch(site):
-            raise UsageError('limit a key to hosts or paths of hosts in lower case, such as "docs.example.org/api/"')
+            raise UsageError('limit a key to hosts or paths in lower case, such as "docs.example.org/api/"')
     secret = KEY_PREFIX + urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
     return secret, Key(name, _hash_secret(secret), tuple(scopes), rate, created_s, None, tuple(sites))
 

@@ -28,11 +28,11 @@ def signin_route(access: AccessControl, look: Branding) -> Route:
             return _render_sign_in(request, look, request.query_params.get("next", "/"))
         if not is_same_origin(request, access):
             return refusal_response(
-                request, look, Refusal(403, "not_ours", "Sign in from the page of this server itself.")
+                request, look, Refusal(403, "not_ours", "Sign in from this server's own sign-in page.")
             )
         fields = await read_form(request, MAX_FORM_BYTES)
         if fields is None:
-            return refusal_response(request, look, Refusal(400, "no_form", "This is not what the sign-in page sends."))
+            return refusal_response(request, look, Refusal(400, "no_form", "This is not a sign-in form."))
         form = {name: fields.get(name, [""])[-1].strip() for name in ("key", "next")}
         return _sign_in(request, access, look, form) if form["key"] else _sign_out()
 
@@ -42,9 +42,11 @@ def signin_route(access: AccessControl, look: Branding) -> Route:
 def _sign_in(request: Request, access: AccessControl, look: Branding, form: dict[str, str]) -> Response:
     reader = access.find_key_holder(form["key"])
     if reader is None:
-        return _render_sign_in(request, look, form["next"], 401, "This key is unknown or was revoked.")
+        return _render_sign_in(request, look, form["next"], 401, "This key is unknown or has been revoked.")
     if reader.sites or "search" not in reader.scopes:
-        return _render_sign_in(request, look, form["next"], 403, "This key is not for these pages, only for programs.")
+        return _render_sign_in(
+            request, look, form["next"], 403, "This key works with the API only, not with these pages."
+        )
     answer = RedirectResponse(_safe_redirect(form["next"]), 303)
     secure = access.is_https(request)
     answer.set_cookie(KEY_COOKIE, form["key"], max_age=COOKIE_MAX_AGE_S, httponly=True, samesite="lax", secure=secure)

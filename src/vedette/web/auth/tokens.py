@@ -89,7 +89,7 @@ def create_operator_token(random_bytes: bytes) -> str:
     'vt_AAAAA'
     """
     if len(random_bytes) < 32:
-        raise ValueError("a token is made of 32 random bytes")
+        raise ValueError("a token needs 32 random bytes")
     return TOKEN_PREFIX + urlsafe_b64encode(random_bytes).rstrip(b"=").decode()
 
 

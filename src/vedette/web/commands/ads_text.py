@@ -57,9 +57,9 @@ def parse_ad(
 ) -> AdRow:
     """Parse an ad's title, text, URL, bid and targets, as typed for a command; it waits for approval."""
     if not targets:
-        raise UsageError("say what the ad is shown for: name a phrase")
+        raise UsageError("add at least one phrase that the ad is shown for")
     if max(len(targets), len(negatives)) > MAX_PHRASES:
-        raise UsageError(f"an ad has {MAX_PHRASES} phrases at most, and as many that keep it away")
+        raise UsageError(f"an ad has at most {MAX_PHRASES} phrases and {MAX_PHRASES} negative phrases")
     return AdRow(
         number,
         parse_name(campaign),
@@ -98,7 +98,7 @@ def _parse_targets(targets: Sequence[AdTarget]) -> tuple[AdTarget, ...]:
     for way, typed, typed_bid in targets:
         phrase, bid = parse_phrase(typed), parse_amount(typed_bid, "a bid") if typed_bid else ""
         if bids.setdefault(phrase, bid) != bid:
-            raise UsageError(f'the phrase "{phrase}" has two bids: name one')
+            raise UsageError(f'the phrase "{phrase}" has two bids: keep one')
         found.setdefault((way, phrase), AdTarget(MatchType(way).value, phrase, bid))
     return tuple(found.values())
 
@@ -115,7 +115,7 @@ def parse_amount(text: str, what: str) -> str:
     except InvalidOperation:
         amount = None
     if amount is None or not CENT <= amount <= MAX_AMOUNT:
-        raise UsageError(f"{what} is an amount from {CENT} to {MAX_AMOUNT}, such as 2.50")
+        raise UsageError(f"{what} must be from {CENT} to {MAX_AMOUNT}, such as 2.50")
     return str(amount.quantize(CENT))
 
 
@@ -125,15 +125,15 @@ def check_landing_url(url: str) -> str:
     >>> check_landing_url("https://shop.example.org/")
     ''
     >>> check_landing_url("http://169.254.169.254/latest/")
-    '169.254.169.254 is a private address: an ad leads to a public one'
+    '169.254.169.254 is a private address: an ad must link to a public one'
     """
     if not url.startswith(("http://", "https://")):
-        return "an ad leads to an http(s) URL"
+        return "an ad must link to an http(s) URL"
     host = origin_of(url).host.strip("[]").rstrip(".").lower()
     if ":" in host or host.rpartition(".")[2].isdigit():
-        return "" if is_public(host) else f"{host} is a private address: an ad leads to a public one"
+        return "" if is_public(host) else f"{host} is a private address: an ad must link to a public one"
     if "." not in host or any(host == name or host.endswith(f".{name}") for name in _PRIVATE_SUFFIXES):
-        return f"{host[:100]} is a name of a private network: an ad leads to a public one"
+        return f"{host[:100]} is a private network name: an ad must link to a public host"
     return ""
 
 
@@ -141,11 +141,11 @@ def parse_landing_url(text: str) -> str:
     """Parse the typed landing URL of an ad, and refuse private addresses as far as the URL shows them."""
     text = text.strip()
     if not text or len(text) > MAX_URL:
-        raise UsageError(f"the URL of an ad has 1 to {MAX_URL} characters")
+        raise UsageError(f"an ad URL has 1 to {MAX_URL} characters")
     if "://" in text and not text.lower().startswith(("http://", "https://")):
-        raise UsageError("an ad leads to an http(s) URL, such as https://example.org/offers")
+        raise UsageError("an ad must link to an http(s) URL, such as https://example.org/offers")
     if "@" in text.partition("://")[2].partition("/")[0]:
-        raise UsageError("the URL of an ad has no name and password in front of its host")
+        raise UsageError("an ad URL must not contain a user name or password")
     url = parse_web_url(text)
     if why := check_landing_url(url):
         raise UsageError(why)
@@ -157,7 +157,7 @@ def parse_name(text: str) -> str:
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
         raise UsageError(
-            "advertisers and campaigns have names of letters, digits and -._ , 64 at most, such as spring-sale"
+            "names of advertisers and campaigns have up to 64 letters, digits and -._ , such as spring-sale"
         )
     return name
 
@@ -168,7 +168,7 @@ def parse_day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat() if text else ""
     except ValueError:
-        raise UsageError(f"{text[:40]!r} is no day: write one as 2026-01-31") from None
+        raise UsageError(f"{text[:40]!r} is not a date; example: 2026-01-31") from None
 
 
 def parse_title(text: str) -> str:
@@ -190,9 +190,9 @@ def _parse_line(text: str, what: str, longest: int) -> str:
     if not 1 <= len(line) <= longest:
         raise UsageError(f"{what} of an ad has 1 to {longest} characters")
     if not line.isprintable():
-        raise UsageError(f"{what} of an ad has a character that cannot be seen: leave it out")
+        raise UsageError(f"{what} of an ad contains an invisible character: remove it")
     if "<" in line or ">" in line:
-        raise UsageError(f"{what} of an ad is plain text: leave out < and >")
+        raise UsageError(f"{what} of an ad is plain text: remove < and >")
     return line
 
 
@@ -200,5 +200,5 @@ def parse_phrase(text: str) -> str:
     """Parse a typed target phrase of an ad into the folded words that queries are compared by."""
     folded = " ".join(split_words(text[: 2 * MAX_PHRASE]))
     if not folded or len(text) > MAX_PHRASE:
-        raise UsageError(f"a phrase has at least one word, and {MAX_PHRASE} characters at most")
+        raise UsageError(f"a phrase has at least one word and at most {MAX_PHRASE} characters")
     return folded

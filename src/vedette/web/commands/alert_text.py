@@ -31,9 +31,9 @@ def parse_alert(name: str, place: str = "", query: str = "", webhook: str = "", 
         parse_reader(reader),
     )
     if not row.place and not row.query:
-        raise UsageError("say what to watch: a site, a path on it, or a query; * stands for everything")
+        raise UsageError("say what to watch: a site, a path on it, or a query; * means everything")
     if row.reader and not row.webhook:
-        raise UsageError("a reader is named for a webhook only: feeds and API go by whoever reads them")
+        raise UsageError("a reader applies to a webhook only: feeds and the API check who reads them")
     return row
 
 
@@ -41,7 +41,7 @@ def parse_name(text: str) -> str:
     """Parse the typed name of an alert, which must fit into a URL."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
-        raise UsageError("a watch has a name of letters, digits and -._ , 64 at most, such as harbour-news")
+        raise UsageError("a watch name has up to 64 letters, digits and -._ , such as harbour-news")
     return name
 
 
@@ -51,7 +51,7 @@ def parse_place(text: str) -> str:
     if text in {"", _EVERYWHERE}:
         return text
     if len(text) > MAX_URL_LENGTH:
-        raise UsageError(f"a place has {MAX_URL_LENGTH} characters at most")
+        raise UsageError(f"a place has at most {MAX_URL_LENGTH} characters")
     url = read_site(text).start
     authority = str(origin_of(url)).partition("://")[2]
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
@@ -62,9 +62,9 @@ def parse_query_text(text: str) -> str:
     """Parse the typed query of an alert; it must contain words to search for."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
-        raise UsageError(f"a query has {MAX_CHARACTERS} characters at most")
+        raise UsageError(f"a query has at most {MAX_CHARACTERS} characters")
     if text and parse_query(text).is_empty:
-        raise UsageError("this query asks for nothing: name a word that new pages should have")
+        raise UsageError("this query matches nothing: add a word that new pages should contain")
     return text
 
 
@@ -74,11 +74,11 @@ def parse_webhook(text: str) -> str:
     if not text:
         return ""
     if len(text) > MAX_URL_LENGTH:
-        raise UsageError(f"the URL of a webhook has {MAX_URL_LENGTH} characters at most")
+        raise UsageError(f"a webhook URL has at most {MAX_URL_LENGTH} characters")
     if not text.startswith(("http://", "https://")):
         raise UsageError("a webhook is an http(s) URL, such as https://example.org/hooks/new-pages")
     if "@" in text.partition("://")[2].partition("/")[0]:
-        raise UsageError("the URL of a webhook has no name and password in front of its host: messages are signed")
+        raise UsageError("a webhook URL must not contain a user name or password: messages are signed instead")
     return parse_web_url(text).partition("#")[0]
 
 
@@ -86,5 +86,5 @@ def parse_reader(text: str) -> str:
     """Parse the typed reader of an alert: a name that private sites list among their readers."""
     name = text.strip()
     if not _READER.fullmatch(name):
-        raise UsageError("the name of a reader has 200 characters at most, all of them printable")
+        raise UsageError("a reader name has at most 200 printable characters")
     return name

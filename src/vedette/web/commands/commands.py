@@ -22,10 +22,10 @@ QUERY_RULE_KINDS: tuple[RuleKind, ...] = ("synonym", "pin", "hide")
 _RULE_TEXTS = {
     "pin": '"{query}" shows {value}',
     "hide": '"{query}" hides {value}',
-    "synonym": '"{query}" and "{value}" mean the same',
-    "block": "nothing of {value} is shown or fetched",
-    "raise": "pages of {value} stand higher",
-    "lower": "pages of {value} stand lower",
+    "synonym": '"{query}" and "{value}" are synonyms',
+    "block": "pages of {value} are neither shown nor fetched",
+    "raise": "pages of {value} rank higher",
+    "lower": "pages of {value} rank lower",
     "conceal": "{value} is not shown",
 }
 
@@ -273,7 +273,7 @@ def command_from_json(stored: object) -> Command | ads.AdCommand:
         parsed = {name: _FIELD_PARSERS.get(name, _keep)(value) for name, value in fields.items()}
         command: Command | ads.AdCommand = kind(**parsed)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise StoreCorrupt(f"an action is kept in a row that cannot be read ({error}): restore the state") from error
+        raise StoreCorrupt(f"cannot read an action in the log ({error}): restore the state from a backup") from error
     return command
 
 

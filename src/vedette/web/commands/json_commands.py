@@ -79,7 +79,7 @@ class _Body(Struct, forbid_unknown_fields=True):
 
 
 class _Site(_Body):
-    site: Annotated[Text, Meta(description="The start of the site, or its host.")]
+    site: Annotated[Text, Meta(description="Start URL of the site, or its host.")]
 
 
 class _NewSite(_Site):
@@ -106,7 +106,7 @@ class _Urls(_Body):
 
 
 class _Retry(_Body):
-    target: Annotated[OptionalText, Meta(description="The start of a site, or a URL; empty for all that failed.")] = ""
+    target: Annotated[OptionalText, Meta(description="Start URL of a site, or a URL; empty for all failed URLs.")] = ""
 
 
 class _Host(_Body):
@@ -114,18 +114,17 @@ class _Host(_Body):
 
 
 class _AlertName(_Body):
-    name: Annotated[
-        Text, Meta(description="Letters, digits and -._ , 64 at most; it stands in the address of its feed.")
-    ]
+    name: Annotated[Text, Meta(description="Up to 64 letters, digits and -._ ; part of its feed URL.")]
 
 
 class _Alert(_AlertName):
     place: Annotated[
-        OptionalText, Meta(description="A host, or a path on one; * for everywhere. Place or query is needed.")
+        OptionalText, Meta(description="A host, or a path on one; * for everywhere. Either place or query is required.")
     ] = ""
-    query: Annotated[OptionalText, Meta(description="New pages that a search for it would find.")] = ""
+    query: Annotated[OptionalText, Meta(description="Only new pages that match this query.")] = ""
     webhook: Annotated[
-        OptionalText, Meta(description="A URL that is sent each new page, signed; the console shows with what.")
+        OptionalText,
+        Meta(description="A URL that receives a signed message for each new page; the console shows the secret."),
     ] = ""
 
 
@@ -185,15 +184,15 @@ def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     A key must not make the crawler send this machine's secrets to a host of its holder.
     """
     if "secrets" in settings:
-        raise ParameterError("settings", "Credentials are named in the console or on the command line, not by keys.")
+        raise ParameterError("settings", "Set credentials in the console or on the command line, not with a key.")
     return settings
 
 
 def _parse_rule(body: _Rule) -> Rule:
     if not body.query and body.kind in QUERY_RULE_KINDS:
-        raise ParameterError("query", f"query is a text of 1 to {MAX_TEXT_LENGTH} characters.")
+        raise ParameterError("query", f"query must be a text of 1 to {MAX_TEXT_LENGTH} characters.")
     if body.query and body.kind not in QUERY_RULE_KINDS:
-        raise ParameterError("query", f"A rule of kind {body.kind} holds for all queries: leave query out.")
+        raise ParameterError("query", f"A rule of kind {body.kind} applies to all queries: leave out query.")
     with _errors_in("value"):
         return parse_rule(body.kind, body.query, body.value)
 
@@ -232,7 +231,7 @@ def parse_command(body: object) -> Command:
     PauseSite(start='https://example.org/', paused=True)
     """
     if not isinstance(body, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"order": "pause_site", "site": "example.org"}.')
+        raise ParameterError("", 'Send a JSON object, such as {"order": "pause_site", "site": "example.org"}.')
     kind, build = _COMMANDS[_parse_order(body, _COMMANDS)]
     return build(parse_struct(kind, body, "order"))
 
@@ -240,7 +239,7 @@ def parse_command(body: object) -> Command:
 def _parse_order(body: Mapping[str, object], names: Iterable[str]) -> str:
     name, known = body.get("order"), tuple(names)
     if not isinstance(name, str) or name not in known:
-        raise ParameterError("order", f"order is one of {', '.join(known)}.")
+        raise ParameterError("order", f"order must be one of {', '.join(known)}.")
     return name
 
 
@@ -259,9 +258,11 @@ class Holdings(NamedTuple):
 
 _MONEY: Final = "Money as text, such as 2.50, so that it stays exact."
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=_NOT_BLANK)]
-Budget = Annotated[Text, Meta(description=f"What a day may cost. {_MONEY}")]
-Bid = Annotated[Text, Meta(description=f"What a click may cost. {_MONEY}")]
-Day = Annotated[OptionalText, Meta(description="A day where the operator is, such as 2026-01-31; empty for no limit.")]
+Budget = Annotated[Text, Meta(description=f"Maximum spend per day. {_MONEY}")]
+Bid = Annotated[Text, Meta(description=f"Maximum price of a click. {_MONEY}")]
+Day = Annotated[
+    OptionalText, Meta(description="A date in the operator's time zone, such as 2026-01-31; empty for no limit.")
+]
 Title = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_TITLE, pattern=_NOT_BLANK)]
 AdText = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_TEXT, pattern=_NOT_BLANK)]
 LandingUrl = Annotated[str, Meta(min_length=1, max_length=ads_text.MAX_URL, pattern=_NOT_BLANK)]
@@ -273,7 +274,7 @@ class Target(_Body):
 
     way: Literal["exact", "phrase", "broad"]
     phrase: Phrase
-    bid: Annotated[OptionalText, Meta(description=f"What a click may cost for this phrase. {_MONEY}")] = ""
+    bid: Annotated[OptionalText, Meta(description=f"Maximum price of a click for this phrase. {_MONEY}")] = ""
 
 
 Targets = Annotated[
@@ -287,7 +288,10 @@ Targets = Annotated[
 ]
 Negatives = Annotated[
     list[Phrase],
-    Meta(max_length=ads_text.MAX_PHRASES, description='A list of texts, such as ["free"], that keep the ad away.'),
+    Meta(
+        max_length=ads_text.MAX_PHRASES,
+        description='A list of texts, such as ["free"], that keep the ad from being shown.',
+    ),
 ]
 
 
@@ -328,7 +332,9 @@ class _Advertiser(_Body):
     advertiser: Name
     key: Annotated[str, Meta(max_length=100, description="The name of a key; empty for none.")] | UnsetType = UNSET
     budget: (
-        Annotated[OptionalText, Meta(description=f"What all campaigns may cost a day; empty for no limit. {_MONEY}")]
+        Annotated[
+            OptionalText, Meta(description=f"Maximum spend per day for all campaigns; empty for no limit. {_MONEY}")
+        ]
         | UnsetType
     ) = UNSET
 
@@ -339,10 +345,10 @@ def _keep_campaign(body: _KeptCampaign, held: Holdings) -> AdCommand:
     before = held.campaigns.get(new.name, new)
     whose = _get_given(body.advertiser, before.advertiser)
     if held.advertiser and whose != held.advertiser:
-        raise ParameterError("advertiser", "This key orders of its own advertiser's campaigns only.")
+        raise ParameterError("advertiser", "This key controls its own advertiser's campaigns only.")
     budget = _get_given(body.budget, before.budget)
     if not budget:
-        raise ParameterError("budget", "Say in budget what a day may cost, such as 2.50.")
+        raise ParameterError("budget", "Set budget to the maximum spend per day, such as 2.50.")
     starts, ends = _get_given(body.starts, before.starts), _get_given(body.ends, before.ends)
     with _errors_in("campaign"):
         row = ads_text.parse_campaign(new.name, whose, budget, starts, ends)
@@ -358,7 +364,7 @@ def _submit_ad(body: _NewAd, held: Holdings) -> AdCommand:
 def _edit_ad(body: _EditedAd, held: Holdings) -> AdCommand:
     before = held.ads[_find_ad(body, held)]
     if all(getattr(body, name) is UNSET for name in body.__struct_fields__ if name != "ad"):
-        raise ParameterError("ad", "Name what changes, such as title, bid or phrases.")
+        raise ParameterError("ad", "Set at least one field to change, such as title, bid or phrases.")
     title, text = _get_given(body.title, before.title), _get_given(body.text, before.text)
     url, bid = _get_given(body.url, before.url), _get_given(body.bid, before.bid)
     targets = before.targets if isinstance(body.phrases, UnsetType) else _to_rows(body.phrases)
@@ -377,19 +383,19 @@ def _keep_advertiser(body: _Advertiser, held: Holdings) -> AdCommand:
 
 def _find_campaign(body: _Campaign, held: Holdings) -> str:
     if body.campaign.lower() not in held.campaigns:
-        raise ParameterError("campaign", f"There is no such campaign; {_list_known(held.campaigns)}")
+        raise ParameterError("campaign", f"Unknown campaign; {_list_known(held.campaigns)}")
     return body.campaign.lower()
 
 
 def _find_ad(body: _Ad, held: Holdings) -> int:
     if body.ad not in held.ads:
-        raise ParameterError("ad", f"There is no such ad; {_list_known(map(str, held.ads))}")
+        raise ParameterError("ad", f"Unknown ad; {_list_known(map(str, held.ads))}")
     return body.ad
 
 
 def _list_known(names: Iterable[str]) -> str:
     some = list(names)[:20]
-    return f"there are {', '.join(some)}." if some else "there is none yet."
+    return f"choose from {', '.join(some)}." if some else "there are none yet."
 
 
 def _to_rows(targets: Iterable[Target]) -> tuple[AdTarget, ...]:
@@ -422,9 +428,9 @@ def parse_ad_command(body: object, held: Holdings) -> AdCommand:
     'ann'
     """
     if not isinstance(body, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"order": "revoke_ad", "ad": 3}.')
+        raise ParameterError("", 'Send a JSON object, such as {"order": "revoke_ad", "ad": 3}.')
     if held.advertiser and body.get("order") in ADMIN_COMMANDS:
-        raise ParameterError("order", "This is for the operator to say: ads wait until he approves them.")
+        raise ParameterError("order", "Only the operator can do this: ads wait for approval.")
     names = (name for name in _AD_COMMANDS if not held.advertiser or name not in ADMIN_COMMANDS)
     kind, build = _AD_COMMANDS[_parse_order(body, names)]
     return build(parse_struct(kind, body, "order"), held)

@@ -37,7 +37,7 @@ def parse_rule(kind: RuleKind, query: str, value: str) -> Rule:
         return Rule(kind, folded, parse_web_url(value))
     other = _fold_query(value)
     if folded == other:
-        raise UsageError(f"{query[:100]!r} and {value[:100]!r} are the same words to a search: name another word")
+        raise UsageError(f"{query[:100]!r} and {value[:100]!r} are already the same to a search: use a different word")
     return Rule(kind, folded, other)
 
 
@@ -45,7 +45,7 @@ def parse_web_url(text: str) -> str:
     """Parse a URL that a person typed for a rule or command; a host with a path is enough."""
     url = resolve(text, None) if "://" in text else read_site(text).start
     if url is None:
-        raise UsageError(f'"{text[:100]}" is no http(s) URL: give one such as https://example.org/a')
+        raise UsageError(f'"{text[:100]}" is not an http(s) URL; example: https://example.org/a')
     return url
 
 
@@ -74,7 +74,7 @@ def format_rules(rules: Iterable[Rule]) -> str:
 def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
     """Parse ``[[rule]]`` tables in TOML into rules; a ``UsageError`` names the place and what to write."""
     if len(text) > MAX_BYTES:
-        raise UsageError(f"{source}: is larger than {format_size(MAX_BYTES)}: this is no list of rules")
+        raise UsageError(f"{source}: is larger than {format_size(MAX_BYTES)}: not a list of rules")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -82,13 +82,15 @@ def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
     unknown = next((key for key in tables if key != "rule"), None)
     rules = tables.get("rule", [])
     if unknown is not None or not isinstance(rules, list):
-        raise UsageError(f"{source}: {(unknown or 'rule')[:40]!r} is no list of rules: write one [[rule]] table a rule")
+        raise UsageError(
+            f"{source}: {(unknown or 'rule')[:40]!r} is not a list of rules: write one [[rule]] table per rule"
+        )
     return tuple(_parse_table(table, f"{source}, rule {number}") for number, table in enumerate(rules, 1))
 
 
 def _parse_table(table: object, place: str) -> Rule:
     if not isinstance(table, dict):
-        raise UsageError(f"{place}: write one [[rule]] table a rule")
+        raise UsageError(f"{place}: write one [[rule]] table per rule")
     unknown = next((key for key in table if key not in _RULE_KEYS), None)
     if unknown is not None:
         raise UsageError(f"{place}: unknown key {unknown[:40]!r}; {_suggest(unknown, _RULE_KEYS)}")
@@ -110,7 +112,7 @@ def _get_text(table: dict[str, object], key: str, place: str) -> str:
 
 
 def _suggest(word: str, known: Sequence[str]) -> str:
-    return did_you_mean(word[:40], known, f"known are {', '.join(known)}")
+    return did_you_mean(word[:40], known, f"choose from {', '.join(known)}")
 
 
 def _parse_hidden_url(text: str) -> str:
@@ -120,7 +122,7 @@ def _parse_hidden_url(text: str) -> str:
         return parse_web_url(typed)
     start = parse_web_url(typed.removesuffix("*"))
     if not _URL_PREFIX.fullmatch(f"{start}*"):
-        raise UsageError(f"{text[:100]!r}: a star stands at the end of a path, as in https://example.org/drafts/*")
+        raise UsageError(f"{text[:100]!r}: use * only at the end of a path, as in https://example.org/drafts/*")
     return f"{start}*"
 
 
@@ -128,7 +130,7 @@ def _parse_domain(text: str) -> str:
     """Parse the domain of a rule: a host name that covers itself and all names that end with it."""
     host = origin_of(read_site(text.strip().removeprefix("*.")).start).host
     if "." not in host and host != "localhost":
-        raise UsageError(f"{text[:100]!r} is no domain: write one such as example.org")
+        raise UsageError(f"{text[:100]!r} is not a domain; example: example.org")
     return host
 
 
@@ -136,7 +138,7 @@ def _fold_query(text: str) -> str:
     """Fold the query of a rule into words, as queries are compared."""
     folded = " ".join(split_words(text[:MAX_QUERY_LENGTH]))
     if not folded:
-        raise UsageError(f"{text[:100]!r} has no word in it: write at least one")
+        raise UsageError(f"{text[:100]!r} contains no word: enter at least one")
     return folded
 
 

@@ -63,7 +63,7 @@ class _McpEndpoint:
             return None
         if origin in self._list_own_origins(request):
             return None
-        return error_response(403, "foreign_origin", "Pages of other origins are not answered here.")
+        return error_response(403, "foreign_origin", "Requests from other origins are not allowed.")
 
     def _list_own_origins(self, request: Request) -> tuple[str, ...]:
         """Return this server's own origins for the MCP origin check.
@@ -80,7 +80,7 @@ class _McpEndpoint:
         by_header = scheme.lower() == "bearer" and shown.strip().startswith(KEY_PREFIX)
         if by_header and request.state.reader.auth_method == "key":
             return None
-        words = "A key is needed: send it in the header Authorization, as Bearer vk_…."
+        words = "A key is required: send it in the Authorization header, as Bearer vk_…."
         return error_response(401, "no_key", words, None, {"www-authenticate": "Bearer"})
 
     async def _load_app(self) -> ASGIApp:

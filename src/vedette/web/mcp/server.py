@@ -99,7 +99,7 @@ async def _call_tool(tools: SearchTools, context: Context, asked: CallToolReques
         raise
     except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
         log_error("a tool", error)
-        return "failed", _build_error("That went wrong here. The reason is in the server's log.")
+        return "failed", _build_error("Internal error. The reason is in the server log.")
     return "answered", _build_result(told)
 
 

@@ -58,7 +58,7 @@ class _NoAdServer:
         return ()
 
     def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:  # noqa: ARG002 - the port's
-        return ClickOutcome(refusal="nothing is sponsored here")
+        return ClickOutcome(refusal="there are no ads here")
 
     def count_forged_click(self) -> None:
         """Ignore a forged ad click: without ads nothing is counted."""
@@ -69,7 +69,7 @@ NO_AD_SERVER: Final = _NoAdServer()
 
 CLICK_PREFIX = "/sponsored/"
 _PURPOSE = b"vedette sponsored 1"
-_NO_LANDING = "This ad leads nowhere any more"
+_NO_LANDING = "This ad is no longer available"
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 
 
@@ -123,7 +123,7 @@ def ad_click_route(sponsored: AdLinks, look: Branding) -> Route:
         showing = sponsored.verify_click(request.path_params["token"])
         if showing is None:
             sponsored.server.count_forged_click()
-            return refuse(request, 403, f"this address was not made here: {ClickRejection.FORGED.value}")
+            return refuse(request, 403, f"this link is not valid: {ClickRejection.FORGED.value}")
         landing = sponsored.server.charge_click(showing, parse_visitor(request))
         why = "" if not landing.url else check_landing_url(landing.url)
         if not landing.url or why:

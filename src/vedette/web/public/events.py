@@ -36,12 +36,10 @@ class Event(Answer):
     # The pattern is only described: what has another shape is refused with the code of a wrong signature.
     slate: Annotated[
         str,
-        Meta(description="The text that the search answered.", extra_json_schema={"pattern": f"^{TOKEN_PATTERN}$"}),
+        Meta(description="The slate from the search response.", extra_json_schema={"pattern": f"^{TOKEN_PATTERN}$"}),
     ]
     kind: EventKind
-    page: Annotated[
-        int, Meta(ge=0, le=MAX_PAGE_ID, description="The id of the result that was opened, and 0 for a view.")
-    ]
+    page: Annotated[int, Meta(ge=0, le=MAX_PAGE_ID, description="The ID of the opened result, or 0 for a view.")]
 
 
 def describe_events_path() -> JsonSchema:
@@ -49,10 +47,10 @@ def describe_events_path() -> JsonSchema:
     errors = schema.describe_errors("400", "403", "409", "410", "413", "415", "429", "500", "503")
     operation = schema.describe_operation(
         "tell",
-        "Tell that results were seen, or which of them was opened",
-        {"204": {"description": "It is written down."}, **errors},
-        description="No key is needed: the slate is the right to tell. Browsers may send the same as text/plain, "
-        "with sendBeacon. The same event counts once, however often it is told.",
+        "Report that results were seen or opened",
+        {"204": {"description": "Recorded."}, **errors},
+        description="No key is needed: the slate authorizes the request. Browsers may send it as text/plain with "
+        "sendBeacon. Repeated events count once.",
         **schema.describe_body("Event", Event(SLATE_EXAMPLE, "click", 4711)),
         **schema.NO_KEY,
     )
@@ -85,6 +83,6 @@ def _parse_event(body: bytes) -> Event:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise ParameterError("", 'Send an object as JSON, such as {"slate": "…", "kind": "click", "page": 4711}.')
+        raise ParameterError("", 'Send a JSON object, such as {"slate": "…", "kind": "click", "page": 4711}.')
     event = parse_struct(Event, fields)
     return event if event.kind == "click" else replace(event, page=0)  # a slate is seen once, as a whole

@@ -70,24 +70,26 @@ _SOURCE_LABELS = {
 class FoundVia(Answer):
     """Where a link to a page was found."""
 
-    how: Annotated[str, Meta(description="On what it was found: page, feed, sitemap and the like.")]
-    url: Annotated[str, Meta(description="Where.")]
+    how: Annotated[str, Meta(description="Kind of source: page, feed, sitemap and so on.")]
+    url: Annotated[str, Meta(description="URL of the source.")]
 
 
 class NewItem(Answer):
     """A page that is new."""
 
-    cursor: Annotated[Cursor, Meta(description="Its number.")]
+    cursor: Annotated[Cursor, Meta(description="Sequence number.")]
     url: str
     title: str
-    snippet: Annotated[str, Meta(description="A piece of its text: plain text, never HTML.")]
+    snippet: Annotated[str, Meta(description="Excerpt of its text: plain text, never HTML.")]
     site: Annotated[str, Meta(description="Its host.")]
     first_seen_at: Annotated[Time, Meta(description="When a link to it was first seen.")]
     found_via: FoundVia
-    published_at: Annotated[Time | None, Meta(description="Its own date, if any.")]
-    told_at: Annotated[Time, Meta(description="When it could be found and was told.")]
-    delay_s: Annotated[float, Meta(ge=0, description="From birth to discovery, or from discovery on.")]
-    delay_from: Annotated[Literal["birth", "first_seen"], Meta(description="What the delay counts from.")]
+    published_at: Annotated[Time | None, Meta(description="Publication date, if known.")]
+    told_at: Annotated[Time, Meta(description="When it became searchable and was reported.")]
+    delay_s: Annotated[
+        float, Meta(ge=0, description="From publication to discovery or, without a date, from discovery to report.")
+    ]
+    delay_from: Annotated[Literal["birth", "first_seen"], Meta(description="Start of the delay.")]
 
 
 def describe_item(item: AlertItem) -> NewItem:

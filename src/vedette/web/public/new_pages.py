@@ -39,9 +39,9 @@ MAX_ITEMS = 100
 FEED_ITEMS = 50
 PAGE_ITEMS = 30
 MAX_CURSOR = 10**15 - 1
-_BAD_ALERT = "watch is the name of a watch, of letters, digits and -._ ."
-_BAD_CURSOR = "since is a cursor that an answer named."
-_NO_ALERT = "There is no watch of this name."
+_BAD_ALERT = "watch must be the name of a watch: letters, digits and -._ ."
+_BAD_CURSOR = "since must be a cursor from an earlier response."
+_NO_ALERT = "There is no watch with this name."
 # What XML cannot carry, even escaped.
 _INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -50,9 +50,9 @@ class NewAnswer(Answer):
     """The pages that are new."""
 
     items: list[NewItem]
-    cursor: Annotated[Cursor, Meta(description="What to send as since next time.")]
-    more: Annotated[bool, Meta(description="Whether there are more at once.")]
-    missed: Annotated[bool, Meta(description="Whether some after since are not kept any more.")]
+    cursor: Annotated[Cursor, Meta(description="Send this as since next time.")]
+    more: Annotated[bool, Meta(description="Whether more pages are available now.")]
+    missed: Annotated[bool, Meta(description="Whether some pages after since are no longer stored.")]
 
 
 _EXAMPLE = NewItem(
@@ -74,23 +74,23 @@ def describe_new_paths() -> JsonSchema:
     """Describe the paths of new pages for the OpenAPI description."""
     errors = schema.describe_errors("400", "401", "403", "404", "429", "500")
     watch = schema.query_parameter(
-        "watch", "Only what this watch looks for.", schema.pattern_schema(ALERT_NAME_PATTERN), "harbour"
+        "watch", "Only pages that match this watch.", schema.pattern_schema(ALERT_NAME_PATTERN), "harbour"
     )
-    found = schema.describe_answer(
-        "What is new, the oldest first.", NewAnswer([_EXAMPLE], "4711", more=False, missed=False)
-    )
+    found = schema.describe_answer("New pages, oldest first.", NewAnswer([_EXAMPLE], "4711", more=False, missed=False))
     new = schema.describe_operation(
         "new",
-        "Which pages are new",
+        "List new pages",
         {"200": found, **errors},
-        schema.query_parameter("since", "The cursor of the last answer.", schema.pattern_schema("[0-9]{1,15}"), "4711"),
+        schema.query_parameter(
+            "since", "The cursor of the last response.", schema.pattern_schema("[0-9]{1,15}"), "4711"
+        ),
         watch,
-        schema.query_parameter("n", "How many at most.", schema.integer_schema(1, MAX_ITEMS, 20)),
-        description="Each page is told once, when it can be found. Ask again with the cursor of the last "
-        "answer as since: nothing comes twice, and nothing is left out. Without since come the latest.",
+        schema.query_parameter("n", "Maximum number of pages.", schema.integer_schema(1, MAX_ITEMS, 20)),
+        description="Each page is listed once, as soon as it is searchable. Send the cursor of the last response as "
+        "since to get every later page exactly once. Without since, you get the latest pages.",
     )
     feed = {"200": schema.describe_text("The feed.", ATOM_TYPE), **errors}
-    about = "The same as a feed (Atom), the latest first"
+    about = "New pages as an Atom feed, latest first"
     return {"/api/v1/new": {"get": new}, ATOM_PATH: {"get": schema.describe_operation("newFeed", about, feed, watch)}}
 
 
@@ -200,8 +200,8 @@ def _build_feed_entry(item: AlertItem) -> dict[str, str]:
     """Build the Atom feed entry of a new page; all of its text is valid in XML."""
     since = "it was first seen" if item.born_s is None else "its date"
     seen = format_iso_time(item.found_s).replace("T", " ").replace("Z", " UTC")
-    what = "Told" if item.born_s is None else "Found"
-    facts = f"First seen {seen}, by {describe_source(item)}. {what} {age(item.delay_s)} after {since}."
+    what = "Listed" if item.born_s is None else "Found"
+    facts = f"First seen {seen}, via {describe_source(item)}. {what} {age(item.delay_s)} after {since}."
     entry = {
         "title": item.title.strip() or item.url,
         "url": item.url,

@@ -25,8 +25,8 @@ MAX_OVERVIEW_SITES = 100  # an overview names no more
 SITES_SHOWN = 3
 MAX_NEW_PAGES = 12
 NO_COPY_MESSAGE = (
-    "The page may never have been kept, its owner may not want copies of it shown, or it belongs to a site that is "
-    "not for everybody. The page itself may still be there."
+    "The page may not be stored, its owner may not allow cached copies, or it belongs to a private site. "
+    "The original page may still exist."
 )
 
 
@@ -109,8 +109,8 @@ class _PublicPages:
         id_ = parse_page_id(asked)
         found = () if id_ is None else self.search.find_similar(id_, _get_allowed_sites(asked))
         if not found:
-            said = "No page says the same as this one, or it is no longer here. A search shows what is."
-            return self._not_found(asked, "Nothing is similar", said)
+            said = "No other page has the same content, or this page no longer exists. Try a new search."
+            return self._not_found(asked, "No similar pages", said)
         view = parse_results_query(asked.query_params)
         return self._render("similar.html", asked, query=view.query, view=view, results=found)
 
@@ -156,7 +156,7 @@ class _PublicPages:
 
     def _no_copy_page(self, asked: Request) -> Response:
         """Show that there is no cached copy, without a reason: it would reveal that a private page exists."""
-        return self._not_found(asked, "There is no copy to be shown", NO_COPY_MESSAGE)
+        return self._not_found(asked, "No cached copy", NO_COPY_MESSAGE)
 
     def _not_found(self, asked: Request, title: str, said: str) -> Response:
         return error_page(404, said, title=title, look=self.branding, theme=get_theme(asked))

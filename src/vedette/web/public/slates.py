@@ -50,10 +50,12 @@ class EventOutcome(NamedTuple):
 
 
 ACCEPTED = EventOutcome()
-NOT_RECORDING = EventOutcome(409, "not_recording", "This search keeps nothing of what is asked.")
-BAD_TOKEN = EventOutcome(403, "wrong_slate", "This is no slate of this server: send what the search answered as slate.")
+NOT_RECORDING = EventOutcome(409, "not_recording", "This server does not record searches.")
+BAD_TOKEN = EventOutcome(
+    403, "wrong_slate", "This slate is not from this server: send the slate from the search response."
+)
 EXPIRED_TOKEN = EventOutcome(410, "old_slate", "This slate is older than a day: search again.")
-NOT_STORED = EventOutcome(503, "not_kept", "This could not be written down. Send it again later.")
+NOT_STORED = EventOutcome(503, "not_kept", "The event could not be recorded. Try again later.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class SearchRecorder:
             return EXPIRED_TOKEN
         wait_s = self._rate_limiter.take_token(issued.id, EVENT_RATE)
         if wait_s:
-            return EventOutcome(429, "too_many_requests", "Too many events of one slate.", wait_s)
+            return EventOutcome(429, "too_many_requests", "Too many events for one slate.", wait_s)
         return self._append_event(issued.id, kind, page, after_s, visit)
 
     def _append_event(self, slate: str, kind: EventKind, page: int, after_s: float, visit: Visitor) -> EventOutcome:

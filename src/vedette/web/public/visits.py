@@ -80,7 +80,7 @@ def parse_visitor(request: Request) -> Visitor:
     reader: Identity = getattr(request.state, "reader", Identity())
     agent = request.headers.get("user-agent", "")
     name = f"{reader.auth_method}:{reader.name}" if reader.auth_method else ""
-    doubt = "asked for headers only" if request.method == "HEAD" else check_request(agent, request.headers)
+    doubt = "HEAD request" if request.method == "HEAD" else check_request(agent, request.headers)
     return Visitor(getattr(request.state, "address", ""), agent, name, doubt)
 
 

@@ -59,7 +59,7 @@ def push_routes(push: PushService) -> list[Route]:
 
 
 # The fields of a ping are read by ``discover.push.indexnow``, as leniently as the protocol wants it.
-_KEY: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9-]{8,128}$", "description": "It stands in the key file."}
+_KEY: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9-]{8,128}$", "description": "The key, as in the key file."}
 _URLS: JsonSchema = {"type": "array", "items": schema.STRING, "minItems": 1, "maxItems": 10_000}
 PUSH_SCHEMAS: JsonSchema = {
     "Ping": {
@@ -82,23 +82,23 @@ def describe_push_paths() -> JsonSchema:
 
 def _describe_pings() -> JsonSchema:
     responses = {
-        "200": schema.describe_text("Taken."),
-        "202": schema.describe_text("Taken; the key is being looked up."),
+        "200": schema.describe_text("Accepted."),
+        "202": schema.describe_text("Accepted; the key is being verified."),
         **schema.describe_errors("400", "403", "413", "422", "429", "500", "503"),
     }
-    about = "As IndexNow has it. No key of ours is needed: the site's own stands in a file on its host, /KEY.txt."
-    url = "The URL, of a site that is crawled here."
+    about = "Follows IndexNow. No API key is needed: the site's own key is in a file on its host, /KEY.txt."
+    url = "URL on a site that is crawled here."
     one = schema.describe_operation(
         "ping",
-        "A site tells that one of its URLs is new, changed or gone",
+        "Report that a URL is new, changed or gone (IndexNow)",
         responses,
         schema.query_parameter("url", url, schema.STRING, "https://example.org/new", required=True),
         schema.query_parameter("key", "The site's key.", _KEY, "0123456789abcdef", required=True),
-        schema.query_parameter("keyLocation", "Where the key file is, if it is elsewhere.", schema.STRING),
+        schema.query_parameter("keyLocation", "Location of the key file, if not the default.", schema.STRING),
         description=about,
         **schema.NO_KEY,
     )
-    body, summary = schema.describe_body("Ping", _PING_EXAMPLE), "The same of up to 10 000 URLs"
+    body, summary = schema.describe_body("Ping", _PING_EXAMPLE), "Report up to 10 000 URLs (IndexNow)"
     return {
         "get": one,
         "post": schema.describe_operation("pings", summary, responses, description=about, **body, **schema.NO_KEY),
@@ -107,21 +107,35 @@ def _describe_pings() -> JsonSchema:
 
 def _describe_hub_calls() -> JsonSchema:
     shape = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"}
-    token = {"name": "token", "in": "path", "required": True, "description": "Of one subscription.", "schema": shape}
-    signature = {"name": "X-Hub-Signature", "in": "header", "description": "Of the body.", "schema": schema.STRING}
+    token = {
+        "name": "token",
+        "in": "path",
+        "required": True,
+        "description": "Token of one subscription.",
+        "schema": shape,
+    }
+    signature = {
+        "name": "X-Hub-Signature",
+        "in": "header",
+        "description": "Signature of the body.",
+        "schema": schema.STRING,
+    }
     hub_parameters = (
-        schema.query_parameter(f"hub.{name}", "As WebSub has it.", schema.STRING)
+        schema.query_parameter(f"hub.{name}", "Follows WebSub.", schema.STRING)
         for name in ("mode", "topic", "challenge", "lease_seconds", "reason")
     )
-    verified = {"200": schema.describe_text("It was: the challenge."), "404": schema.describe_text("It was not.")}
+    verified = {
+        "200": schema.describe_text("It was intended: the challenge."),
+        "404": schema.describe_text("It was not intended."),
+    }
     delivered = {
-        "202": schema.describe_text("Taken, whatever becomes of it."),
-        "404": schema.describe_text("Nothing was subscribed to at this address."),
-        "410": schema.describe_text("It is not any more."),
-        "413": schema.describe_text("More was sent than is read."),
+        "202": schema.describe_text("Accepted; it may still be ignored."),
+        "404": schema.describe_text("There is no subscription at this URL."),
+        "410": schema.describe_text("The subscription has ended."),
+        "413": schema.describe_text("The request body is too large."),
     }
     errors = schema.describe_errors("429", "503")
-    asked, sent = "A hub asks whether a subscription was meant (WebSub)", "A hub sends a feed that has changed (WebSub)"
+    asked, sent = "Verify the intent of a subscription, for hubs (WebSub)", "Push a changed feed, for hubs (WebSub)"
     body = {"required": True, "content": {"application/atom+xml": {"schema": schema.STRING}}}
     return {
         "get": schema.describe_operation(

@@ -48,7 +48,7 @@
   const button = document.querySelector("button.theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  const label = () => { button.textContent = isDark() ? "Light colours" : "Dark colours"; };
+  const label = () => { button.textContent = isDark() ? "Light mode" : "Dark mode"; };
   if (button) {
     button.hidden = false;
     label();

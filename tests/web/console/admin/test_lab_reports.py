@@ -100,10 +100,10 @@ def test_reports_are_listed_with_question_and_time(console: Console, folder: Pat
     assert '<a href="/console/lab/refresh">refresh</a>' in page
     assert "How current are copies?" in page
     assert page.count("<time ") == 2
-    assert "It cannot be shown: it is broken" in page
+    assert "Cannot be shown: the file is damaged" in page
     assert 'href="/console/lab/broken"' not in page
     answer = console.client.get("/console/lab/broken")
-    assert (answer.status_code, "it is broken" in answer.text) == (404, True)
+    assert (answer.status_code, "the file is damaged" in answer.text) == (404, True)
     assert [row[0] for row in rows_of(console.client.get("/console/lab?csv=1&sort=report").text)[1:]] == [
         "broken",
         "refresh",

@@ -107,7 +107,7 @@ def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     ordered(tmp_path, SaveAd(ad("high", "1.00", title="Other shoes")))
     console, desk = console_over(tmp_path)
-    assert "<strong>1</strong> ad waits" in console.client.get("/console/sponsored").text
+    assert "<strong>1</strong> ad waiting" in console.client.get("/console/sponsored").text
     answer = console.post("/console/sponsored/judge", ad="2", verdict="approve")
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/sponsored?done=1")
     assert [line.ad.standing for line in desk.list_ads()] == ["approved", "approved"]
@@ -150,7 +150,7 @@ def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
     wrong = console.post("/console/sponsored/ad", **typed)
     assert (wrong.status_code, wrong.text.count('aria-invalid="true"'), "<b>Shoes" in wrong.text) == (422, 3, False)
     typed |= {"title": "Shoes", "url": "https://93.184.216.34/", "bid": "0.40"}
-    assert "name a phrase" in console.post("/console/sponsored/ad", **typed).text
+    assert "at least one phrase" in console.post("/console/sponsored/ad", **typed).text
     typed |= {"broad": "red shoes\nshoes", "exact": "boots", "negatives": "free"}
     assert console.post("/console/sponsored/ad", **typed).status_code == 303
     console.post("/console/sponsored/judge", ad="1", verdict="approve")
@@ -173,7 +173,7 @@ def test_charts_are_of_all_campaigns_or_of_one(tmp_path: Path) -> None:
         return dict(found)
 
     every = latest("/console/sponsored")
-    assert {"Impressions", "Clicks", "Spend a day", "Spent today", "Average charge of a click"} <= set(every)
+    assert {"Impressions", "Clicks", "Spend per day", "Spent today", "Average cost per click"} <= set(every)
     assert (every["Impressions"], every["Clicks"], every["Spent today"]) == ("3", "1", "0.05")
     assert (every["Lost to budget"], every["Lost to rank"], every["Lost to reserve"]) == ("0", "0", "3")
     poor = latest("/console/sponsored?campaign=poor")
@@ -346,13 +346,13 @@ def test_why_an_ad_is_not_shown(tmp_path: Path) -> None:
         page = console.client.get("/console/sponsored/why", params={"ad": number, "q": query}).text
         return page[page.index('id="answer"') :]
 
-    assert "It is shown in place 1" in why(1, "cheap red shoes")
+    assert "It is shown in position 1" in why(1, "cheap red shoes")
     assert "campaign is paused" in why(2, "red shoes")
     assert "is below 0.05" in why(3, "blue hats")
     assert "matches none of its phrases" in why(1, "green tea")
     assert "waits to be approved" in why(4, "green tea")
     told = clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1, "q": "red shoes"}).json()
-    assert (told["shown"], told["ad"], "place 1" in told["reason"]) == (True, 1, True)
+    assert (told["shown"], told["ad"], "position 1" in told["reason"]) == (True, 1, True)
     assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 2, "q": "red shoes"}).status_code == 404
     assert clients["annkey"].get("/api/v1/sponsored/why", params={"ad": 1}).status_code == 400
 
@@ -371,7 +371,7 @@ def test_each_reason_has_its_words(tmp_path: Path) -> None:
         assert not told.shown
         return f"{told.reason} {told.advice}"
 
-    assert "keeps the ad away" in why(4, "free blue hats")
+    assert "contains the negative phrase" in why(4, "free blue hats")
     assert "2 other ads are shown" in why(3, "red shoes")
     # Nothing is known of their click rates: what beats the second is a little more than its bid, capped by its budget.
     assert "A bid of 0.11 would be enough" in why(3, "red shoes")
@@ -380,6 +380,6 @@ def test_each_reason_has_its_words(tmp_path: Path) -> None:
     assert here.charge_click(first.impression, Visitor("198.51.100.1", "Browser")).refusal == ""
     clock[0] += 2
     number = 1 if first.title == "Shoes of a" else 2
-    assert "Today's budget of its campaign is spent: 0.10 of 0.10" in why(number, "red shoes")
+    assert "Today's campaign budget is spent: 0.10 of 0.10" in why(number, "red shoes")
     ordered(tmp_path, SaveAdvertiser(parse_advertiser("ann", budget="0.12")))
-    assert "The advertiser's budget of today" in why(3, "red shoes")
+    assert "The advertiser's budget for today" in why(3, "red shoes")

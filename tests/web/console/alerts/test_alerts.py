@@ -59,7 +59,7 @@ def console_with(watches: SmallWatches) -> Console:
 def test_a_watch_is_made_by_a_form() -> None:
     """The order has it as it was meant; what was done can be undone."""
     console = console_with(SmallWatches())
-    assert "Nobody watches" in console.client.get("/console/watches").text
+    assert "No watches yet" in console.client.get("/console/watches").text
     form = {"name": "Harbour", "place": "https://News.example.org/", "query": " harbour ", "webhook": "", "reader": ""}
     answer = console.post("/console/watches/add", **form)
     assert (answer.status_code, answer.headers["location"]) == (303, "/console/watches?done=1")
@@ -122,7 +122,7 @@ def test_messages_and_their_troubles_are_seen() -> None:
     console = console_with(SmallWatches(HARBOUR._replace(query=HOSTILE), messages=messages))
     shown = console.client.get("/console/watches").text
     assert "<script>alert" not in shown
-    for words in ("given up after 10 tries", "is tried again", "delivered", "<strong>1</strong> message could not"):
+    for words in ("given up after 10 tries", "retrying", "delivered", "<strong>1</strong> undelivered message"):
         assert words in shown
     assert "whsec_00ff" in shown
     assert "ab12-8" in console.client.get("/console/watches?csv=sent").text

@@ -41,14 +41,13 @@ def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
     """By kind and site, with what was brought a fetch; where nothing was measured it says so and not nought."""
     _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
     assert "<strong>95 %</strong> of the fetch budget was spent in the last day" in page
-    assert (
-        page.index("What fetches were for") < page.index("Which sites got it") < page.index("Not worth the price</h2>")
-    )
+    headings = ("How the fetch budget was spent", "Budget by site", "Not worth the price</h2>")
+    assert [page.index(each) for each in headings] == sorted(map(page.index, headings))
     rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', page, re.DOTALL)
     kinds = {name: re.sub(r"<.*?>|\s+", " ", cells) for name, cells in rows}
     assert "0.005" in kinds["first fetches"]
     assert "not measured" in kinds["refreshes"]
-    assert "7 unseen URLs were looked at in the last hour" in page
+    assert "7 new URLs were considered in the last hour" in page
     assert f"{HELD.url}</bdi>" in page
     assert f'href="{HERE}"' in str(signed_in().client.get("/console/").text)
 

@@ -32,10 +32,10 @@ def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> No
     """Three births are known and one is not, which is said; each source has its rate, its looks and a reason."""
     page = text_of(signed_in())
     assert "<strong>5 min</strong>" in page
-    assert "Of 4 new pages 3 state when they were made, 1 nothing." in page
+    assert "3 of 4 new pages state their publication time; 1 has no date." in page
     assert "(6 to 24)" in page
     assert "accrual: because" in page
-    assert page.index("from birth to discovery") < page.index("How soon pages are found") < page.index('id="sources"')
+    assert page.index("from publication to discovery") < page.index("Discovery delay") < page.index('id="sources"')
     assert f'href="{HERE}"' in text_of(signed_in(), "/console/")
 
 
@@ -48,10 +48,10 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
     watch.crawl_now = CrawlStatus(sites=1)
     page = text_of(console)
     assert "vedette up" in page
-    assert "None is known yet" in page
+    assert "No sources yet" in page
     assert "<figure" not in page
     watch.discovery_now = DiscoveryReport((FoundPage(NOW_S - 60),))
-    assert "is not known: none of them states the time" in text_of(console)
+    assert "The discovery delay is unknown" in text_of(console)
 
 
 def test_the_policy_is_set_on_the_page() -> None:

@@ -115,7 +115,7 @@ def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:
     console = signed_in(SmallDesk(Site(start)))
     console.watch.crawl_now = console.watch.crawl_now._replace(held=(HeldCounts(start, 294, 254),))
     page = console.client.get("/console/").text
-    assert "294, 254 look like real pages" in page
+    assert "294, 254 probably real pages" in page
     assert "/console/sites/fetch-held" in page
     console.post("/console/sites/fetch-held", start=start)
     order = console.operator.orders[-1]
@@ -152,23 +152,23 @@ def test_estimated_quality_is_the_first_number(console: Console) -> None:
     text = html.unescape(console.client.get("/console/").text)
     headline = re.search(r'<p class="big">(.*?)</p>', text, re.DOTALL)
     assert headline is not None
-    assert "99.9\N{NARROW NO-BREAK SPACE}%</strong> search quality" in headline[1]
+    assert "99.9\N{NARROW NO-BREAK SPACE}%</strong> estimated search quality" in headline[1]
     assert "92\N{NARROW NO-BREAK SPACE}% of views go to pages" in text
     assert "loses 3\N{NARROW NO-BREAK SPACE}%" in text
-    assert "Pages that can be found" in text
+    assert "Searchable pages" in text
     assert "vedette_quality 0.99971" in console.client.get("/metrics").text
 
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
     """Nobody is told to start what runs; what is not known is not said to be nothing."""
-    for busy, said in ((True, "reported no numbers of late"), (False, "vedette up")):
+    for busy, said in ((True, "showing the last known numbers"), (False, "vedette up")):
         console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()
         for page in ("/console/", "/console/queue"):
             text = html.unescape(console.client.get(page).text)
             assert said in text
             assert ('"vedette up"' in text or "<code>vedette up</code>" in text) is not busy
-            assert "No host has anything to do" not in text
+            assert "No hosts are waiting" not in text
 
 
 def test_old_numbers_carry_their_age(console: Console) -> None:
@@ -176,7 +176,7 @@ def test_old_numbers_carry_their_age(console: Console) -> None:
     console.watch.crawl_now = CrawlStatus(is_running=True, is_busy=True, age_s=12.4, sites=1)
     for page in ("/console/", "/console/queue"):
         text = html.unescape(console.client.get(page).text).replace("\N{NARROW NO-BREAK SPACE}", " ")
-        assert "Its numbers are as of 12 s ago" in text
+        assert "The numbers are 12 s old" in text
 
 
 def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:

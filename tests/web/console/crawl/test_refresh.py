@@ -47,7 +47,7 @@ TOLD = {
     "changed": True,
     "gain": 0.012,
     "views": None,
-    "counts": "another main text",
+    "counts": "changed main text",
 }
 anything = st.floats() | st.integers(-(10**30), 10**30).map(float)
 
@@ -73,10 +73,10 @@ def test_the_page_begins_with_what_is_current_and_ends_with_what_is_due() -> Non
     """An estimate, a verdict on forecasts, and pages with the words that explain them."""
     page = text_of(signed_in())
     assert "<strong>83 %</strong>" in page
-    assert "Forecasts can be trusted" in page
+    assert "Forecasts are accurate" in page
     assert "changes about every 3 days (between 1 and 9)" in page
     assert "fixed: looked at every hour" in page
-    assert page.index("current, by estimate") < page.index("Do forecasts come true?") < page.index("Due next")
+    assert page.index("estimated to be up to date") < page.index("Are forecasts accurate?") < page.index("Due next")
 
 
 def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
@@ -91,10 +91,10 @@ def test_before_there_is_anything_it_says_what_to_wait_for() -> None:
         "expected-gain", current=1.0, judged=1, soon=(DuePage(URL, NOW_S + 90, "a rule"),)
     )
     page = text_of(console)
-    assert "No page has been fetched a second time yet" in page
+    assert "No page has been refreshed yet" in page
     assert "<figure" not in page
     watch.refresh_now = RefreshStatus("nutch", refreshes=5.0, wasted=1.0)
-    assert "nutch does not say how probably" in text_of(console)
+    assert "nutch does not predict how likely" in text_of(console)
 
 
 def test_every_chart_and_table_is_a_file() -> None:
@@ -160,13 +160,13 @@ def test_nothing_is_lost_between_stretches() -> None:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (tenths((0.35, 0.36), (0.05, 0.05)), "can be trusted"),
-        (tenths((0.35, 0.6), refreshes=5.0), "too early"),
+        (tenths((0.35, 0.36), (0.05, 0.05)), "are accurate"),
+        (tenths((0.35, 0.6), refreshes=5.0), "Too early"),
         (tenths((0.35, 0.48)), "roughly right"),
         (tenths((0.35, 0.75)), "too late"),
         (tenths((0.75, 0.35)), "wasted"),
-        (tenths((0.2, 0.5), (0.8, 0.5)), "On the whole that fits"),
-        ([], "too early"),
+        (tenths((0.2, 0.5), (0.8, 0.5)), "The overall rate fits"),
+        ([], "Too early"),
     ],
 )
 def test_whether_forecasts_can_be_trusted_is_said(told: list[CalibrationBin], words: str) -> None:
@@ -180,7 +180,7 @@ def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
     blamed = 0
     for _ in range(200):
         chance = rng.random(40)
-        blamed += "trusted:" not in describe_calibration(told_by(chance, rng.random(40) < chance))
+        blamed += "accurate:" not in describe_calibration(told_by(chance, rng.random(40) < chance))
     assert blamed < 20
 
 
@@ -231,11 +231,11 @@ def test_explaining_a_page_tells_of_fetching_it_again() -> None:
     page = text_of(signed_in(desk), f"/console/explain?url={URL}")
     for words in (
         "about every 3 days (between 1 and 9)",
-        "with a chance of 40 %",
-        "0.7 now; it is fetched when that reaches the price, 0.8",
+        "40 % by now",
+        "0.7 now; fetched when it reaches the price, 0.8",
         "in 2 h",
-        "found a change, which brought 0.012 to the quality of search",
-        "another main text",
+        "found a change; it gained 0.012 in search quality",
+        "changed main text",
     ):
         assert words in page
 
@@ -259,7 +259,7 @@ def test_a_page_of_a_fixed_rule_has_no_such_facts() -> None:
     """And a policy that says little leaves out what it does not say."""
     assert list(describe_refresh(None)) == []
     silent = {**TOLD, "rate_d": None, "chance": None, "worth": None, "counts": None}
-    assert [fact.name for fact in describe_refresh(silent)] == ["The last fetch"]
+    assert [fact.name for fact in describe_refresh(silent)] == ["Last fetch"]
 
 
 def test_policy_and_budget_are_set_on_the_page() -> None:
@@ -268,12 +268,12 @@ def test_policy_and_budget_are_set_on_the_page() -> None:
     page = text_of(console)
     assert all(f'value="{name}"' in page for name in POLICIES)
     assert 'value="expected-gain" checked' in page
-    assert "as configured" not in page
+    assert "to the configuration file" not in page
     answer = console.post("/console/refresh/set", policy="nutch", budget="0")
     assert answer.status_code == 303
     assert console.operator.orders[-1] == SetMachine({"refresh.policy": "nutch"})
     console.watch.machine_now = RuntimeSettings("nutch", "0", ("refresh.policy",))
-    assert "Let refresh.policy be as configured" in text_of(console)
+    assert "Reset refresh.policy to the configuration file" in text_of(console)
     console.post("/console/refresh/set", configured="policy")
     assert console.operator.orders[-1] == SetMachine({"refresh.policy": None})
 

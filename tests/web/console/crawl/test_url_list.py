@@ -101,7 +101,7 @@ def test_a_site_that_is_none_is_told_so(console: Console) -> None:
 
 def test_nothing_known_is_said_in_words() -> None:
     """Before the first page."""
-    assert "There is none" in signed_in().client.get("/console/pages").text
+    assert "No matching URLs" in signed_in().client.get("/console/pages").text
 
 
 def test_what_failed_is_tried_again_with_one_click(console: Console) -> None:

@@ -24,11 +24,14 @@ def said(console: Console, url: str = "https://docs.example.org/a") -> str:
             {"robots": {**facts("")["robots"], "verdict": "disallowed", "line": "Disallow: /a"}},
             "It is not fetched: robots.txt disallows it by the line “Disallow: /a”.",
         ),
-        ({"hidden": [{"kind": "block", "query": "", "value": "example.org"}]}, "cannot be found, because you hid it"),
-        ({"known": None, "page": None}, "It is not known: no page that was fetched links to it"),
+        (
+            {"hidden": [{"kind": "block", "query": "", "value": "example.org"}]},
+            "does not appear in search results because you hid it",
+        ),
+        ({"known": None, "page": None}, "It is unknown: no fetched page, sitemap or feed links to it"),
         (
             {"page": None, "known": {**facts("")["known"], "standing": "waiting", "ahead": 3}},
-            "It waits to be fetched for the first time, 3 URLs before it",
+            "It is waiting for its first fetch, 3 URLs ahead of it",
         ),
         ({"known": {**facts("")["known"], "standing": "failed", "why": "too slow"}}, "not be fetched: too slow."),
     ],
@@ -49,7 +52,7 @@ def test_fetching_now_is_ordered_and_looked_for_until_it_came() -> None:
     assert waiting.headers["refresh"].startswith("2; url=/console/explain?")
     desk.changed = {"page": {**facts("")["page"], "fetched_s": NOW_S + 1}}
     came = console.client.get(answer.headers["location"])
-    assert "It came just now" in came.text
+    assert "It was fetched just now" in came.text
     assert "refresh" not in came.headers
     desk.changed = {}
     tired = console.client.get("/console/explain", params={"url": url, "since": str(NOW_S), "looks": "9999"})

@@ -53,9 +53,16 @@ def page(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, query: str
 def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was tried, what became of it, both groups with their intervals, and what caps took off."""
     text = page(monkeypatch, TOLD)
-    for words in ("5 %", "0.64 (0.61 to 0.67)", "0.60 (0.51 to 0.69)", GOOD.url, "not liked", "12 of the same visitor"):
+    for words in (
+        "5 %",
+        "0.64 (0.61 to 0.67)",
+        "0.60 (0.51 to 0.69)",
+        GOOD.url,
+        "not liked",
+        "12 from the same visitor",
+    ):
         assert words in text
-    assert "No difference can be told so far" in text
+    assert "No significant difference so far" in text
 
 
 def order(name: str, readers: int, low: float, high: float, said: str = "") -> OrderEstimate:
@@ -68,7 +75,7 @@ def order(name: str, readers: int, low: float, high: float, said: str = "") -> O
     ("plain", "untried", "words"),
     [
         ((0.3, 0.4), (0.7, 0.8), ("fewer searches would have succeeded", "more searches would have succeeded")),
-        ((0.45, 0.55), (0.48, 0.58), ("relevance alone would have done better or worse cannot be told",)),
+        ((0.45, 0.55), (0.48, 0.58), ("No significant difference from relevance alone",)),
     ],
 )
 def test_orders_that_most_did_not_get_are_told(
@@ -90,22 +97,24 @@ def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.Mo
     orders = (order(RELEVANCE_ONLY, 42, 0.1, 0.9, NOT_ENOUGH_DATA), order(WITH_TRIALS, 390, 0.5, 0.6))
     text = page(monkeypatch, TOLD._replace(orders=orders))
     assert text.count(NOT_ENOUGH_DATA) == 3
-    assert "100 readers must have got an order before it is told, and it is 42" in text
-    assert "What if everybody" not in page(monkeypatch, TOLD)
+    assert "a ranking needs 100 visitors, and the most so far is 42" in text
+    assert "What if everyone" not in page(monkeypatch, TOLD)
 
 
 def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """With why and until when; when it is over nothing is said of it."""
     guard = RollbackGuard(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
-    assert "safe order: quality per click fell from 0.60 to 0.40" in page(monkeypatch, TOLD._replace(guard=guard))
-    assert "safe order" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
+    assert "learned ranking off: quality per click fell from 0.60 to 0.40" in page(
+        monkeypatch, TOLD._replace(guard=guard)
+    )
+    assert "learned ranking off" not in page(monkeypatch, TOLD._replace(guard=guard._replace(until_s=NOW_S - 1)))
 
 
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (None, "Nobody has opened a result yet"),
-        (RankingReport(searches=9, clicks=4), "too little to learn from"),
+        (None, "Nobody has clicked a result yet"),
+        (RankingReport(searches=9, clicks=4), "too few to learn from"),
         (TOLD._replace(promoted=()), "None so far"),
     ],
 )
@@ -122,12 +131,12 @@ def test_a_search_that_knows_nothing_of_it_has_a_page() -> None:
 def test_learning_is_switched_here() -> None:
     """Off, on, and as configured; each is an order, and the page says how it stands."""
     console = signed_in()
-    assert "Switch learning off" in console.client.get("/console/ranking").text
+    assert "Turn learning off" in console.client.get("/console/ranking").text
     console.post("/console/ranking/set", learn="off")
     assert console.operator.orders[-1] == SetMachine({"serve.learn": "false"})
     console.watch.machine_now = RuntimeSettings("expected-gain", "0", ("serve.learn",), learn=False)
     text = console.client.get("/console/ranking").text
-    assert "Learning from clicks is switched off, here" in text
+    assert "Learning from clicks is turned off, here" in text
     console.post("/console/ranking/set", learn="on")
     assert console.operator.orders[-1] == SetMachine({"serve.learn": "true"})
     console.post("/console/ranking/set", learn="configured")
@@ -152,7 +161,7 @@ def test_what_is_no_switch_does_nothing() -> None:
     before = len(console.operator.orders)
     answer = console.post("/console/ranking/set", learn="perhaps")
     assert (answer.status_code, len(console.operator.orders)) == (422, before)
-    assert "Say whether the order is to learn from clicks" in answer.text
+    assert "Choose whether ranking learns from clicks" in answer.text
 
 
 def test_nobody_else_sees_it() -> None:
@@ -164,8 +173,8 @@ def test_verdicts_are_no_surer_than_the_numbers() -> None:
     """Better, worse, and unknown, by the interval of the difference."""
     assert "worth more" in describe_verdict(TOLD._replace(difference=0.2))
     assert "worth less" in describe_verdict(TOLD._replace(difference=-0.2))
-    assert "too early" in describe_verdict(TOLD._replace(is_enough=False))
-    assert "too early" in describe_verdict(TOLD._replace(difference_give_or_take=math.inf))
+    assert "Too early" in describe_verdict(TOLD._replace(is_enough=False))
+    assert "Too early" in describe_verdict(TOLD._replace(difference_give_or_take=math.inf))
 
 
 def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,14 +48,14 @@ class ActivityPage:
         form = read_form(request)
         action, back = parse_number(form.get("action", "")), safe_redirect(form.get("back", ""))
         if action is None:
-            return self._not_undone(request, "This names no action.", back)
+            return self._not_undone(request, "Name an action to undo.", back)
         try:
             return self.shell.run_command(request, Undo(action), back)
         except VedetteError as error:
             return self._not_undone(request, str(error), back)
 
     def _not_undone(self, request: Request, said: str, back: str) -> Response:
-        title = "It was not undone"
+        title = "Undo failed"
         return self.shell.render_page(
             "undone.html", request, here="actions", title=title, status=422, said=said, back=back
         )
@@ -63,4 +63,4 @@ class ActivityPage:
 
 def _export_actions(lines: list[ActionLine]) -> Response:
     rows = [[exact(line.at_s), line.what, line.by, exact(line.undone_s) if line.undone_s else ""] for line in lines]
-    return csv_response("actions", ["Time", "What", "By", "Undone"], rows)
+    return csv_response("actions", ["Time", "Action", "By", "Undone"], rows)

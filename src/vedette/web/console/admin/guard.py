@@ -42,14 +42,12 @@ MAX_NUMBER_LENGTH = 16
 ADDRESS_RATE = Rate(10, 60.0)
 GLOBAL_RATE = Rate(100, 60.0)
 _CONSOLE_URL = re.compile(r"/console/(?!.*(?:\.|%2e){2})[!-\[\]-~]{0,2000}", re.IGNORECASE)
-_FOREIGN_FORM = Refusal(
-    403, "not_ours", "This was not sent by a page of the console. Open the console and do it there."
-)
+_FOREIGN_FORM = Refusal(403, "not_ours", "This form was not sent from the console. Open the console and try again.")
 _STALE_FORM = Refusal(
-    403, "stale_form", "This form is of another sign-in. Go back, load the page again, and send it again."
+    403, "stale_form", "This form belongs to an earlier sign-in. Go back, reload the page, and send it again."
 )
-_NO_SESSION = Refusal(403, "not_signed_in", "You are not signed in any more, so nothing was done. Sign in first.")
-_NOT_A_FORM = Refusal(400, "no_form", "This is not what a page of the console sends.")
+_NO_SESSION = Refusal(403, "not_signed_in", "You are no longer signed in, so nothing was changed. Sign in first.")
+_NOT_A_FORM = Refusal(400, "no_form", "This is not a console form.")
 
 
 def safe_redirect(place: str) -> str:
@@ -169,7 +167,7 @@ class SessionGuard:
             actor = self._shell.describe_actor(request)
             await run_in_threadpool(self._shell.admin.open_session, hash_secret(secret), self._wall(), actor)
         except VedetteError as error:
-            return self._render_sign_in(request, place, 503, f"Nobody can be signed in now: {error}.")
+            return self._render_sign_in(request, place, 503, f"Cannot sign in right now: {error}.")
         answer = RedirectResponse(place, 303)
         # Lax, not strict: a link in a mail or a chat opens the console for those who are signed in. Nothing is changed
         # by following a link, and posts are checked in two other ways.

@@ -68,7 +68,7 @@ class StoragePage:
             archive=sizes[0][1] if sizes else 0.0,
             outlook=forecast_storage(storage, growths),
             rows=list(zip(storage.parts, growths, strict=False)),
-            stack=render_stacked_bar(sizes, "bytes", "Room taken"),
+            stack=render_stacked_bar(sizes, "bytes", "Disk usage"),
             charts=[render_series(self.monitoring, name, over, now_s) for name in CHARTS],
             ways=build_range_links(request),
         )

@@ -38,13 +38,13 @@ CAMPAIGN_TABLE: Final = Table[CampaignLine](
         Column("name", "Campaign", lambda line: line.campaign.name),
         Column("advertiser", "Advertiser", lambda line: line.campaign.advertiser),
         Column("today", "Spent today", lambda line: float(line.today.charged), is_number=True),
-        Column("budget", "Budget a day", lambda line: float(line.campaign.daily_budget), is_number=True),
+        Column("budget", "Daily budget", lambda line: float(line.campaign.daily_budget), is_number=True),
         Column("pace", "Pace", lambda line: line.pace, is_number=True),
         Column("shown", "Impressions", lambda line: line.figures.shown, is_number=True),
         Column("clicks", "Clicks", lambda line: line.figures.clicked, is_number=True),
         Column("ctr", "CTR", lambda line: line.figures.rate, is_number=True),
         Column("spend", "Spend", lambda line: float(line.figures.charged), is_number=True),
-        Column("average", "A click", lambda line: _to_float(line.figures.average), is_number=True),
+        Column("average", "Cost per click", lambda line: _to_float(line.figures.average), is_number=True),
         Column("lost-budget", "Lost to budget", lambda line: line.figures.lost_budget, is_number=True),
         Column("lost-rank", "Lost to rank", lambda line: line.figures.lost_rank, is_number=True),
         Column("lost-reserve", "Lost to reserve", lambda line: line.figures.lost_reserve, is_number=True),
@@ -69,13 +69,13 @@ IMPRESSION_TABLE: Final = Table[AdImpression](
     (
         Column("at", "Shown", lambda one: one.at_s, is_number=True),
         Column("ad", "Ad", lambda one: one.ad, is_number=True),
-        Column("phrase", "For", lambda one: one.phrase),
-        Column("slot", "Place", lambda one: one.slot + 1, is_number=True),
-        Column("price", "Price of a click", lambda one: float(one.price), is_number=True),
+        Column("phrase", "Phrase", lambda one: one.phrase),
+        Column("slot", "Position", lambda one: one.slot + 1, is_number=True),
+        Column("price", "Click price", lambda one: float(one.price), is_number=True),
         Column("score", "Score", lambda one: one.score, is_number=True),
         Column("propensity", "Propensity", lambda one: one.propensity, is_number=True),
-        Column("became", "What became of it", describe_outcome),
-        Column("reason", "Why it was chosen", lambda one: one.reason),
+        Column("became", "Outcome", describe_outcome),
+        Column("reason", "Reason", lambda one: one.reason),
     ),
     default_sort="-at",
     prefix="shown",
@@ -120,7 +120,7 @@ class AdsPage:
         form = read_form(request)
         number, standing = parse_number(form.get("ad", ""), MAX_AD_DIGITS), _VERDICTS.get(form.get("verdict", ""))
         if standing is None or number is None:
-            return self._render(request, "This names no ad, or no verdict on it.")
+            return self._render(request, "Name an ad, and choose to approve or revoke it.")
         return self._run_command(request, ReviewAd(number, standing))
 
     def pause_campaign(self, request: Request) -> Response:

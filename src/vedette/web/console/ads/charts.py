@@ -15,7 +15,7 @@ from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_l
 MIN_DAYS = 7
 # Today is drawn in so many steps.
 STEPS_PER_DAY = 96
-_EMPTY_HINT = "There is a number for each day."
+_EMPTY_HINT = "There is one data point per day."
 
 
 def sum_by_day(days: Sequence[DayLine], today: date, campaigns: Sequence[str]) -> dict[date, AdStats]:
@@ -51,10 +51,10 @@ def build_charts(
     return [
         chart.render("shown", "Impressions", _get_values(found, "shown")),
         chart.render("clicked", "Clicks", _get_values(found, "clicked"), other=uncharged),
-        chart.render("ctr", "Click rate, with 95 % interval", rates, "share", band=band),
-        chart.render("spend", "Spend a day", _get_values(found, "charged"), "money", limit if budget else None),
+        chart.render("ctr", "CTR with 95 % confidence interval", rates, "share", band=band),
+        chart.render("spend", "Spend per day", _get_values(found, "charged"), "money", limit if budget else None),
         _render_pace(today, names, budget),
-        chart.render("average", "Average charge of a click", average, "money"),
+        chart.render("average", "Average cost per click", average, "money"),
         *(
             chart.render(f"lost-{to}", f"Lost to {to}", _get_values(found, f"lost_{to}"))
             for to in ("budget", "rank", "reserve")
@@ -85,7 +85,7 @@ class _DailyCharts:
             LineChart(
                 name,
                 title,
-                f"{title}, day by day",
+                f"{title}, daily",
                 unit,
                 self._to_points(values),
                 self._get_day_start_s(self._first),
@@ -118,7 +118,7 @@ def _render_pace(today: TodayReport, names: Sequence[str], budget: Decimal) -> M
         spent,
         today.began_s,
         today.now_s,
-        second=SecondLine("as searches come on a usual day", plan) if plan and budget else None,
+        second=SecondLine("on a typical day", plan) if plan and budget else None,
         empty_hint=_EMPTY_HINT,
     )
     return render_line_chart(line)

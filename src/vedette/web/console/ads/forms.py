@@ -93,7 +93,7 @@ class AdForms:
         row = parse_campaign(*values)
         before = self._find_campaign(row.name)
         if before and not typed["known"]:
-            return self._render(request, "campaign", typed, {"name": "There is a campaign of this name."})
+            return self._render(request, "campaign", typed, {"name": "A campaign with this name already exists."})
         command = SaveCampaign(row._replace(paused=bool(before and before.paused)))
         return self._save(request, command, "campaign", typed)
 

@@ -38,8 +38,8 @@ def describe_delivery(sent: SentMessage) -> str:
     """Describe the delivery status of an alert's webhook message in a word or two."""
     message = sent.delivery
     if message.next_s is not None:
-        return "waits" if not message.tries else "is tried again"
-    return "failed" if message.error else "delivered" if message.tries else "is being sent"
+        return "waiting" if not message.tries else "retrying"
+    return "failed" if message.error else "delivered" if message.tries else "sending"
 
 
 ALERT_TABLE: Final = Table[AlertLine](
@@ -55,12 +55,12 @@ ALERT_TABLE: Final = Table[AlertLine](
 )
 MESSAGE_TABLE: Final = Table[SentMessage](
     (
-        Column("at", "Made", lambda sent: sent.delivery.at_s, is_number=True),
+        Column("at", "Created", lambda sent: sent.delivery.at_s, is_number=True),
         Column("watch", "Watch", lambda sent: sent.name or None),
         Column("state", "State", describe_delivery),
-        Column("tries", "Tries", lambda sent: sent.delivery.tries, is_number=True),
-        Column("error", "What went wrong", lambda sent: sent.delivery.error or None),
-        Column("id", "Id", lambda sent: sent.delivery.id),
+        Column("tries", "Attempts", lambda sent: sent.delivery.tries, is_number=True),
+        Column("error", "Error", lambda sent: sent.delivery.error or None),
+        Column("id", "ID", lambda sent: sent.delivery.id),
     ),
     default_sort="-at",
     prefix="sent",

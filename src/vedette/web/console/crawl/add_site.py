@@ -65,10 +65,10 @@ def _get_folder_url(site: Site) -> str:
 def _describe_scope(site: Site) -> str:
     host = origin_of(site.start).host
     if site.scope == "prefix":
-        return f"only what begins with {_get_folder_url(site)}"
+        return f"only URLs that start with {_get_folder_url(site)}"
     if site.scope == "host":
         return f"all of {host}"
-    return f"all of {registrable_domain(host)} and every host below it"
+    return f"all of {registrable_domain(host)}, including subdomains"
 
 
 MAX_ROBOTS_AGE_S = DAY_S

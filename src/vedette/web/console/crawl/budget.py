@@ -17,17 +17,17 @@ from vedette.web.console.ui.time_series import TimeRange, build_range_links, par
 _DAYS: Final = {"hour": 1, "day": 2, "month": 31}
 _COLUMNS: Final = (
     Column[SpendingLine]("fetches", "Fetches", lambda row: row.fetches, is_number=True),
-    Column[SpendingLine]("share", "Of all", lambda row: row.share, is_number=True),
-    Column[SpendingLine]("failed", "No good answer", lambda row: row.failed, is_number=True),
+    Column[SpendingLine]("share", "Share", lambda row: row.share, is_number=True),
+    Column[SpendingLine]("failed", "Failed", lambda row: row.failed, is_number=True),
     Column[SpendingLine]("changed", "New or changed", lambda row: row.changed, is_number=True),
     Column[SpendingLine]("found", "New URLs", lambda row: row.found, is_number=True),
-    Column[SpendingLine]("gain", "Gain a fetch", lambda row: row.gain_per_fetch, is_number=True),
+    Column[SpendingLine]("gain", "Gain per fetch", lambda row: row.gain_per_fetch, is_number=True),
     Column[SpendingLine]("measured", "Measured", lambda row: row.measured, is_number=True),
-    Column[SpendingLine]("seconds", "Connected", lambda row: row.seconds, is_number=True),
-    Column[SpendingLine]("bytes", "Sent", lambda row: row.bytes, is_number=True),
+    Column[SpendingLine]("seconds", "Connection time", lambda row: row.seconds, is_number=True),
+    Column[SpendingLine]("bytes", "Downloaded", lambda row: row.bytes, is_number=True),
 )
 MAX_POINTS: Final = 4_000
-OTHER_SITES: Final = "other sites, and none"
+OTHER_SITES: Final = "other sites or no site"
 
 
 def label_kind(row: SpendingLine) -> str:
@@ -45,9 +45,13 @@ def get_table_days(over: TimeRange) -> int:
     return _DAYS[over.name]
 
 
-_KIND_TABLE: Table[SpendingLine] = Table((Column("kind", "What for", label_kind), *_COLUMNS), prefix="kinds")
+_KIND_TABLE: Table[SpendingLine] = Table((Column("kind", "Purpose", label_kind), *_COLUMNS), prefix="kinds")
 _SITE_TABLE: Table[SpendingLine] = Table(
-    (Column("site", "Site", label_site), Column("part", "Its share", lambda row: row.part, is_number=True), *_COLUMNS),
+    (
+        Column("site", "Site", label_site),
+        Column("part", "Reserved share", lambda row: row.part, is_number=True),
+        *_COLUMNS,
+    ),
     prefix="sites",
     page_size=20,
 )
@@ -55,7 +59,7 @@ _DEFERRED_TABLE: Table[DeferredLine] = Table(
     (
         Column("url", "URL", lambda row: row.url),
         Column("worth", "Worth", lambda row: row.worth, is_number=True),
-        Column("price", "Price then", lambda row: row.price, is_number=True),
+        Column("price", "Price", lambda row: row.price, is_number=True),
     ),
     default_sort="-worth",
     prefix="held",

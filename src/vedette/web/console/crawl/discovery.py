@@ -32,7 +32,7 @@ _DELAY_BINS = (
     (DAY_S, f"6 to 24{THIN}hours"),
 )
 MORE_THAN_A_DAY = "more than a day"
-DATE_ONLY, NO_DATE = "only the day is stated", "no date is stated"
+DATE_ONLY, NO_DATE = "date only, no time", "no date"
 
 
 class DelaySummary(NamedTuple):
@@ -116,14 +116,14 @@ def describe_dates(spread: DelaySummary) -> str:
     """Describe how many newly discovered pages state their birth time, and why not all do.
 
     >>> describe_dates(DelaySummary(5, 2, 1)), describe_dates(DelaySummary(1, 1, 0, 1.0, 1.0, 1.0))
-    ('Of 5 new pages 2 state when they were made, 1 only the day, 2 nothing.', '')
+    ('2 of 5 new pages state their publication time; 1 has only a date, 2 have no date.', '')
     """
     if spread.known == spread.pages:
         return ""
-    rest = ((spread.by_day, "only the day"), (spread.undated, "nothing"))
-    told = ", ".join(f"{count} {words}" for count, words in rest if count)
+    rest = ((spread.by_day, "only a date"), (spread.undated, "no date"))
+    told = ", ".join(f"{count} {'has' if count == 1 else 'have'} {words}" for count, words in rest if count)
     pages = "1 new page" if spread.pages == 1 else f"{spread.pages} new pages"
-    return f"Of {pages} {spread.known} state when they were made, {told}."
+    return f"{spread.known} of {pages} {'states its' if spread.known == 1 else 'state their'} publication time; {told}."
 
 
 PAGE_URL: Final = "/console/discovery"
@@ -132,24 +132,24 @@ FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "crawl.discovery_policy"}
 COMMON_POLICIES: Final = ("accrual", "thompson", "round-robin")
 # The name of each setting is that of its policy, with a prefix for research.
 POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "accrual": "where waiting longer would cost most; recommended",
-    "thompson": "by drawing from what is believed of each: the best of the published rules",
-    "round-robin": "in turn, all equally often",
-    "research:batch-bandit": "by an upper confidence bound, several at a time",
-    "research:pham": "most by a forecast of their yields, the others by how long ago they were looked at",
-    "research:pham-scaled": "the same, scaled to the largest number of new links that a look brought",
+    "accrual": "those where waiting longer would cost most; recommended",
+    "thompson": "by Thompson sampling of their expected yields; the best of the published policies",
+    "round-robin": "all in turn, equally often",
+    "research:batch-bandit": "by upper confidence bounds, in batches",
+    "research:pham": "mostly by predicted yield, the rest by time since the last poll",
+    "research:pham-scaled": "the same, with yields scaled by the largest yield of any poll",
     "research:random": "at random: a baseline",
 }
 
 SOURCE_TABLE: Table[SourceLine] = Table(
     (
         Column("source", "Source", lambda row: row.url),
-        Column("rate", "New links a day", lambda row: row.rate_d, is_number=True),
-        Column("looks", "Looks", lambda row: row.looks, is_number=True),
-        Column("found", "Found", lambda row: row.found, is_number=True),
-        Column("wasted", "In vain", lambda row: row.wasted, is_number=True),
-        Column("due", "Next look", lambda row: row.due_s, is_number=True),
-        Column("why", "Why then", lambda row: row.why),
+        Column("rate", "New links per day", lambda row: row.rate_d, is_number=True),
+        Column("looks", "Polls", lambda row: row.looks, is_number=True),
+        Column("found", "New links", lambda row: row.found, is_number=True),
+        Column("wasted", "Wasted", lambda row: row.wasted, is_number=True),
+        Column("due", "Next poll", lambda row: row.due_s, is_number=True),
+        Column("why", "Why", lambda row: row.why),
     ),
     default_sort="-rate",
     prefix="sources",
@@ -207,16 +207,16 @@ class DiscoveryPage:
         counts = load_counts(self.monitoring, over, now_s, POLL_SERIES)
         asked = request.query_params.get("csv")
         if asked == "births":
-            return csv_response("births", ["found after its birth", "pages"], count_by_delay(pages))
+            return csv_response("births", ["discovery delay", "pages"], count_by_delay(pages))
         if asked == "delays":
             rows = [(stamp(at_s), delay_s) for at_s, delay_s in delays]
-            return csv_response("delays", ["when", "median s from birth"], rows)
+            return csv_response("delays", ["when", "median discovery delay, s"], rows)
         if asked == "looks":
-            return counts.csv_response("looks", over)
+            return counts.csv_response("polls", over)
         if file := find_csv(request, (SOURCE_TABLE, found.sources, "sources")):
             return file
         spread, machine = summarize_delays(pages), self.monitoring.get_runtime_settings()
-        bars = render_bar_table(count_by_delay(pages), "n", ("Found after its birth", "Pages"))
+        bars = render_bar_table(count_by_delay(pages), "n", ("Time since publication", "Pages"))
         return self.shell.render_page(
             "discovery.html",
             request,
@@ -249,11 +249,11 @@ class DiscoveryPage:
 
 def _build_charts(delays: list[Point], counts: BinnedCounts, over: TimeRange, now_s: float) -> list[Markup]:
     """Draw the discovery charts: median delay where there is enough data, and polls with the wasted ones."""
-    what = ("looks", f"Looks at sources {get_bin_size(over)[1]}", "n")
+    what = ("looks", f"Polls {get_bin_size(over)[1]}", "n")
     looks = render_binned_chart(PAGE_URL, what, counts.all, (over, now_s), counts.second_line)
     if len(delays) < MIN_POINTS:
         return [looks]
     return [
-        render_binned_chart(PAGE_URL, ("delays", "Median from birth to discovery", "s"), delays, (over, now_s)),
+        render_binned_chart(PAGE_URL, ("delays", "Median discovery delay", "s"), delays, (over, now_s)),
         looks,
     ]

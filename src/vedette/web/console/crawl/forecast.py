@@ -42,9 +42,9 @@ class CalibrationRow(NamedTuple):
 
 CALIBRATION_TABLE: Table[CalibrationRow] = Table(
     (
-        Column("chance", "Chance", lambda row: row.name),
-        Column("said", "Said on average", lambda row: round(row.said, 4), is_number=True),
-        Column("found", "Had changed", lambda row: round(row.found, 4), is_number=True),
+        Column("chance", "Predicted", lambda row: row.name),
+        Column("said", "Mean prediction", lambda row: round(row.said, 4), is_number=True),
+        Column("found", "Actually changed", lambda row: round(row.found, 4), is_number=True),
         Column("refreshes", "Refreshes", lambda row: round(row.refreshes, 1), is_number=True),
     ),
     prefix="calibration",
@@ -66,24 +66,22 @@ def describe_calibration(tenths: Sequence[CalibrationBin]) -> str:
     """Describe in a sentence or two whether change forecasts can be trusted.
 
     >>> describe_calibration([CalibrationBin(100.0, 35.0, 37.0)]).replace(THIN, " ")
-    'Forecasts can be trusted: 35 % were said to have changed, and 37 % had.'
+    'Forecasts are accurate: 35 % were predicted to have changed, and 37 % had.'
     >>> describe_calibration([CalibrationBin(100.0, 35.0, 80.0)]).replace(THIN, " ").partition(": ")[0]
-    'Forecasts cannot be trusted yet'
+    'Forecasts are not reliable yet'
     """
     lines = build_calibration_rows(tenths)
     count = sum(line.refreshes for line in lines)
     if count < MIN_REFRESHES:
-        return (
-            f"It is too early to say: {MIN_REFRESHES} refreshes tell something, and there were {round(count)} of late."
-        )
+        return f"Too early to say: this needs {MIN_REFRESHES} recent refreshes, and there were {round(count)}."
     said = sum(line.refreshes * line.said for line in lines) / count
     found = sum(line.refreshes * line.found for line in lines) / count
     off = sum(line.refreshes * abs(line.found - line.said) for line in lines) / count
     off -= _estimate_deviation(lines, count)
-    told = f"{format_percent(said)} were said to have changed, and {format_percent(found)} had"
+    told = f"{format_percent(said)} were predicted to have changed, and {format_percent(found)} had"
     if off <= WELL_CALIBRATED:
-        return f"Forecasts can be trusted: {told}."
-    verdict = "are roughly right" if off <= ROUGHLY_CALIBRATED else "cannot be trusted yet"
+        return f"Forecasts are accurate: {told}."
+    verdict = "are roughly right" if off <= ROUGHLY_CALIBRATED else "are not reliable yet"
     return f"Forecasts {verdict}: {told}. {_describe_bias(found - said)}"
 
 
@@ -96,10 +94,10 @@ def _estimate_deviation(lines: Sequence[CalibrationRow], count: float) -> float:
 
 def _describe_bias(more: float) -> str:
     if abs(more) <= MAX_OVERALL_BIAS:
-        return "On the whole that fits; but high chances, or low ones, do not come true as said."
+        return "The overall rate fits, but high or low predictions are off."
     if more > 0:
-        return "Pages change more often than is thought, so they are fetched too late; this is learned with each fetch."
-    return "Pages change less often than is thought, so fetches are wasted; this is learned with each fetch."
+        return "Pages change more often than predicted, so they are fetched too late. Each fetch improves the estimate."
+    return "Pages change less often than predicted, so fetches are wasted. Each fetch improves the estimate."
 
 
 def render_reliability_diagram(tenths: Sequence[CalibrationBin]) -> Markup:
@@ -111,11 +109,12 @@ def render_reliability_diagram(tenths: Sequence[CalibrationBin]) -> Markup:
     most = max((line.refreshes for line in lines), default=1.0)
     return Markup(
         '<svg class="drawing reliability" width="100%" height="{}" role="img" '
-        'aria-labelledby="reliability-title reliability-desc"><title id="reliability-title">Said and found</title>'
+        'aria-labelledby="reliability-title reliability-desc">'
+        '<title id="reliability-title">Predicted and actual changes</title>'
         '<desc id="reliability-desc">{}</desc>{}{}{}</svg>'
     ).format(
         CHART_HEIGHT,
-        " ".join(f"Of {format_percent(line.said)} said, {format_percent(line.found)} had changed." for line in lines),
+        " ".join(f"Predicted {format_percent(line.said)}, actual {format_percent(line.found)}." for line in lines),
         _draw_axes(),
         _draw_intervals(lines),
         Markup().join(_draw_dot(line, most) for line in lines),
@@ -128,11 +127,11 @@ def _draw_axes() -> Markup:
     across = Markup('<text class="tick" x="{x}%" y="{y}" text-anchor="{anchor}">{words}</text>')
     rules = Markup().join(rule.format(y=_to_y(part / 4)) for part in range(5))
     ups = up.format(y=_to_y(0.5) - 4, words=format_percent(0.5)) + up.format(
-        y=_to_y(1.0) - 4, words=f"{format_percent(1.0)} had changed"
+        y=_to_y(1.0) - 4, words=f"{format_percent(1.0)} changed"
     )
     ends = (
         (0, "start", format_percent(0.0)),
-        (50, "middle", "chance that was said"),
+        (50, "middle", "predicted probability"),
         (100, "end", format_percent(1.0)),
     )
     acrosses = Markup().join(across.format(x=x, y=BOTTOM + 20, anchor=anchor, words=words) for x, anchor, words in ends)

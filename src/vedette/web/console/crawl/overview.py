@@ -57,20 +57,20 @@ def describe_quality(latest: Mapping[str, float]) -> QualityHeadline | None:
 
     >>> latest = {"quality": 0.9835, "views_current_share": 0.934, "change_loss": 0.25}
     >>> describe_quality(latest).why.replace(THIN, " ")
-    '93 % of views go to pages that are probably still as they were fetched. A view of one that has changed loses 25 %.'
+    '93 % of views go to pages that are probably up to date. A view of an outdated page loses 25 %.'
     """
     quality = latest.get("quality")
     if quality is None:
         return None
     viewed, lost = latest.get("views_current_share"), latest.get("change_loss")
-    why = f"{format_percent(viewed)} of views go to pages that are probably still as they were fetched."
-    loss = f" A view of one that has changed loses {format_percent(lost)}." if lost is not None else ""
+    why = f"{format_percent(viewed)} of views go to pages that are probably up to date."
+    loss = f" A view of an outdated page loses {format_percent(lost)}." if lost is not None else ""
     return QualityHeadline(f"{min(100 * quality, 99.9 if quality < 1 else 100.0):.1f}{THIN}%", why + loss)
 
 
 def describe_age(crawl: CrawlStatus) -> str:
     """Describe how old the numbers of a busy coordinator are, for the Overview and Queue pages."""
-    return f"Its numbers are as of {age(crawl.age_s, is_precise=True)} ago." if crawl.is_running else "It has none yet."
+    return f"The numbers are {age(crawl.age_s, is_precise=True)} old." if crawl.is_running else "No numbers yet."
 
 
 def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
@@ -80,33 +80,37 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
     """
     found = []
     if crawl.is_busy:
-        what = "The crawler has reported no numbers of late: it is starting, ending or very busy."
-        found.append(HealthWarning(what, f"{describe_age(crawl)} Load the page again."))
+        what = "The crawler is starting, stopping or busy; showing the last known numbers."
+        found.append(HealthWarning(what, f"{describe_age(crawl)} Reload to update."))
     elif not crawl.is_running:
-        found.append(HealthWarning("Nothing is being crawled: no keeper answers.", 'Start it with "vedette up".'))
+        found.append(HealthWarning("The crawler is not running.", 'Start it with "vedette up".'))
     if crawl.trouble:
-        found.append(HealthWarning(sentence(crawl.trouble), "See what takes room.", "/console/storage", "Storage"))
+        found.append(
+            HealthWarning(sentence(crawl.trouble), "Check what takes up space.", "/console/storage", "Storage")
+        )
     if behind or crawl.unindexed >= UNINDEXED_WARNING:
-        why = behind or f"{counted(crawl.unindexed, 'page')} wait for the index"
-        found.append(HealthWarning(f"What can be found is incomplete: {why}.", "It catches up by itself."))
+        why = behind or f"{counted(crawl.unindexed, 'page')} waiting to be indexed"
+        found.append(HealthWarning(f"Search results are incomplete: {why}.", "The index catches up on its own."))
     if crawl.failures.get(Failure.ADDRESS):
-        what = "Some hosts lie at addresses that may not be asked, so nothing of them is fetched."
-        cure = "Public ones need a contact, private ones leave in the settings of their site."
+        what = "Some hosts are not fetched because their addresses are not allowed."
+        cure = "Public addresses need a contact; allow private addresses in the settings of the site."
         found.append(HealthWarning(what, cure, "/console/sites?sort=-error#contact", "Sites and contact"))
     if crawl.in_trouble:
         found.append(_build_host_warning(crawl))
     if crawl.need_script:
-        pages = f"{counted(crawl.need_script, 'page')} {'gives' if crawl.need_script == 1 else 'give'}"
+        pages = f"{counted(crawl.need_script, 'page')} {'has' if crawl.need_script == 1 else 'have'}"
         what = f"{pages} little or no text without JavaScript."
-        found.append(HealthWarning(what, "What there is can be found.", build_pages_url("script"), "Pages"))
+        found.append(
+            HealthWarning(what, "Only the text they do have is searchable.", build_pages_url("script"), "Pages")
+        )
     return found + [_build_held_warning(one) for one in crawl.held if one.real and one.start][:SITES_SHOWN]
 
 
 def _build_held_warning(held: HeldCounts) -> HealthWarning:
-    looks = "looks like a real page" if held.real == 1 else "look like real pages"
-    what = f"{counted(held.urls, 'URL')} of {host_name(origin_of(held.start).host)} held back, {held.real:,} {looks}."
+    looks = "is probably a real page" if held.real == 1 else "are probably real pages"
+    what = f"{counted(held.urls, 'URL')} of {host_name(origin_of(held.start).host)} held back; {held.real:,} {looks}."
     they = "it is" if held.urls == 1 else "they are"
-    cure = f"Without a budget {they} fetched when nothing else waits."
+    cure = f"Without a fetch budget, {they} fetched when the host has nothing else to do."
     return HealthWarning(what, cure, fetch_site=held.start)
 
 
@@ -117,10 +121,10 @@ def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:
     rest = len(crawl.in_trouble) - len(named)
     more = f" and {counted(rest, 'more host')}" if rest else ""
     is_one = len(crawl.in_trouble) == 1
-    answer = "does not answer" if is_one else "do not answer"
-    what = f"{counted(len(crawl.in_trouble), 'host')} {answer} well: {', '.join(named)}{more}."
+    answer = "is" if is_one else "are"
+    what = f"{counted(len(crawl.in_trouble), 'host')} {answer} in trouble: {', '.join(named)}{more}."
     return HealthWarning(
-        what, f"{'It is' if is_one else 'They are'} asked again later and later.", "/console/queue?sort=why", "Queue"
+        what, f"Vedette retries {'it' if is_one else 'them'} at growing intervals.", "/console/queue?sort=why", "Queue"
     )
 
 

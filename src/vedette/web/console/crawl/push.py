@@ -11,9 +11,9 @@ from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.push.ports import PushService
 
 _STATE_LABELS = {
-    "wanted": "not asked yet",
-    "asked": "asked, the hub has not asked back",
-    "active": "pushed",
+    "wanted": "not requested yet",
+    "asked": "requested, not verified by the hub yet",
+    "active": "active",
     "denied": "denied",
     "ended": "ended",
 }
@@ -22,7 +22,7 @@ _STATE_LABELS = {
 def describe_subscription(row: Subscription, has_address: bool) -> str:  # noqa: FBT001 - half of what decides the words
     """Describe the status of a WebSub subscription; without a public address no hub can push to us."""
     if not has_address and row.standing in {"wanted", "asked"}:
-        return "waits for serve.public_url"
+        return "waiting for serve.public_url"
     return _STATE_LABELS[row.standing]
 
 
@@ -30,10 +30,10 @@ _SUBSCRIPTION_TABLE: Table[Subscription] = Table(
     (
         Column("feed", "Feed", lambda row: row.topic),
         Column("hub", "Hub", lambda row: row.hub),
-        Column("standing", "Standing", lambda row: row.standing),
+        Column("standing", "State", lambda row: row.standing),
         Column("heard", "Last push", lambda row: row.heard_wall_s or 0.0, is_number=True),
-        Column("lease", "Until", lambda row: row.lease_wall_s, is_number=True),
-        Column("why", "Trouble", lambda row: row.why),
+        Column("lease", "Expires", lambda row: row.lease_wall_s, is_number=True),
+        Column("why", "Problem", lambda row: row.why),
     ),
     prefix="feeds",
 )
@@ -41,19 +41,19 @@ _CREDIT_TABLE: Table[CreditRow] = Table(
     (
         Column("source", "Source", lambda row: row.source),
         Column("credit", "Credit", lambda row: row.credit.mean, is_number=True),
-        Column("true", "Came true", lambda row: row.credit.came_true, is_number=True),
-        Column("false", "Did not", lambda row: row.credit.did_not, is_number=True),
+        Column("true", "Confirmed", lambda row: row.credit.came_true, is_number=True),
+        Column("false", "Not confirmed", lambda row: row.credit.did_not, is_number=True),
         Column("signals", "Signals", lambda row: row.signals, is_number=True),
-        Column("heard", "Last heard", lambda row: row.heard_s, is_number=True),
+        Column("heard", "Last signal", lambda row: row.heard_s, is_number=True),
     ),
     prefix="credit",
 )
 _IGNORED_TABLE: Table[IgnoredSignals] = Table(
     (
         Column("source", "Source", lambda row: row.source),
-        Column("why", "Why", lambda row: row.why),
-        Column("times", "Times", lambda row: row.times, is_number=True),
-        Column("last", "Last", lambda row: row.last_s, is_number=True),
+        Column("why", "Reason", lambda row: row.why),
+        Column("times", "Count", lambda row: row.times, is_number=True),
+        Column("last", "Last seen", lambda row: row.last_s, is_number=True),
     ),
     prefix="ignored",
 )

@@ -31,8 +31,8 @@ _HOST_TABLE: Table[HostLine] = Table(
     (
         Column("host", "Host", lambda row: row.name),
         Column("waiting", "URLs waiting", lambda row: row.waiting, is_number=True),
-        Column("why", "What it waits for", lambda row: row.trouble or row.why),
-        Column("ready", "May be asked", lambda row: row.ready_s, is_number=True),
+        Column("why", "Waiting for", lambda row: row.trouble or row.why),
+        Column("ready", "Next request", lambda row: row.ready_s, is_number=True),
     ),
     page_size=20,
 )
@@ -63,7 +63,7 @@ class QueuePage:
             ways=build_range_links(request),
             live=_format_live(crawl),
             how_old=describe_age(crawl),
-            waits=render_bar_table(_sort_counts(crawl.waiting_why), "n", ("What hosts wait for", "Hosts")),
+            waits=render_bar_table(_sort_counts(crawl.waiting_why), "n", ("Waiting for", "Hosts")),
             mishaps=_render_errors(crawl),
         )
 
@@ -110,20 +110,20 @@ def _format_live(crawl: CrawlStatus) -> dict[str, str]:
 
 def _describe_state(crawl: CrawlStatus) -> str:
     if crawl.is_busy:
-        return f"busy, as of {age(crawl.age_s, is_precise=True)} ago" if crawl.is_running else "starting"
-    return "being crawled" if crawl.is_running else "not running"
+        return f"busy; numbers are {age(crawl.age_s, is_precise=True)} old" if crawl.is_running else "starting"
+    return "running" if crawl.is_running else "not running"
 
 
 def _render_errors(crawl: CrawlStatus) -> list[Markup]:
     """Draw the fetch errors since the crawl started, by kind, as bars."""
     errors = {status: times for status, times in crawl.statuses.items() if status[:1] in {"4", "5"}}
     groups: tuple[tuple[Mapping[str, int], str, UrlKind], ...] = (
-        (errors, "Answers that are errors", "errors"),
-        (crawl.failures, "Requests without an answer", "failed"),
-        (crawl.refusals, "URLs that are not fetched", "refused"),
+        (errors, "Error responses", "errors"),
+        (crawl.failures, "Requests without a response", "failed"),
+        (crawl.refusals, "URLs not fetched", "refused"),
     )
     return [
-        render_bar_table(_sort_counts(counts), "n", (words, "Times"), partial(build_pages_url, kind))
+        render_bar_table(_sort_counts(counts), "n", (words, "Count"), partial(build_pages_url, kind))
         for counts, words, kind in groups
         if counts
     ]

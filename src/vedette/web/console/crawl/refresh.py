@@ -36,22 +36,22 @@ REFRESH_SERIES: Final = ("refreshes", "wasted_share")
 CHARTS: Final = ("current_share", "checked_in_time", "wasted_share", "price")
 # The fields of the form, and the settings that they are.
 FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
-# What most need; the others are for comparison, and stand behind "Research".
+# What most need; the others are for comparison, and are shown under "Research".
 COMMON_POLICIES: Final = ("expected-gain", "nutch", "uniform")
 POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
-    "expected-gain": "when what a fetch is expected to bring to search is worth its price; the one to use",
-    "freshness": "when a page has probably changed, at rates pooled by site; all pages count alike",
-    "lambdacrawl": "so that missed changes cost least, and no page is given up",
-    "user-centric": "those first whose earlier changes did most for people who search",
+    "expected-gain": "when the expected gain in search quality is worth the price; recommended",
+    "freshness": "when a page has probably changed, with change rates pooled by site; all pages count the same",
+    "lambdacrawl": "so that missed changes cost the least and no page is neglected",
+    "user-centric": "first the pages whose earlier changes helped searches the most",
     "nutch": "at an interval that shortens when a page has changed and grows when it has not",
-    "stormcrawler": "at an interval that grows by half while a page stays the same, and halves when it changes",
+    "stormcrawler": "at an interval that grows by 50 % while a page stays the same and halves when it changes",
     "uniform": "all pages in turn, equally often",
-    "proportional": "as often as pages change, in proportion: a baseline that is never fresher than taking turns",
-    "sbr": "so that copies are current as to changes of more than a small part of the text",
-    "ebr": "so that nobody is shown a page that does not say any more what it is shown for",
-    "greedy-c1": "when a page has most likely changed, one day at a time",
-    "greedy-c2": "when a page has likely been out of date for longest, one day at a time",
-    "n-day": "by a plan over several days ahead",
+    "proportional": "in proportion to how often pages change; a baseline that is never fresher than uniform",
+    "sbr": "so that copies are up to date except for small changes of the text",
+    "ebr": "so that search results do not show pages whose matching text is gone",
+    "greedy-c1": "when a page is most likely to have changed, one day at a time",
+    "greedy-c2": "when a page has probably been out of date the longest, one day at a time",
+    "n-day": "by planning several days ahead",
 }
 
 
@@ -78,7 +78,7 @@ _DUE_TABLE: Table[DuePage] = Table(
     (
         Column("page", "Page", lambda row: row.url),
         Column("due", "Due", lambda row: row.due_s, is_number=True),
-        Column("chance", "Has changed", lambda row: row.chance, is_number=True),
+        Column("chance", "Probably changed", lambda row: row.chance, is_number=True),
         Column("worth", "Worth now", lambda row: row.worth, is_number=True),
         Column("why", "Why", describe_due),
     ),
@@ -115,7 +115,7 @@ class RefreshPage:
         over, now_s, asked = parse_time_range(request), self.shell.now_s(), request.query_params.get("csv")
         if asked == "won":
             rows = [(stamp(at_s), won) for at_s, won in load_gains(self.monitoring, over, now_s)]
-            return csv_response("quality-won", ["when", f"quality won {get_bin_size(over)[1]}"], rows)
+            return csv_response("quality-won", ["when", f"quality gained {get_bin_size(over)[1]}"], rows)
         if asked == "refreshes":
             return load_counts(self.monitoring, over, now_s, REFRESH_SERIES).csv_response("refreshes", over)
         calibration = build_calibration_rows(refresh.calibration)
@@ -161,7 +161,7 @@ class RefreshPage:
     def _build_charts(self, counts: BinnedCounts, over: TimeRange) -> list[Markup]:
         """Draw the refresh charts, those with two lines first, side by side."""
         watch, now_s, words = self.monitoring, self.shell.now_s(), get_bin_size(over)[1]
-        refreshes, won = ("refreshes", f"Refreshes {words}", "n"), ("won", f"Quality won {words}", "gain")
+        refreshes, won = ("refreshes", f"Refreshes {words}", "n"), ("won", f"Quality gained {words}", "gain")
         return [
             render_binned_chart(PAGE_URL, refreshes, counts.all, (over, now_s), counts.second_line),
             render_series(watch, "change_found", over, now_s, "change_expected"),

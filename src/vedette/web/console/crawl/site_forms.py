@@ -51,10 +51,10 @@ def check_secret(place: str, allowed: Sequence[str], kept: str = "") -> str:
     """
     if place in {"", kept} or is_allowed(place, allowed):
         return ""
-    ways = f"name {describe_allowed(allowed)}; " if allowed else ""
+    ways = f"use {describe_allowed(allowed)}; " if allowed else ""
     return (
-        f"The console may not give this to a site: {ways}allow more with serve.console_secrets, or set it on the "
-        "command line."
+        f"The console may not set these credentials: {ways}allow more with serve.console_secrets, or set them on "
+        "the command line."
     )
 
 

@@ -29,7 +29,7 @@ STATE_LABELS: Final[dict[SiteState, str]] = {
     "robots": "in trouble, waiting for robots.txt",
     "trouble": "in trouble",
     "new": "waiting for its first page",
-    "still": "not crawled: nothing runs",
+    "still": "not crawled: the crawler is not running",
 }
 
 
@@ -203,10 +203,12 @@ class SitePages:
         )
 
     def _not_found(
-        self, request: Request, said: str = "There is no such site any more, or its name was mistyped."
+        self,
+        request: Request,
+        said: str = "This site does not exist. It may have been removed, or the name is misspelled.",
     ) -> Response:
         return self.shell.render_page(
-            "no_site.html", request, here="sites", title="That is no site", status=404, said=sentence(said)
+            "no_site.html", request, here="sites", title="Site not found", status=404, said=sentence(said)
         )
 
 

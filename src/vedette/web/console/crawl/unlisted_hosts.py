@@ -19,10 +19,10 @@ MAX_UNLISTED_HOSTS: Final = 1000
 UNLISTED_HOST_TABLE: Final = Table[UnlistedHost](
     (
         Column("host", "Host", lambda host: host.host),
-        Column("pages", "Pages that link", lambda host: host.pages, is_number=True),
-        Column("domains", "Of domains", lambda host: host.domains, is_number=True),
+        Column("pages", "Linking pages", lambda host: host.pages, is_number=True),
+        Column("domains", "Linking domains", lambda host: host.domains, is_number=True),
         Column("since", "First seen", lambda host: host.first_s, is_number=True),
-        Column("example", "Such as", lambda host: host.example),
+        Column("example", "Example", lambda host: host.example),
     ),
     default_sort="-pages",
 )

@@ -27,15 +27,15 @@ MAX_LENGTH: Final = 2000
 MAX_PART_LENGTH: Final = 200
 KIND_LABELS: Final[dict[UrlKind, str]] = {
     "all": "All known URLs",
-    "kept": "Pages kept",
-    "script": "Pages that need JavaScript",
-    "moved": "Lead elsewhere",
-    "errors": "Answered with an error",
-    "failed": "Brought no answer",
-    "refused": "Not fetched, for a reason",
-    "new": "Wait for their first fetch",
+    "kept": "Stored pages",
+    "script": "Need JavaScript",
+    "moved": "Redirects",
+    "errors": "Errors",
+    "failed": "No response",
+    "refused": "Excluded",
+    "new": "Waiting for first fetch",
 }
-_TITLES: Final = ("URL", "Status", "Title", "Fetched", "Next fetch", "Why", "Noted")
+_TITLES: Final = ("URL", "Status", "Title", "Fetched", "Next fetch", "Reason", "Noted")
 
 
 def build_pages_url(kind: UrlKind = "all", why: str = "", site: str = "") -> str:
@@ -85,7 +85,9 @@ class UrlListPage:
         asked = _parse_query(request)
         kept = self.sites.find_site(asked.site) if asked.site else None
         if asked.site and kept is None:
-            return self.shell.not_found_page(request, said="There is no such site any more, or its name was mistyped.")
+            return self.shell.not_found_page(
+                request, said="This site does not exist. It may have been removed, or the name is misspelled."
+            )
         is_file = bool(request.query_params.get("csv"))
         which = UrlFilter(kept.site if kept else None, asked.kind, asked.why, asked.part)
         seen = self.sites.list_urls(which, asked.after, MAX_CSV_ROWS if is_file else ROWS)

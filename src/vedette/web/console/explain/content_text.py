@@ -24,24 +24,24 @@ def describe_content(told: Facts) -> Iterator[Fact]:
         if content[f"{name}_s"] is not None:
             yield Fact(name.capitalize(), day(content[f"{name}_s"]), at_s=content[f"{name}_s"])
     if content["needs_script"]:
-        yield Fact("Script", "gives little text without JavaScript")
+        yield Fact("JavaScript", "little text without it")
     if rendering := describe_rendering(told.get("rendering"), needs_script=content["needs_script"]):
         yield Fact("Rendering", rendering)
     if content["marks"]:
-        yield Fact("Its author's marks", truncate(", ".join(content["marks"])))
+        yield Fact("Robots directives", truncate(", ".join(content["marks"])))
     if content["canonical"]:
-        yield Fact("Names itself", truncate(content["canonical"]))
+        yield Fact("Canonical URL", truncate(content["canonical"]))
     if change is not None:
-        yield Fact("Against the version before", truncate(change["why"]))
+        yield Fact("Compared with the previous version", truncate(change["why"]))
 
 
 def describe_rendering(rendering: Facts | None, *, needs_script: bool) -> str:
     """Describe whether a page was rendered in a browser and is next time, and why; empty where nothing is to be said.
 
-    >>> says = {"mode": "auto", "missing": None, "done": "1.2 s, 3 requests", "render": True, "reason": "they bring it"}
+    >>> says = {"mode": "auto", "missing": None, "done": "1.2 s", "render": True, "reason": "they bring it"}
     >>> seen = {"pattern": "/a/*", "rendered": 4, "brought": 4, "seconds": 1.0, "requests": 2.0, "cost": 2.9}
     >>> print(describe_rendering(says | seen, needs_script=False))
-    in a browser, 1.2 s, 3 requests; again: they bring it (4 of 4 like /a/*; each 1.0 s, 2.0 requests, 2.9 fetches)
+    in a browser, 1.2 s; again: they bring it (helped on 4 of 4 pages like /a/*; each 1.0 s, 2.0 requests, 2.9 fetches)
     """
     if rendering is None or not (rendering["done"] or needs_script or rendering["mode"] == "always"):
         return ""
@@ -51,7 +51,7 @@ def describe_rendering(rendering: Facts | None, *, needs_script: bool) -> str:
     seen = ""
     if rendering["rendered"]:
         seen = (
-            f" ({rendering['brought']} of {rendering['rendered']} like {rendering['pattern']}; each "
+            f" (helped on {rendering['brought']} of {rendering['rendered']} pages like {rendering['pattern']}; each "
             f"{rendering['seconds']:.1f} s, {rendering['requests']:.1f} requests, {rendering['cost']:.1f} fetches)"
         )
     again = "again" if rendering["done"] else "next time"
@@ -63,9 +63,11 @@ def describe_copies(told: Facts) -> Iterator[Fact]:
     copies = told["copies"]
     if copies is None:
         return
-    yield Fact("Pages that say the same", counted(copies["pages"], "page"))
+    yield Fact("Pages with the same content", counted(copies["pages"], "page"))
     if copies["stands"]:
-        yield Fact("Stands for them", truncate(f"because {copies['why']}") if copies["why"] else "", copies["stands"])
+        yield Fact(
+            "Shown for all of them", truncate(f"because {copies['why']}") if copies["why"] else "", copies["stands"]
+        )
     for url in copies["others"]:
         yield Fact("Copy", "", url)
 
@@ -78,19 +80,19 @@ def describe_index(told: Facts) -> Iterator[Fact]:
     if index is None:
         return
     for_all = [rule for rule in told["hidden"] if not rule["query"]]
-    yield Fact("Can be found", "yes" if index["would"] and not for_all else "no")
+    yield Fact("Searchable", "yes" if index["would"] and not for_all else "no")
     for objection in index["objections"]:
         detail = f": {objection['detail']}" if objection["detail"] else ""
-        overruled = " (you overruled that)" if objection["overruled"] else ""
-        yield Fact("Against it", truncate(f"{objection['why']}{detail}{overruled}"))
+        overruled = " (overruled by you)" if objection["overruled"] else ""
+        yield Fact("Problem", truncate(f"{objection['why']}{detail}{overruled}"))
 
 
 def describe_trap(told: Facts) -> Iterator[Fact]:
     """Describe until when a URL is held back as a trap, or which copy is fetched in its place."""
     held, known = told["held"], told["known"]
     if held is not None:
-        yield Fact("Until", describe_hold_end(held))
-        yield Fact("To fetch all such", "write trap into “Overrule” in the settings of its site")
+        yield Fact("Held back until", describe_hold_end(held))
+        yield Fact("To fetch all of these", "add trap to “Overrule” in the settings of the site")
     elif (known["why"] or "").startswith(Refusal.COPY) and told["spared"] is not None:
         yield Fact("Instead", truncate(told["spared"]["rule"]), told["spared"]["instead"])
 
@@ -98,10 +100,10 @@ def describe_trap(told: Facts) -> Iterator[Fact]:
 def describe_hold_end(held: Facts) -> str:
     """Describe until when a URL is held back as a trap."""
     if held["for_good"]:
-        return "never by itself: no page is spelt like this on purpose"
+        return "further notice: no real page has a URL like this"
     if held["endless"]:
-        return f"pages like it prove better: {held['why']}"
-    return "its host has nothing else to fetch (without a budget), or has brought more good pages"
+        return f"similar pages turn out better: {held['why']}"
+    return "its host has nothing else to fetch (without a fetch budget), or has yielded more good pages"
 
 
 def truncate(text: str) -> str:

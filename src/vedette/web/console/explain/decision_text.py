@@ -24,9 +24,9 @@ def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
     Nothing is yielded where a fixed rule decides.
 
     >>> told = {"rate_d": 1.0, "rate_low_d": 0.5, "rate_high_d": 2.0, "chance": 0.4, "worth": 0.7, "price": 0.8}
-    >>> told |= {"refetched": True, "changed": False, "gain": None, "counts": "another main text"}
+    >>> told |= {"refetched": True, "changed": False, "gain": None, "counts": "changed main text"}
     >>> [fact.words for fact in describe_refresh(told)][2:]
-    ['0.7 now; it is fetched when that reaches the price, 0.8', 'found nothing new', 'another main text']
+    ['0.7 now; fetched when it reaches the price, 0.8', 'found nothing new', 'changed main text']
     """
     if refresh is None:
         return
@@ -35,16 +35,16 @@ def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
         yield Fact("Changes", format_interval(*rates))
     if refresh.get("median_wait_d") is not None:
         yield Fact(
-            "Changed as likely as not", f"{format_value(refresh['median_wait_d'] * DAY_S, 's')} after its last fetch"
+            "50 % chance of a change", f"{format_value(refresh['median_wait_d'] * DAY_S, 's')} after its last fetch"
         )
     if refresh["chance"] is not None:
         causes = "".join(f"; {cause}" for cause in refresh.get("causes", ()))
-        yield Fact("Changed by now", f"with a chance of {format_percent(refresh['chance'])}{causes}")
+        yield Fact("Probability of a change", f"{format_percent(refresh['chance'])} by now{causes}")
     if refresh.get("signal"):
-        yield Fact("Said to have changed", f"by a {refresh['signal']}", at_s=refresh["signal_s"])
+        yield Fact("Change reported", f"by a {refresh['signal']}", at_s=refresh["signal_s"])
     if refresh["worth"] is not None:
         yield Fact("Worth of a fetch", _describe_refresh_worth(refresh))
-    yield Fact("The last fetch", _describe_last_fetch(refresh))
+    yield Fact("Last fetch", _describe_last_fetch(refresh))
     if refresh["counts"]:
         yield Fact("What counts as a change", refresh["counts"])
 
@@ -54,19 +54,19 @@ def _describe_refresh_worth(refresh: dict[str, Any]) -> str:
     if refresh["price"] is None:
         return f"{now}; there is no price yet"
     reached = refresh["worth"] >= refresh["price"]
-    when = "which is above the price" if reached else "it is fetched when that reaches the price"
+    when = "above the price" if reached else "fetched when it reaches the price"
     return f"{now}{', ' if reached else '; '}{when}, {format_worth(refresh['price'])}"
 
 
 def _describe_last_fetch(refresh: dict[str, Any]) -> str:
     """Describe what a page's last fetch found; its gain may be zero if no search would notice the change."""
     if not refresh["refetched"]:
-        return "was the first, so there is nothing to compare with"
+        return "was the first, so there is nothing to compare"
     if not refresh["changed"]:
         return "found nothing new"
     if refresh["gain"] is None:
-        return "found a change; what it brought to search is not measured yet"
-    return f"found a change, which brought {format_worth(refresh['gain'])} to the quality of search"
+        return "found a change; its gain is not measured yet"
+    return f"found a change; it gained {format_worth(refresh['gain'])} in search quality"
 
 
 def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
@@ -78,43 +78,47 @@ def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
     >>> told |= {"price": 10.0, "by_links": 0.125}
     >>> told |= {"matches": [{"query": "low tide", "share": 0.125, "places": ["links"]}]}
     >>> [fact.words for fact in describe_first_fetch(told)]
-    ['0.5 of what one search shows, 2 times what is usual where it lies', \
-'“low tide”, 12.5 % of all searches, by its links', \
-'0.125 of what one search shows', \
-'9, below the price of 10: it waits until the price falls or pages like it bring more; \
-up to one fetch in ten is for such URLs']
+    ['0.5 of one search, 2 times the average for its folder or host', \
+'“low tide”, 12.5 % of all searches, matched by its links', \
+'0.125 of one search', \
+'9, below the price of 10: it waits until the price falls or similar pages gain more; \
+up to one fetch in ten goes to URLs like this']
     """
     if first is None:
         return
     yield Fact("Expected gain", _describe_gain(first))
     for one in first["matches"]:
         places = " and ".join(f"its {place}" for place in one["places"])
-        yield Fact("People search for", f"“{one['query']}”, {100 * one['share']:.3g} % of all searches, by {places}")
+        yield Fact(
+            "Matching query", f"“{one['query']}”, {100 * one['share']:.3g} % of all searches, matched by {places}"
+        )
     if first["by_links"] is not None:
-        yield Fact("By who links to it alone", f"{first['by_links']:.3g} of what one search shows")
+        yield Fact("By links alone", f"{first['by_links']:.3g} of one search")
     if first["worth"] is not None:
         yield Fact("Worth of a first fetch", _describe_first_worth(first))
 
 
 def _describe_gain(first: dict[str, Any]) -> str:
     if first["gain"] is None:
-        return f"not known: {first['why']}; so it comes breadth first, or by what pages like it brought"
-    words = f"{first['gain']:.3g} of what one search shows"
+        return f"unknown: {first['why']}; until then it is fetched breadth-first, or by what similar pages gained"
+    words = f"{first['gain']:.3g} of one search"
     if not first["weighed"]:
-        return f"{words}, as is usual where it lies; it was found since that was last worked out"
+        return f"{words}, the average for its folder or host; it was found after the last estimate"
     return (
-        f"{words}, {first['gain'] / first['usual']:.2g} times what is usual where it lies" if first["usual"] else words
+        f"{words}, {first['gain'] / first['usual']:.2g} times the average for its folder or host"
+        if first["usual"]
+        else words
     )
 
 
 def _describe_first_worth(first: dict[str, Any]) -> str:
     worth, price = first["worth"], first["price"]
     if price is None:
-        return f"{worth:.3g}; nothing has a price, as there is no budget"
+        return f"{worth:.3g}; there is no price without a fetch budget"
     if worth >= price:
         return f"{worth:.3g}, at a price of {price:.3g}"
     below = f"{worth:.3g}, below the price of {price:.3g}"
-    until = "it waits until the price falls or pages like it bring more; up to one fetch in ten is for such URLs"
+    until = "it waits until the price falls or similar pages gain more; up to one fetch in ten goes to URLs like this"
     return f"{below}: {until}"
 
 
@@ -127,38 +131,38 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     >>> told |= {"busiest_hours": (8, 9), "alike": ["https://a.example/feed"], "alike_share": [0.62], "watched": 0.5}
     >>> for fact in describe_polling(told):
     ...     print(fact.words)
-    about 12 a day (6 to 24), most of them at 8 and 9 h UTC
-    about 2.0 new pages now
-    9 looks found 1 new page, 8 of them nothing
-    https://a.example/feed (62 % of what is new here)
-    50 % of what it links to: its new pages count 2.5 times as much
+    about 12 per day (6 to 24), most at 8:00 and 9:00 UTC
+    about 2.0 new pages if polled now
+    9 polls found 1 new page; 8 found nothing
+    https://a.example/feed (62 % of its new links)
+    50 %; new pages from this source count 2.5 times as much
     """
     if look is None:
         return
-    yield Fact("Brings new links", _describe_rate(look))
-    yield Fact("A look may bring", f"about {look['expected']:.1f} new pages now")
-    yield Fact("Looks so far", _describe_polls(look))
+    yield Fact("New links", _describe_rate(look))
+    yield Fact("Expected yield", f"about {look['expected']:.1f} new pages if polled now")
+    yield Fact("Polls so far", _describe_polls(look))
     if look["alike"]:
         pairs = zip(look["alike"], look["alike_share"], strict=True)
-        said = ", ".join(f"{url} ({100 * share:.0f} % of what is new here)" for url, share in pairs)
-        yield Fact("Shows the same as", said, url=look["alike"][0])
+        said = ", ".join(f"{url} ({100 * share:.0f} % of its new links)" for url, share in pairs)
+        yield Fact("Overlaps with", said, url=look["alike"][0])
     if look["watched"]:
         times = 1.0 + (ALERT_WEIGHT - 1.0) * look["watched"]
         part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f} %"
-        yield Fact("Somebody watches", f"{part} of what it links to: its new pages count {times:.2g} times as much")
+        yield Fact("Watched links", f"{part}; new pages from this source count {times:.2g} times as much")
 
 
 def _describe_rate(look: dict[str, Any]) -> str:
     mean, low, high = (_format_number(24 * look[name]) for name in ("an_hour", "low", "high"))
-    hours = " and ".join(str(hour) for hour in sorted(look["busiest_hours"]))
-    return f"about {mean} a day ({low} to {high})" + (f", most of them at {hours} h UTC" if hours else "")
+    hours = " and ".join(f"{hour}:00" for hour in sorted(look["busiest_hours"]))
+    return f"about {mean} per day ({low} to {high})" + (f", most at {hours} UTC" if hours else "")
 
 
 def _describe_polls(look: dict[str, Any]) -> str:
     if not look["looks"]:
         return "none since its first fetch"
-    found = f"{counted(look['looks'], 'look')} found {counted(look['found'], 'new page')}"
-    return f"{found}, {number(look['wasted'])} of them nothing"
+    found = f"{counted(look['looks'], 'poll')} found {counted(look['found'], 'new page')}"
+    return f"{found}; {number(look['wasted'])} found nothing"
 
 
 def _format_number(value: float) -> str:
@@ -177,25 +181,25 @@ def describe_ranking(ranking: dict[str, Any] | None) -> Iterator[Fact]:
     """
     if ranking is None:
         return
-    yield Fact("Order of results", ranking["order"], at_s=ranking["guard_until_s"])
+    yield Fact("Ranking", ranking["order"], at_s=ranking["guard_until_s"])
     if ranking["looks"] is not None:
-        yield Fact("Readers", _describe_users(ranking))
+        yield Fact("Visitors", _describe_users(ranking))
     if ranking["tried"] is not None:
         shown, clicks = counted(ranking["tried"]["shown"], "time"), counted(ranking["tried"]["clicks"], "time")
-        yield Fact("Tried", f"shown {shown} to be tried, opened {clicks} then", at_s=ranking["tried"]["first_s"])
+        yield Fact("On trial", f"shown {shown}, clicked {clicks}", at_s=ranking["tried"]["first_s"])
 
 
 def _describe_users(ranking: dict[str, Any]) -> str:
     looks, likes, expected = ranking["looks"], ranking["likes"], format_percent(ranking["expected"])
-    words = f"of about {looks:.0f} looks lately, {likes:.0f} liked it; {expected} expected"
-    return f"{words}, {format_percent(ranking['general'])} of any page" if ranking["general"] else words
+    words = f"about {looks:.0f} recent views, {likes:.0f} likes; expected like rate {expected}"
+    return f"{words}, average page {format_percent(ranking['general'])}" if ranking["general"] else words
 
 
 _KIND_LABELS = {
     "first": "a first fetch",
-    "refresh": "a refresh, for what has changed",
-    "look": "a look for new links",
-    "gone": "one more try, since it was gone or had moved",
+    "refresh": "a refresh, to pick up changes",
+    "look": "a poll for new links",
+    "gone": "a recheck, because it was missing or had moved",
 }
 
 
@@ -207,21 +211,21 @@ def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
     >>> told = {"kind": "first", "cost": None}
     >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}
     >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in describe_budget(told)]
-    ['a first fetch', '12 of 48 fetches today, 25 %; its share is 20 %']
+    ['a first fetch', '12 of 48 fetches today, 25 %; reserved share 20 %']
     """
     if budget is None:
         return
-    yield Fact("The next fetch", _KIND_LABELS[budget["kind"]])
+    yield Fact("Purpose", _KIND_LABELS[budget["kind"]])
     if budget["cost"] is not None:
         yield Fact(
-            "Cost of it",
-            f"{format_worth(budget['cost'])} times an ordinary fetch, by its size and how long its host takes",
+            "Cost",
+            f"{format_worth(budget['cost'])} times an average fetch, by its size and the response time of its host",
         )
-    yield Fact("Its site got", _describe_site(budget))
+    yield Fact("Fetches of its site", _describe_site(budget))
 
 
 def _describe_site(budget: dict[str, Any]) -> str:
     own, everything, share = budget["site_today"], budget["all_today"], budget["site_share"]
     part = f", {format_percent(own / everything)}" if everything else ""
-    limit = f"; its share is {format_percent(share)}" if share is not None else ""
+    limit = f"; reserved share {format_percent(share)}" if share is not None else ""
     return f"{number(own)} of {number(everything)} fetches today{part}{limit}"

@@ -33,7 +33,7 @@ class Section(NamedTuple):
 def describe_verdict(told: Facts) -> str:
     """Describe the verdict on a URL: why and when it is fetched or not, and whether it was hidden."""
     concealed = any(not rule["query"] for rule in told["hidden"])
-    return _explain_fetching(told) + (" It cannot be found, because you hid it." if concealed else "")
+    return _explain_fetching(told) + (" It does not appear in search results because you hid it." if concealed else "")
 
 
 def _explain_fetching(told: Facts) -> str:
@@ -44,13 +44,13 @@ def _explain_fetching(told: Facts) -> str:
     if known is None:
         return _explain_unknown(told)
     if known["standing"] == "failed":
-        return f"It could not be fetched: {truncate(known['why'] or 'for a reason that was not kept')}."
+        return f"It could not be fetched: {truncate(known['why'] or 'the reason was not recorded')}."
     if told["page"] is not None:
         when = f"{_format_ago(told, told['page']['fetched_s'])}{_describe_status(told)}"
         return f"It was fetched {when} and {_describe_refetch(told)}."
     if known["standing"] == "leased":
-        return "It is with a worker and will be fetched as soon as its host may be asked."
-    return f"It waits to be fetched for the first time, {_describe_queue_position(told)}."
+        return "It has been assigned to a fetcher and will be fetched as soon as its host allows another request."
+    return f"It is waiting for its first fetch, {_describe_queue_position(told)}."
 
 
 def _find_block_reason(told: Facts) -> str:
@@ -63,14 +63,14 @@ def _find_block_reason(told: Facts) -> str:
     if robots["verdict"] == "disallowed" and not robots["ignored"]:
         return f"robots.txt disallows it by the line “{truncate(robots['line'] or '')}”"
     if known is not None and known["standing"] == "refused":
-        return truncate(known["why"] or "for a reason that was not kept")
+        return truncate(known["why"] or "the reason was not recorded")
     return ""
 
 
 def _explain_unknown(told: Facts) -> str:
     if told["spared"] is not None:
-        return f"It is not fetched: {truncate(told['spared']['instead'])} is fetched in its place."
-    return "It is not known: no page that was fetched links to it, and no sitemap or feed names it."
+        return f"It is not fetched: {truncate(told['spared']['instead'])} is fetched instead."
+    return "It is unknown: no fetched page, sitemap or feed links to it."
 
 
 def _describe_refetch(told: Facts) -> str:
@@ -78,31 +78,31 @@ def _describe_refetch(told: Facts) -> str:
     if told["known"]["standing"] == "leased":
         return "is being fetched again"
     if told["known"]["standing"] == "waiting":
-        return f"waits to be fetched again, {_describe_queue_position(told)}"
+        return f"is waiting to be fetched again, {_describe_queue_position(told)}"
     if page["due_s"] is None:
         return "is not due again"
     if page["due_s"] <= now_s:
-        return "is due again now, as soon as its host may be asked"
-    return f"will be fetched again in about {age(page['due_s'] - now_s)}, because of the rule “{page['rule']}”"
+        return "is due now, as soon as its host allows another request"
+    return f"will be fetched again in about {age(page['due_s'] - now_s)}, by the rule “{page['rule']}”"
 
 
 def _describe_status(told: Facts) -> str:
     status = told["page"]["status"]
-    return "" if 200 <= status < 300 or status == 304 else f", answered with status {status},"
+    return "" if 200 <= status < 300 or status == 304 else f" with status {status}"
 
 
 def _describe_queue_position(told: Facts) -> str:
     known, host = told["known"], told["host"]
     if not told["running"]:
-        return "but the crawler is too busy to say when" if told.get("busy") else "but nothing runs now"
+        return "but the crawler is too busy to say when" if told.get("busy") else "but the crawler is not running"
     ahead = known["ahead"]
-    before = "" if ahead is None else f"{counted(ahead, 'URL')} before it in the queue of {host['name']}; "
+    before = "" if ahead is None else f"{counted(ahead, 'URL')} ahead of it in the queue of {host['name']}; "
     return f"{before}the host: {_describe_host_wait(told)}"
 
 
 def _describe_host_wait(told: Facts) -> str:
     host, now_s = told["host"], told["now_s"]
-    soon = f", may be asked in {age(host['ready_s'] - now_s)}" if host["ready_s"] > now_s + 1 else ""
+    soon = f", next request in {age(host['ready_s'] - now_s)}" if host["ready_s"] > now_s + 1 else ""
     return f"{host['wait'] or 'ready'}{soon}"
 
 
@@ -113,18 +113,18 @@ def build_sections(told: Facts) -> list[Section]:
         ("robots.txt", _describe_robots(told)),
         ("Host and queue", _describe_queue(told)),
         ("Last fetch", _describe_fetch(told)),
-        ("Fetching it again", _describe_refetch_plan(told)),
-        ("What was read", describe_content(told)),
+        ("Next fetch", _describe_refetch_plan(told)),
+        ("Content", describe_content(told)),
         ("Copies", describe_copies(told)),
-        ("In the index", describe_index(told)),
-        ("In results", describe_ranking(told.get("ranking"))),
+        ("Index", describe_index(told)),
+        ("Ranking", describe_ranking(told.get("ranking"))),
     )
     return [Section(title, found) for title, facts in made if (found := tuple(facts))]
 
 
 def _describe_site(told: Facts) -> Iterator[Fact]:
     if told["steps"]:
-        yield Fact("Typed", f"{told['url']}, changed by: {', '.join(told['steps'])}")
+        yield Fact("Entered URL", f"{told['url']}, normalized: {', '.join(told['steps'])}")
     site = told["site"]
     if site is None:
         yield Fact("Site", f"none: {told['refusal']}")
@@ -137,14 +137,14 @@ def _describe_site(told: Facts) -> Iterator[Fact]:
 def _describe_robots(told: Facts) -> Iterator[Fact]:
     robots = told["robots"]
     if robots["ignored"]:
-        yield Fact("Says", "it is ignored, as you confirmed the site as your own", robots["url"])
+        yield Fact("Verdict", "ignored, because you confirmed that the site is yours", robots["url"])
         return
-    by = f"by the line “{truncate(robots['line'])}”" if robots["line"] else "as no rule speaks of it"
-    said = {"allowed": f"allowed, {by}", "disallowed": f"disallowed, {by}"}.get(robots["verdict"], "not known yet")
-    yield Fact("Says", said, robots["url"])
+    by = f"by the line “{truncate(robots['line'])}”" if robots["line"] else "because no rule matches it"
+    said = {"allowed": f"allowed, {by}", "disallowed": f"disallowed, {by}"}.get(robots["verdict"], "unknown so far")
+    yield Fact("Verdict", said, robots["url"])
     yield Fact("File", robots["state"])
     if robots["crawl_delay_s"]:
-        yield Fact("Asks for", f"{robots['crawl_delay_s']:g} s between requests")
+        yield Fact("Crawl-delay", f"{robots['crawl_delay_s']:g} s between requests")
 
 
 def _describe_queue(told: Facts) -> Iterator[Fact]:
@@ -152,14 +152,14 @@ def _describe_queue(told: Facts) -> Iterator[Fact]:
     known = told["known"]
     if known is None:
         return
-    links = "a start of its site" if known["depth"] == 0 else f"{counted(known['depth'], 'link')} from a start"
+    links = "start URL of its site" if known["depth"] == 0 else f"{counted(known['depth'], 'link')} from a start URL"
     yield Fact("Known", f"for {age(told['now_s'] - known['found_s'])}, {links}", at_s=known["found_s"])
-    yield Fact("Stands", _describe_url_state(told))
+    yield Fact("State", _describe_url_state(told))
     if known["why"]:
-        yield Fact("Why", truncate(known["why"]), at_s=known["ended_s"])
+        yield Fact("Reason", truncate(known["why"]), at_s=known["ended_s"])
     if known.get("retry_s") is not None:
         left_s = known["retry_s"] - told["now_s"]
-        yield Fact("Tried again", f"in {age(left_s)}" if left_s > 0 else "now", at_s=known["retry_s"])
+        yield Fact("Next try", f"in {age(left_s)}" if left_s > 0 else "now", at_s=known["retry_s"])
     yield from describe_trap(told)
     if known["standing"] in {"waiting", "leased"}:
         yield from describe_first_fetch(told.get("first"))
@@ -167,7 +167,7 @@ def _describe_queue(told: Facts) -> Iterator[Fact]:
 
 def _describe_url_state(told: Facts) -> str:
     known = told["known"]
-    words = {"leased": "with a worker", "fetched": "fetched", "refused": "refused", "failed": "failed"}
+    words = {"leased": "assigned to a fetcher", "fetched": "fetched", "refused": "refused", "failed": "failed"}
     if known["standing"] != "waiting":
         return words.get(known["standing"], str(known["standing"]))
     front = "" if known["front"] is None else f"in front queue {known['front']}, "
@@ -179,14 +179,14 @@ def _describe_fetch(told: Facts) -> Iterator[Fact]:
     if page is None:
         return
     yield Fact("Fetched", _format_ago(told, page["fetched_s"]), at_s=page["fetched_s"])
-    yield Fact("Answer", f"status {page['status']}, {counted(page['bytes'], 'byte')}", page["location"])
+    yield Fact("Response", f"status {page['status']}, {counted(page['bytes'], 'byte')}", page["location"])
     if page["title"]:
         yield Fact("Title", truncate(page["title"]))
-    changed = "then" if page["changed_s"] == page["fetched_s"] else _format_ago(told, page["changed_s"])
-    yield Fact("New or changed", changed, at_s=page["changed_s"])
+    changed = "at this fetch" if page["changed_s"] == page["fetched_s"] else _format_ago(told, page["changed_s"])
+    yield Fact("Last changed", changed, at_s=page["changed_s"])
     place = page["archived"]
     if place is not None:
-        yield Fact("Archived", f"warc/{place['file']}, {counted(place['length'], 'byte')} from byte {place['offset']}")
+        yield Fact("Archived", f"warc/{place['file']}, {counted(place['length'], 'byte')} at offset {place['offset']}")
     elif told["known"] is not None and told["known"]["copy_lost"]:
         yield Fact("Archived", f"no: {truncate(told['known']['copy_lost'])}")
 

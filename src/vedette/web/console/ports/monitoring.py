@@ -14,9 +14,9 @@ from vedette.learn.workload import Drift, RisingQuery
 KIND_LABELS = {
     "first": "first fetches",
     "refresh": "refreshes",
-    "look": "looks for new links",
-    "gone": "gone, asked again",
-    "asked": "asked for by the operator",
+    "look": "polls for new links",
+    "gone": "rechecks of missing pages",
+    "asked": "requested by the operator",
     "robots": "robots.txt",
 }
 
@@ -166,9 +166,9 @@ NO_COUNTS: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}
 # Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
 DERIVED_SERIES: Mapping[str, SeriesInfo] = {
-    "gain_day": SeriesInfo("what fetches of known pages brought to the quality of search in a day", "gain"),
-    "overlap_at_10": SeriesInfo("share of the first ten results served that gains are measured by, too", "share"),
-    "birth_to_found_s": SeriesInfo("median time from the birth of the last day's new pages to their discovery", "s"),
+    "gain_day": SeriesInfo("search quality gained by refreshes in a day", "gain"),
+    "overlap_at_10": SeriesInfo("share of the ten first results served that are also used to measure gains", "share"),
+    "birth_to_found_s": SeriesInfo("median time from publication to discovery of the last day's new pages", "s"),
 }
 
 

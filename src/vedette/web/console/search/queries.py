@@ -20,9 +20,9 @@ _COLUMNS = (
     Column[QueryCount]("query", "Query", lambda row: row.query),
     Column[QueryCount]("searches", "Searches", lambda row: row.searches, is_number=True),
     Column[QueryCount]("visitors", "Visitors", lambda row: row.visitors, is_number=True),
-    Column[QueryCount]("empty", "Without result", lambda row: row.empty, is_number=True),
+    Column[QueryCount]("empty", "Without results", lambda row: row.empty, is_number=True),
     Column[QueryCount]("clicks", "Clicks", lambda row: row.clicks, is_number=True),
-    Column[QueryCount]("last", "Last asked", lambda row: row.last_s, is_number=True),
+    Column[QueryCount]("last", "Last searched", lambda row: row.last_s, is_number=True),
 )
 _TOP_QUERIES = Table(_COLUMNS, default_sort="-searches", prefix="top", page_size=20)
 _EMPTY_QUERIES = Table(
@@ -65,7 +65,9 @@ class SearchesPage:
 
 def _render_filtered(totals: Totals) -> Markup:
     rows = sorted(totals.filtered.items(), key=lambda row: (-row[1], row[0]))
-    return render_bar_table([(why, float(times)) for why, times in rows], "n", ("Why", "Times")) if rows else Markup()
+    return (
+        render_bar_table([(why, float(times)) for why, times in rows], "n", ("Reason", "Count")) if rows else Markup()
+    )
 
 
 def _format_share(part: int, whole: int) -> str:

@@ -30,14 +30,14 @@ LEARN_SETTING = "serve.learn"
 PROMOTION_SETTING = "serve.promotion"
 _LEARN_CHOICES: Mapping[str, str | None] = {"on": "true", "off": "false", "configured": None}
 PROMOTION_DESCRIPTIONS: Mapping[str, str] = {
-    "prospect": "those of which a look would teach most; the one to use",
-    "selective": "any that nobody has seen, each with the same chance",
-    "relaxed-selective": "any that hardly anybody has seen, each with the same chance",
+    "prospect": "those where one more view would teach the most; recommended",
+    "selective": "pages that nobody has seen, all with the same probability",
+    "relaxed-selective": "pages that hardly anybody has seen, all with the same probability",
 }
 ORDER_LABELS: Mapping[str, str] = {
-    RELEVANCE_ONLY: "By relevance alone",
-    LEARNED_ONLY: "With what was learned, nothing tried",
-    WITH_TRIALS: "With what was learned and trials",
+    RELEVANCE_ONLY: "Relevance alone",
+    LEARNED_ONLY: "Learning without trials",
+    WITH_TRIALS: "Learning with trials",
 }
 # So many looks tell something of a page, and so much better or worse than any other is worth a word.
 MIN_LOOKS = 5.0
@@ -50,12 +50,12 @@ def describe_outcome(page: ExploredPage, general: float) -> str:
     >>> describe_outcome(ExploredPage("u", 0.0, 9, 5, 8.0, 12.0, 0.5), 0.2)
     'liked'
     >>> describe_outcome(ExploredPage("u", 0.0, 9, 0, 0.0, 1.0, 0.2), 0.2)
-    'too few looks yet'
+    'too few views yet'
     """
     if page.looks < MIN_LOOKS or general <= 0:
-        return "too few looks yet"
+        return "too few views yet"
     ratio = page.expected / general
-    return "liked" if ratio >= BETTER else "not liked" if ratio <= WORSE else "like others"
+    return "liked" if ratio >= BETTER else "not liked" if ratio <= WORSE else "average"
 
 
 def format_interval(arm: Arm) -> str:
@@ -76,14 +76,14 @@ def describe_verdict(told: RankingReport) -> str:
     """Describe whether learned ranking beats plain ranking, no more certain than the data are."""
     if not told.is_enough or not math.isfinite(told.difference_give_or_take):
         fewest = min(told.learned.people, told.plain.people)
-        return f"It is too early to say: {MIN_PEOPLE} people of each group must have clicked, and it is {fewest}."
+        return f"Too early to say: each group needs clicks from {MIN_PEOPLE} visitors; the smaller one has {fewest}."
     low, high = (told.difference + sign * told.difference_give_or_take for sign in (-1, 1))
-    ends = f"the difference lies between {low:+.2f} and {high:+.2f} with 95{THIN}%"
+    ends = f"the difference is {low:+.2f} to {high:+.2f} (95{THIN}% confidence interval)"
     if low > 0:
-        return f"Clicks are worth more with what was learned: {ends}."
+        return f"Clicks are worth more with learning: {ends}."
     if high < 0:
-        return f"Clicks are worth less with what was learned: {ends}. A guard ends it when that is beyond doubt."
-    return f"No difference can be told so far: {ends}."
+        return f"Clicks are worth less with learning: {ends}. The guard turns it off once that is certain."
+    return f"No significant difference so far: {ends}."
 
 
 def format_estimate(found: Estimate) -> str:
@@ -106,18 +106,18 @@ def describe_orders(orders: tuple[OrderEstimate, ...]) -> str:
     ours, others = by_name.get(WITH_TRIALS), [order for order in orders if order.name != WITH_TRIALS]
     if ours is None or ours.robust.said or all(order.robust.said for order in others):
         most = max((order.robust.effective for order in others), default=0.0)
-        needed = f"{MIN_EFFECTIVE:.0f} readers must have got an order before it is told"
-        return f"Not enough data: {needed}, and it is {most:.0f}."
+        needed = f"a ranking needs {MIN_EFFECTIVE:.0f} visitors"
+        return f"Not enough data: {needed}, and the most so far is {most:.0f}."
     return " ".join(_compare_order(ours.robust, order) for order in others if not order.robust.said)
 
 
 def _compare_order(ours: Estimate, other: OrderEstimate) -> str:
     name = ORDER_LABELS[other.name].lower()
     if other.robust.high < ours.low:
-        return f"Had all readers got the order {name}, fewer searches would have succeeded."
+        return f"With {name}, fewer searches would have succeeded."
     if other.robust.low > ours.high:
-        return f"Had all readers got the order {name}, more searches would have succeeded."
-    return f"Whether the order {name} would have done better or worse cannot be told so far."
+        return f"With {name}, more searches would have succeeded."
+    return f"No significant difference from {name} so far."
 
 
 class ExploredLine(NamedTuple):
@@ -130,13 +130,13 @@ class ExploredLine(NamedTuple):
 _EXPLORED_TABLE: Table[ExploredLine] = Table(
     (
         Column("page", "Page", lambda row: row.page.url),
-        Column("since", "First tried", lambda row: row.page.first_s, is_number=True),
-        Column("shown", "Shown to be tried", lambda row: row.page.shown, is_number=True),
-        Column("clicks", "Opened then", lambda row: row.page.clicks, is_number=True),
-        Column("looks", "Looks in all", lambda row: round(row.page.looks, 1), is_number=True),
-        Column("likes", "Likes in all", lambda row: round(row.page.likes, 1), is_number=True),
-        Column("expected", "Expected", lambda row: round(row.page.expected, 4), is_number=True),
-        Column("fate", "What became of it", lambda row: row.fate),
+        Column("since", "First trial", lambda row: row.page.first_s, is_number=True),
+        Column("shown", "Shown on trial", lambda row: row.page.shown, is_number=True),
+        Column("clicks", "Clicked", lambda row: row.page.clicks, is_number=True),
+        Column("looks", "Views (estimated)", lambda row: round(row.page.looks, 1), is_number=True),
+        Column("likes", "Likes (estimated)", lambda row: round(row.page.likes, 1), is_number=True),
+        Column("expected", "Like rate", lambda row: round(row.page.expected, 4), is_number=True),
+        Column("fate", "Outcome", lambda row: row.fate),
     ),
     default_sort="-shown",
     prefix="promoted",
@@ -161,7 +161,7 @@ class RankingPage:
                 return self.shell.run_command(request, SetMachine({PROMOTION_SETTING: rule}), "/console/ranking")
             value = _LEARN_CHOICES.get(form.get("learn", ""), "")
             if value == "":
-                raise UsageError("say whether the order is to learn from clicks")
+                raise UsageError("choose whether ranking learns from clicks")
             return self.shell.run_command(request, SetMachine({LEARN_SETTING: value}), "/console/ranking")
         except VedetteError as error:
             return self.show(request, sentence(str(error)))
@@ -191,7 +191,7 @@ class RankingPage:
             was_told=found is not None,
             is_guarded=told.guard.is_active(self.shell.now_s()),
             verdict=describe_verdict(told),
-            arms=[("With what was learned", told.learned), ("Without", told.plain)],
+            arms=[("With learning", told.learned), ("Without", told.plain)],
             seen=_EXPLORED_TABLE.paginate(request, lines),
             give_or_take=format_interval,
             orders=[(ORDER_LABELS.get(order.name, order.name), order) for order in told.orders],

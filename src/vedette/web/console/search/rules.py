@@ -18,9 +18,9 @@ from vedette.web.formatting import sentence
 
 PAGE_URL: Final = "/console/results"
 RULE_LABELS: Final = {
-    "synonym": "Means the same",
-    "pin": "Always shows",
-    "hide": "Never shows",
+    "synonym": "Synonym",
+    "pin": "Pinned",
+    "hide": "Hidden for query",
     "block": "Blocked",
     "raise": "Raised",
     "lower": "Lowered",
@@ -31,7 +31,7 @@ RULE_TABLE: Final = Table[StoredRule](
     (
         Column("kind", "Rule", lambda kept: RULE_LABELS[kept.rule.kind]),
         Column("query", "Query", lambda kept: kept.rule.query or None),
-        Column("value", "What", lambda kept: kept.rule.value),
+        Column("value", "Applies to", lambda kept: kept.rule.value),
         Column("since", "Since", lambda kept: kept.added_s, is_number=True),
     ),
     default_sort="-since",
@@ -67,7 +67,7 @@ class RulesPage:
         kind: Any = form.get("kind", "")
         try:
             if kind not in RULE_KINDS:
-                raise UsageError("there is no such rule")
+                raise UsageError("this rule does not exist")
             command = RemoveRules((Rule(kind, form.get("query", ""), form.get("value", "")),))
             back = build_explain_url(form["url"][:MAX_URL_LENGTH]) if form.get("url") else PAGE_URL
             return self.shell.run_command(request, command, back)
@@ -82,7 +82,7 @@ class RulesPage:
             "rules.html",
             request,
             here="results",
-            title="Rules for results",
+            title="Rules",
             rules=rules,
             seen=RULE_TABLE.paginate(request, rules),
             words=RULE_LABELS,
@@ -95,7 +95,7 @@ def _parse_rule(form: FormValues) -> tuple[Rule | None, Problems]:
     """Parse a search rule's form into the rule, or into the problem of each field."""
     kind: Any = form.get("kind", "")
     if kind not in RULE_KINDS:
-        return None, {"form": "Choose what the rule does."}
+        return None, {"form": "Choose an effect for the rule."}
     query = form.get("query", "")
     if kind in QUERY_RULE_KINDS and (wrong := find_problem(parse_rule, "hide", query, _EXAMPLE_URL)):
         return None, {"query": wrong}

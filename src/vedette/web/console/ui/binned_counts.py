@@ -23,7 +23,7 @@ from vedette.web.formatting import stamp
 MAX_SAMPLES = 4_000
 MAX_BINS = 60
 # By the name of the time range: seconds of a bin, and what it is called.
-_BIN_SIZES = {"hour": (300.0, "in 5 minutes"), "day": (3_600.0, "an hour"), "month": (86_400.0, "a day")}
+_BIN_SIZES = {"hour": (300.0, "per 5 minutes"), "day": (3_600.0, "per hour"), "month": (86_400.0, "per day")}
 
 
 class BinnedCounts(NamedTuple):
@@ -36,7 +36,7 @@ class BinnedCounts(NamedTuple):
     @property
     def second_line(self) -> SecondLine:
         """Return the binned counts of wasted fetches as the chart's second line."""
-        return SecondLine("of these found nothing new", self.wasted)
+        return SecondLine("found nothing new", self.wasted)
 
     def csv_response(self, name: str, over: TimeRange) -> Response:
         """Return the binned counts of all and of wasted fetches as a CSV file."""

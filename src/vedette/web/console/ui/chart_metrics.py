@@ -51,14 +51,14 @@ class _StaticCollector(Collector):
 
 
 def _collect_crawl(crawl: CrawlStatus) -> Iterable[GaugeMetricFamily]:
-    yield _build_gauge("hosts_waiting", "hosts with something to do, by what they wait for", "why", crawl.waiting_why)
-    yield _build_gauge("answers", "answers of servers since the start, by status", "status", crawl.statuses)
-    yield _build_gauge("fetches_failed", "fetches without an answer since the start, by why", "why", crawl.failures)
-    yield _build_gauge("urls_refused", "URLs that are not fetched since the start, by why", "why", crawl.refusals)
+    yield _build_gauge("hosts_waiting", "hosts with queued URLs, by what they wait for", "why", crawl.waiting_why)
+    yield _build_gauge("answers", "responses since the start, by status", "status", crawl.statuses)
+    yield _build_gauge("fetches_failed", "fetches without a response since the start, by reason", "why", crawl.failures)
+    yield _build_gauge("urls_refused", "URLs not fetched since the start, by reason", "why", crawl.refusals)
 
 
 def _collect_filtered(counts: Mapping[str, int]) -> GaugeMetricFamily:
-    words = "searches, views and clicks of the last day that count as no person's, by why"
+    words = "searches, views and clicks of the last day excluded as bots, by reason"
     return _build_gauge("searches_left_out", words, "why", counts)
 
 
@@ -67,12 +67,12 @@ def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMe
     lines = build_calibration_rows(tenths)
     names = [f"{10 * line.place}-{10 * line.place + 10}" for line in lines]
     for name, words, values in (
-        ("forecast_said", "mean chance of a change that was said of refreshed pages", [line.said for line in lines]),
+        ("forecast_said", "mean predicted probability of a change for refreshed pages", [line.said for line in lines]),
         ("forecast_found", "share of these pages that had changed", [line.found for line in lines]),
-        ("forecast_refreshes", "how many these are, of late", [line.refreshes for line in lines]),
+        ("forecast_refreshes", "number of these refreshes, decaying", [line.refreshes for line in lines]),
     ):
         yield _build_gauge(
-            name, f"{words}, by tenths of the chance in per cent", "chance", dict(zip(names, values, strict=True))
+            name, f"{words}, by decile of the prediction in percent", "chance", dict(zip(names, values, strict=True))
         )
 
 
@@ -80,12 +80,12 @@ def _collect_budget(told: BudgetReport) -> Iterable[CounterMetricFamily]:
     """Collect metrics for the fetch budget chart: what each kind of fetch took and brought, of all time."""
     columns: dict[str, tuple[str, list[float]]] = {
         "fetches": ("fetches", [line.fetches for line in told.ever]),
-        "seconds": ("seconds for which connections were held", [line.seconds for line in told.ever]),
-        "bytes": ("bytes that were sent", [line.bytes for line in told.ever]),
-        "gain": ("what they brought to search, where it was measured", [max(line.gain, 0.0) for line in told.ever]),
+        "seconds": ("connection time in seconds", [line.seconds for line in told.ever]),
+        "bytes": ("bytes downloaded", [line.bytes for line in told.ever]),
+        "gain": ("measured gain in search quality", [max(line.gain, 0.0) for line in told.ever]),
     }
     for name, (words, values) in columns.items():
-        family = CounterMetricFamily(f"vedette_budget_{name}", f"{words}, by what they were for", labels=["kind"])
+        family = CounterMetricFamily(f"vedette_budget_{name}", f"{words}, by purpose", labels=["kind"])
         for line, value in zip(told.ever, values, strict=True):
             family.add_metric([line.name], value)
         yield family

@@ -51,7 +51,7 @@ class LineChart(NamedTuple):
     csv: str = ""
     second: SecondLine | None = None
     band: Sequence[tuple[float, float, float]] = ()
-    empty_hint: str = "Numbers come every few seconds while Vedette runs."
+    empty_hint: str = "Data points are added every few seconds while Vedette runs."
 
 
 def render_line_chart(line: LineChart) -> Markup:
@@ -91,7 +91,7 @@ def _select_points(line: LineChart, points: Sequence[Point]) -> list[Point]:
 
 def _render_too_few(line: LineChart) -> Markup:
     return Markup('<p class="few">{} {}</p>').format(
-        "There is nothing to draw yet." if not line.points else "One number is too few for a line.", line.empty_hint
+        "No data yet." if not line.points else "Only one data point so far.", line.empty_hint
     )
 
 

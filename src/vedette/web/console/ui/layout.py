@@ -87,10 +87,8 @@ class ConsoleShell:
 
     def not_found_page(self, request: Request, status: int = 404, said: str = "") -> Response:
         """Render the console's "not found" page in its layout."""
-        words = said or "The address may be mistyped, or what was here is gone."
-        return self.render_page(
-            "missing.html", request, here="", title="There is nothing here", status=status, said=words
-        )
+        words = said or "The address may be misspelled, or the page has been removed."
+        return self.render_page("missing.html", request, here="", title="Page not found", status=status, said=words)
 
     def run_command(self, request: Request, command: Command, back: str) -> Response:
         """Run an operator's command, then redirect to a console page that shows what was done.

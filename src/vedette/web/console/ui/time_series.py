@@ -23,35 +23,35 @@ CHART_POINTS = 240
 MIN_SPAN_S = 60.0
 MAX_CSV_ROWS = 20_000
 SERIES_TITLES = {
-    "pages": "Pages kept",
-    "known": "URLs known",
+    "pages": "Stored pages",
+    "known": "Known URLs",
     "waiting": "URLs waiting",
     "coverage": "Coverage",
-    "current_share": "Current, by estimate",
-    "quality": "Search quality, by estimate",
+    "current_share": "Up to date, estimated",
+    "quality": "Search quality, estimated",
     "views_current_share": "Views of current pages",
     "change_loss": "Lost by a missed change",
-    "checked_in_time": "Checked in time",
-    "median_age_s": "Median age of pages",
+    "checked_in_time": "Fetched on time",
+    "median_age_s": "Median page age",
     "price": "Price of a fetch",
-    "refreshes": "Refreshes of late",
+    "refreshes": "Recent refreshes",
     "wasted_share": "Refreshes that found nothing new",
-    "change_expected": "Said to have changed",
-    "change_found": "Refreshed pages that had changed",
-    "looks": "Looks of late",
-    "looks_wasted_share": "Looks that found nothing new",
+    "change_expected": "Predicted to have changed",
+    "change_found": "Refreshes that found a change",
+    "looks": "Recent polls",
+    "looks_wasted_share": "Polls that found nothing new",
     "budget_per_s": "Fetch budget",
     "budget_spent_per_s": "Fetches",
     "budget_held_back": "Not worth the price",
-    "fetches_per_s": "Requests a second",
+    "fetches_per_s": "Requests per second",
     "archive_bytes": "Archive",
     "index_bytes": "Index",
     "state_bytes": "State",
-    "record_bytes": "Record of searches",
-    "disk_free_bytes": "Room left on the disk",
-    "searches_per_h": "Searches an hour",
-    "empty_share": "Without a result",
-    "click_share": "With a result opened",
+    "record_bytes": "Search log",
+    "disk_free_bytes": "Free disk space",
+    "searches_per_h": "Searches per hour",
+    "empty_share": "Searches without results",
+    "click_share": "Searches with a click",
 }
 
 
@@ -155,7 +155,7 @@ class SeriesExport:
         """Export a time series as CSV, with an optional second one; cells without a measurement are empty."""
         names = [request.query_params.get(key, "") for key in ("name", "other")]
         if names[0] not in SERIES or (names[1] and names[1] not in SERIES):
-            return self.shell.not_found_page(request, said="No number has this name.")
+            return self.shell.not_found_page(request, said="There is no time series with this name.")
         names = [name for name in names if name]
         since_s = self.shell.now_s() - parse_time_range(request).span_s
         points, *others = (self.monitoring.load_series(name, since_s, MAX_CSV_ROWS) for name in names)
