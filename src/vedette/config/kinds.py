@@ -171,7 +171,7 @@ class PolicyName:
         if isinstance(value, str) and value in self.all_names:
             return value
         named = ", ".join(format_value(word) for word in self.named)
-        meant = did_you_mean(str(value), self.all_names, "the documentation lists the others, for research")
+        meant = did_you_mean(str(value), self.all_names, "the documentation lists more, for research")
         raise ConfigError(f"write one of {named}; {meant}")
 
     def write(self, value: str) -> str:
@@ -244,7 +244,7 @@ class RateKind:
             return Rate(0, 1.0)
         rate = _RATE.fullmatch(value) if isinstance(value, str) else None
         if rate is None:
-            raise ConfigError('write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0"')
+            raise ConfigError('write a number per unit of time, such as "120/min" (s, min, h, d), or "0" for no limit')
         return Rate(int(rate[1]), float(_SECONDS[rate[2]])) if int(rate[1]) else Rate(0, 1.0)
 
     def write(self, value: Rate) -> str:

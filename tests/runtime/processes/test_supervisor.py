@@ -89,7 +89,7 @@ def test_a_dead_worker_comes_back_and_its_leases_at_once(run: Run, process: subp
     known = len(run.entries())
     patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
     assert children(process.pid)["vedette keeper"] == before["vedette keeper"]
-    assert "worker 0 ended (SIGKILL) and is started again" in run.said()
+    assert "fetcher 0 ended (SIGKILL); restarting" in run.said()
     end(process)
     assert [each.detail for each in run.verdict().violations] == []
 
@@ -254,11 +254,11 @@ def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
         began_s = time.monotonic()
         patiently(lambda: deaths(run) == 5)
     assert time.monotonic() - began_s >= RESTART_DELAYS_S[3] / 2
-    assert "keeper ended (exit code 1) and is started again in" in run.said()
-    assert "the 5. time in a row" in run.said()
-    assert "restore it, or name another folder" in run.said()
+    assert "coordinator ended (exit code 1); restarting in" in run.said()
+    assert "(failure 5 in a row)" in run.said()
+    assert "restore a backup, or name another folder" in run.said()
 
 
 def deaths(run: Run) -> int:
     """How many were told."""
-    return run.said().count("keeper ended")
+    return run.said().count("coordinator ended")

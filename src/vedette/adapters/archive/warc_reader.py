@@ -143,7 +143,7 @@ def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
         ) from error
     head, block = _split_head(text)
     if _parse_fields(head).get("warc-type") not in {"response", "revisit", "conversion"}:
-        raise StoreCorrupt(f"{place.file} has no answer at {place.offset}; restore it from a backup")
+        raise StoreCorrupt(f"{place.file} has no response at {place.offset}; restore it from a backup")
     return ArchivedAnswer(*_split_head(block.removesuffix(b"\r\n\r\n")))
 
 

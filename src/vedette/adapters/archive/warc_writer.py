@@ -56,7 +56,9 @@ class WarcWriter:
         sync: bool = False,
     ) -> None:
         if not _FILE_NAME.fullmatch(_format_file_name(name, 0)):
-            raise ValueError(f"{name!r} cannot stand in a file name: letters, digits, dot, dash and underscore can")
+            raise ValueError(
+                f"{name!r} cannot be used in a file name: use letters, digits, dots, dashes and underscores"
+            )
         self._folder = folder
         self._name = name
         self._software = software

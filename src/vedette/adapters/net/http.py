@@ -162,7 +162,9 @@ def _read_ca_file(ca_file: str) -> bytes:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
         return Path(ca_file).read_bytes()
     except ssl.SSLError:
-        raise ConfigError(f"crawl.ca_file = {ca_file}: holds no certificate; name a PEM file of roots") from None
+        raise ConfigError(
+            f"crawl.ca_file = {ca_file}: contains no certificate; name a PEM file with root certificates"
+        ) from None
     except OSError as error:
         raise ConfigError(f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); name a PEM file") from None
 

@@ -82,7 +82,7 @@ class RobotsState:
 
     def __post_init__(self) -> None:
         if self.status is RobotsStatus.READ and self.last_good is None:
-            raise ValueError("a robots.txt that was read has a copy")
+            raise ValueError("a parsed robots.txt needs its text")
 
     @property
     def rules(self) -> RobotsRules:
@@ -211,7 +211,7 @@ def state_from_json(stored: Mapping[str, object], user_agent: str) -> RobotsStat
             last_good=None if last_good is None else _copy_from_json(_get_typed(stored, "last_good", dict), user_agent),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise StoreCorrupt(f"the stored state of a robots.txt cannot be read ({error}); restore a backup") from error
+        raise StoreCorrupt(f"the stored state of a robots.txt cannot be read ({error}): restore a backup") from error
 
 
 def _copy_to_json(copy: RobotsCopy) -> StoredCopy:

@@ -193,7 +193,7 @@ class AdGuarantees(Experiment):
         """Run the ad guarantees experiment on one small market; no rows where nothing is proven of the policy."""
         world = cell.world.partition(":")[2]
         if world not in GUARANTEES:
-            raise UsageError(f"{self.name} is put to market:{', market:'.join(GUARANTEES)}")
+            raise UsageError(f"{self.name} runs only on market:{', market:'.join(GUARANTEES)}")
         return (
             build_guarantee_rows(world, cell.policy, int(cell.budget), cell.seed)
             if cell.policy in GUARANTEES[world]

@@ -331,13 +331,13 @@ class Calibration(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the calibration experiment on a cell: a row of scores, and one for each tenth of the fetches."""
         if cell.policy not in MODELS:
-            raise UsageError(f'"{cell.policy}" is no model of change; {suggest_name(cell.policy, MODELS)}')
+            raise UsageError(f'"{cell.policy}" is not a change model; {suggest_name(cell.policy, MODELS)}')
         history = open_history(cell.world)
         begin_s, end_s = resolve_span(cell.span, history.begin_s, history.end_s)
         looks = FetchSampling(begin_s, end_s, cell.budget, cell.seed)
         judged = run_calibration(history, [MODELS[cell.policy]], looks, build_groups(history))
         if not len(judged.page):
-            raise UsageError(f"{cell.world}: nothing was looked at twice; write a longer span or a larger budget")
+            raise UsageError(f"{cell.world}: no page was fetched twice; use a longer span or a larger budget")
         return build_rows(judged, cell.seed)
 
 

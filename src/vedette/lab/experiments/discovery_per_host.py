@@ -40,7 +40,7 @@ class DiscoveryPerHost(Experiment):
         world = open_frontpages(cell.world)
         hosts = find_hosts(world)
         if not hosts:
-            raise UsageError(f"{cell.world} has no host with {MIN_SOURCES} sources; leave --per-host out")
+            raise UsageError(f"{cell.world} has no host with {MIN_SOURCES} sources; drop --per-host")
         return [row for host in hosts for row in _build_host_rows(world, host, cell)]
 
 

@@ -137,7 +137,7 @@ class Importance(Experiment):
         history = open_history(cell.world)
         seen = take_snapshot(history, resolve_span(cell.span, history.begin_s, history.end_s)[1])
         if not seen.web.pages:
-            raise UsageError(f"{cell.world}: no page lives at the end of the span; write an earlier --to")
+            raise UsageError(f"{cell.world}: no page is alive at the end of the span; use an earlier --to")
         importance = compute_importance(seen, cell.policy)
         return [
             {"queries_from": float(kind), **row}

@@ -67,7 +67,7 @@ def find_log(name: str) -> tuple[Path, str]:
     for path in [Path(read[1]), *([Path(data) / "clicks" / read[1]] if data else [])]:
         if path.is_file():
             return path, model
-    raise UsageError(f"clicks:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{read[1]}")
+    raise UsageError(f"clicks:{name} not found: set VEDETTE_DATA to a folder with clicks/{read[1]}")
 
 
 def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
@@ -187,7 +187,7 @@ class OffPolicy(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the off-policy experiment on a cell: one log and one estimate."""
         if cell.policy not in ESTIMATORS:
-            raise UsageError(f'there is no estimate "{cell.policy}": they are {", ".join(ESTIMATORS)}')
+            raise UsageError(f'there is no estimator "{cell.policy}"; choose one of {", ".join(ESTIMATORS)}')
         return [build_row(cell.world, cell.policy, int(cell.budget), cell.seed)]
 
 

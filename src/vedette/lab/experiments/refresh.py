@@ -67,8 +67,8 @@ def build_setup(policy: str, history: History, game: RefreshGame, asking: QueryS
 def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDeltaQ:
     if asking is None:
         raise UsageError(
-            f"bound-delta-q asks what pages say, and those of {history.name} have no texts that a query finds; "
-            "put it to a world git:PATH or live:FOLDER, or write --policies without it"
+            f"bound-delta-q needs page texts, and {history.name} has none that a query matches; "
+            "use a world git:PATH or live:FOLDER, or leave it out of --policies"
         )
     return BoundDeltaQ(history, asking.workload)
 

@@ -197,7 +197,7 @@ def _load_settings(world: str, span: Span, seed: int) -> tuple[WeeklySetting, ..
     )
     asking = load_query_set(weekly.web, weekly.web.begin_s, weekly.web.end_s, seed)
     if asking is None:
-        raise UsageError(f"{world}: no query finds any of its texts; put it to a world git:PATH or live:FOLDER")
+        raise UsageError(f"{world}: no query matches any of its texts; use a world git:PATH or live:FOLDER")
     shares = ShingleDistance(weekly.web)
     workloads = (asking.workload, score_by_links(asking.workload, weekly.links))
     return tuple(WeeklySetting(weekly, one, fit_pages(weekly, one, shares), shares) for one in workloads)

@@ -95,7 +95,7 @@ def choose_canonical(members: Sequence[Member], present: str = "") -> tuple[int,
     (1, 'its query is cleaner, unlike http://a.example/x?utm_source=b')
     """
     if not members:
-        raise ValueError("a group of copies has at least one member")
+        raise ValueError("a group of copies needs at least one member")
     sites: dict[str, list[Member]] = {}
     for member in members:
         sites.setdefault(_get_site(member.url), []).append(member)

@@ -217,8 +217,8 @@ class HubSubscriber:
     def _warn_no_public_url(self, hubs: int) -> None:
         if not self._settings.config.serve.public_url and not self._has_warned:
             self._has_warned = True
-            feeds = "1 feed names a hub" if hubs == 1 else f"{hubs} feeds name a hub"
-            print_error(f"{feeds}, which cannot reach this server: set serve.public_url to subscribe")
+            feeds = "1 feed has a hub" if hubs == 1 else f"{hubs} feeds have a hub"
+            print_error(f"{feeds} that cannot reach this server: set serve.public_url to subscribe")
 
     def _call_hubs(self) -> None:
         if not self._settings.config.serve.public_url:

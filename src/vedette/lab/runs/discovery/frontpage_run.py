@@ -83,7 +83,7 @@ def create_chooser(policy: DiscoveryPolicy | str, world: Frontpages, k: int, see
     if not isinstance(policy, str):
         return PolicyPoller(policy, world, k, seed)
     if policy not in BOUNDS:
-        raise UsageError(f'there is no bound "{policy}" of discovery; there are {", ".join(BOUNDS)}')
+        raise UsageError(f'there is no discovery bound "{policy}"; choose one of {", ".join(BOUNDS)}')
     return BOUNDS[policy](world, k, span.start, span.stop)
 
 
@@ -193,7 +193,7 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
 def parse_poll_budget(cell: Cell) -> int:
     """Parse a cell's budget of polls a snapshot, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
-        raise UsageError(f"a budget of {cell.experiment} is a whole number of looks a snapshot, from 1 on")
+        raise UsageError(f"the budget of {cell.experiment} is a whole number of polls per snapshot, at least 1")
     return int(cell.budget)
 
 

@@ -28,7 +28,7 @@ def load_frontpages(path: Path, name: str) -> Frontpages:
         return _parse_arrays(_read_arrays(path), name)
     except _FormatError as wrong:
         raise UsageError(
-            f"{path.name} is no recording of front pages: {wrong} (expected: an .npz file with {_EXPECTED})"
+            f"{path.name} is not a recording of front pages: {wrong} (expected: an .npz file with {_EXPECTED})"
         ) from None
 
 
@@ -58,9 +58,9 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {each: archive[each] for each in archive.files}
     except FileNotFoundError:
-        raise _FormatError("there is no such file") from None
+        raise _FormatError("no such file") from None
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise _FormatError("it cannot be read") from error
+        raise _FormatError("cannot be read") from error
 
 
 def _parse_arrays(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Frontpages:
