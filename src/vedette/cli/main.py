@@ -47,7 +47,7 @@ COMMANDS = (
     Command("explain", "explain what was decided about a URL", "vedette.cli.commands.explain"),
     Command("demo", "crawl and search a synthetic web on this machine", "vedette.cli.demo.command"),
     Command("new", "list new pages", "vedette.cli.commands.new"),
-    Command("watch", "manage alerts on new pages", "vedette.cli.commands.watch"),
+    Command("watch", "manage watches, which report new pages", "vedette.cli.commands.watch"),
     Command("sponsor", "manage sponsored results: campaigns, ads, reports", "vedette.cli.commands.sponsor"),
     Command("lab", "run experiments on recorded and synthetic webs; judge crawlers", "vedette.cli.lab.command"),
     Command("export", "export URLs or pages", "vedette.cli.commands.export"),

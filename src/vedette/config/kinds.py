@@ -244,7 +244,7 @@ class RateKind:
             return Rate(0, 1.0)
         rate = _RATE.fullmatch(value) if isinstance(value, str) else None
         if rate is None:
-            raise ConfigError('write a number per unit of time, such as "120/min" (s, min, h, d), or "0" for no limit')
+            raise ConfigError('write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0"')
         return Rate(int(rate[1]), float(_SECONDS[rate[2]])) if int(rate[1]) else Rate(0, 1.0)
 
     def write(self, value: Rate) -> str:

@@ -72,7 +72,7 @@ class Crawl:
         metadata=describe_setting(
             "budget",
             RateKind(),
-            'maximum number of fetches for all sites together, such as `"50/s"`; `"0"` for no limit but politeness',
+            'maximum rate of fetches for all sites together, such as `"50/s"`; `"0"` for no limit but politeness',
         ),
     )
     latency_factor: int = field(
@@ -359,7 +359,7 @@ class Serve:
         metadata=describe_setting(
             "webhook_networks",
             Networks(_FILE, 'write a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
-            "private addresses or networks that webhooks of [alerts](watching.md) may use; public ones are always "
+            "private addresses or networks that webhooks of [watches](watching.md) may use; public ones are always "
             "allowed",
         ),
     )

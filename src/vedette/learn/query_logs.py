@@ -44,7 +44,7 @@ def parse_queries(lines: Iterable[str], now_s: float) -> Iterator[QueryLine]:
     ...     print(line)
     ImportedQuery(at_s=86400.0, words='low tide', times=12)
     ImportedQuery(at_s=1000000.0, words='cafe', times=1)
-    InvalidLine(number=4, why='there is no word in it')
+    InvalidLine(number=4, why='no words')
     """
     for number, line in enumerate(lines, 1):
         text = line.lstrip("\ufeff").strip() if number == 1 else line.strip()

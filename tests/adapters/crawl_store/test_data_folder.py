@@ -355,7 +355,7 @@ def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) ->
     before = contents(open_to_all)
     said, _ = child(OPEN_AS_NOBODY, open_to_all if exists else open_to_all / "data", NOBODY).communicate()
     assert said.startswith("StoreError")
-    assert "you may write to" in said
+    assert "you can write to" in said
     assert contents(open_to_all) == before
 
 

@@ -158,7 +158,7 @@ def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
     assert (content["marks"], content["needs_script"], page["index"]) == ([], False, {"would": True, "objections": []})
     words = vedette("explain", f"{site}story", cwd=cwd)
     assert "published 2026-03-01" in words
-    assert "it can be found: nothing speaks against" in words
+    assert "in the index: no objections" in words
     assert page["change"] is None
 
 
@@ -173,7 +173,7 @@ def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[st
     words = vedette("explain", f"{site}story?view=print", cwd=cwd)
     assert f"it is not in the index: it is a copy of another page: {site}story" in words
     assert "overrule" not in words
-    assert f"a copy of {site}story (3 pages say the same" in words
+    assert f"a copy of {site}story (3 pages with the same content" in words
     assert "stands for 2 copies" in vedette("explain", f"{site}story", cwd=cwd)
 
 

@@ -61,7 +61,7 @@ def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
     code, said = run("watch", "list", "--json")
     (row,) = [row for row in json.loads(said)["watches"] if row["name"] == "all"]
     assert (row["site"], row["webhook"], row["items"]) == ("*", "http://127.0.0.1:9/hook", 0)
-    assert "nothing was sent yet" in run("watch", "list")[1]
+    assert "nothing sent yet" in run("watch", "list")[1]
     code, said = run("watch", "remove", "al")
     assert (code, 'did you mean "all"?' in said) == (2, True)
     assert run("watch", "remove", "all")[0] == 0
@@ -123,7 +123,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(run: Run, words: tuple[str,
 
 def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
     """The latest without a cursor, what came after one with it; a terminal is shown text and nothing else."""
-    assert "Nothing is new yet" in run("new")[1]
+    assert "No new pages yet" in run("new")[1]
     told(tmp_path / "data", "First", "Second \x1b[31m")
     code, said = run("new")
     assert code == 0

@@ -212,9 +212,9 @@ def test_settings_of_a_site_are_kept_and_checked() -> None:
     """A pattern that can fit no path is a mistake, and so is an unknown scope."""
     site = read_site("example.org/?b&a", scope="domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
     assert site == Site("https://example.org/?b&a", "domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
-    with pytest.raises(SiteError, match='"docs/" fits no path: begin it with'):
+    with pytest.raises(SiteError, match='"docs/" matches no path: start it with'):
         read_site("example.org", exclude=("docs/",))
-    with pytest.raises(SiteError, match="give one of prefix, host, domain"):
+    with pytest.raises(SiteError, match="choose one of prefix, host, domain"):
         read_site("example.org", scope=cast("ScopeKind", "planet"))
 
 

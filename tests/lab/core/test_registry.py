@@ -58,7 +58,7 @@ def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> 
         ("Short", "numbers for"),
         ("NotANumber", "nan"),
         ("Meddler", "changes the batch"),
-        ("Moody", "decides otherwise"),
+        ("Moody", "decides differently"),
         ("Hoarder", "changes the state"),
         ("Breaks", "fails on a batch"),
         ("Silent", "reason"),

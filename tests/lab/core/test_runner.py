@@ -100,7 +100,7 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
         os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
         _, said = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == code
-        assert ("The same command goes on" in said) == (how == signal.SIGINT)
+        assert ("Run the same command to continue" in said) == (how == signal.SIGINT)
         assert gone(here / f"{out}.pids")
         assert not (here / out / "rows.parquet").exists()
         assert 0 < len(RunFolder(here / out, plan).list_pending()) <= CELLS - FINISHED

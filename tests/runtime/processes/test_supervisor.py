@@ -134,14 +134,14 @@ def test_nobody_waits_for_a_keeper_that_hangs(run: Run, process: subprocess.Pope
         live = read_live_status(run.data)
         assert live is not None
         assert live.numbers["pages"] >= 0
-    with pytest.raises(StoreError, match=r"not carried out: .* overloaded"):
+    with pytest.raises(StoreError, match=r"not done: .* overloaded"):
         send_command(run.data, LogSignIn(), "a test", "refused", timeout_s=0.1)
     os.kill(keeper, signal.SIGCONT)
     assert send_command(run.data, LogSignIn(), "a test", "first", timeout_s=60.0)
     os.kill(keeper, signal.SIGSTOP)
     operator.open_session("11" * 32, 5.0, "a test")
     assert operator.session_opened_s("11" * 32) == 5.0
-    with pytest.raises(CommandPending, match="not carried out yet"):
+    with pytest.raises(CommandPending, match="not done yet"):
         send_command(run.data, LogSignIn(), "a test", "second", timeout_s=0.1)
     os.kill(keeper, signal.SIGCONT)
     patiently(lambda: len(operator.list_actions(9)) == 3)
@@ -198,7 +198,7 @@ def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
         known = len(run.entries())
         patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
         assert remains([hung]) == []
-    assert "worker 0 has said nothing for" in run.said()
+    assert "fetcher 0 has not responded for" in run.said()
     assert [each.detail for each in run.verdict().violations] == []
     # What was on its way or not yet noted when it hung.
     assert run.repeated() <= len(run.web.hosts) + MAX_UNACKED

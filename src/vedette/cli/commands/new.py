@@ -26,7 +26,7 @@ other pages.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette new``."""
-    parser.add_argument("--watch", metavar="NAME", default="", help="only pages that match this alert")
+    parser.add_argument("--watch", metavar="NAME", default="", help="only pages that match this watch")
     parser.add_argument("--since", metavar="CURSOR", help="only pages after this one (default: show the latest)")
     parser.add_argument("-n", metavar="N", type=int, default=20, help="how many to list at most (default: 20)")
     parser.add_argument("--follow", action="store_true", help="keep listing new pages as they come, until Ctrl-C")
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         allowed = tuple(row.site.start for row in view.store.list_sites())
     news = FolderNewPages(folder)
     if options.watch and not news.has_alert(options.watch):
-        raise UsageError(f'there is no alert "{options.watch}"; to list them: {format_command("watch list", options)}')
+        raise UsageError(f'there is no watch "{options.watch}"; to list them: {format_command("watch list", options)}')
     batch = _first_batch(news, since, options, allowed)
     if options.follow:
         return _follow(news, batch, options, allowed)

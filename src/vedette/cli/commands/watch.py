@@ -18,8 +18,9 @@ from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 
 DESCRIPTION = """\
-Manage alerts on new pages. Each alert has a feed (/new.atom?watch=NAME) and can
-have a webhook, which gets a signed message for every new page that matches.
+Manage watches, which report new pages. Each watch has a feed
+(/new.atom?watch=NAME) and can have a webhook, which gets a signed message for
+every new page that matches.
 "vedette new --watch NAME" lists the same pages here.
 
   vedette watch add harbour --site news.example.org/local --query "harbour OR port"
@@ -30,21 +31,21 @@ have a webhook, which gets a signed message for every new page that matches.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette watch`` and their options."""
     inner = add_subcommands(parser)
-    more = add_folder_subcommand(inner, "add", "add an alert for a site, a path on it, or a query", _add)
-    more.add_argument("name", metavar="NAME", help="the alert's name, which is part of its feed's URL")
+    more = add_folder_subcommand(inner, "add", "watch a site, a path on it, or a query", _add)
+    more.add_argument("name", metavar="NAME", help="the name of the watch, which is part of its feed's URL")
     more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for all sites")
     more.add_argument("--query", metavar="QUERY", default="", help="a search query that new pages must match")
     more.add_argument("--webhook", metavar="URL", default="", help="a URL that gets a signed message for each new page")
     more.add_argument(
         "--reader", metavar="NAME", default="", help="also send private pages that this key or user may see"
     )
-    add_folder_subcommand(inner, "list", "list all alerts and the state of their last messages", _list)
+    add_folder_subcommand(inner, "list", "list all watches and the state of their last messages", _list)
     for name, purpose, act in (
-        ("remove", "remove an alert", _remove),
+        ("remove", "remove a watch", _remove),
         ("test", "send a test message to the webhook and print the outcome", _test),
     ):
         one = add_folder_subcommand(inner, name, purpose, act)
-        one.add_argument("name", metavar="NAME", help="the name of the alert")
+        one.add_argument("name", metavar="NAME", help="the name of the watch")
 
 
 run = require_subcommand
@@ -88,7 +89,7 @@ def _list(options: argparse.Namespace) -> int:
         if watch.webhook:
             print(f"  {sanitize(watch.webhook)}: {_describe_delivery(last.get(watch.name), behind.get(watch.name, 0))}")
     if not watches:
-        print(f"No alerts yet. To add one: {format_command('watch add NAME --site PLACE', options)}")
+        print(f"No watches yet. To add one: {format_command('watch add NAME --site PLACE', options)}")
     return 0
 
 

@@ -52,9 +52,9 @@ class FolderAlertService:
         """Send a test webhook message of an alert and return its row with the receiver's answer."""
         watch = next((kept.watch for kept in self.list_alerts() if kept.watch.name == name), None)
         if watch is None:
-            raise UsageError(f'there is no alert "{name}"')
+            raise UsageError(f'there is no watch "{name}"')
         if not watch.webhook:
-            raise UsageError(f'the alert "{name}" has no webhook to test')
+            raise UsageError(f'the watch "{name}" has no webhook to test')
         self._sender.send_test(watch)
         return SentMessage(name, self._reader.list_deliveries(1, watch.alert_id)[0])
 

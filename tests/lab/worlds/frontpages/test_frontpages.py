@@ -154,7 +154,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     """Whatever bytes a file has, it is refused in words."""
     path = tmp_path / "front.npz"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="no recording of front pages"):
+    with pytest.raises(UsageError, match="not a recording of front pages"):
         load_frontpages(path, "wrong")
     with pytest.raises(UsageError, match="no such file"):
         load_frontpages(tmp_path / "absent.npz", "absent")
@@ -291,5 +291,5 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_written_nothing_is_read(tmp_path: Path) -> None:
     """Reading takes long, so a folder that is not there is said at once."""
-    with pytest.raises(UsageError, match="a folder that is there"):
+    with pytest.raises(UsageError, match="an existing folder"):
         import_frontpages(tmp_path / "whatever", tmp_path / "absent" / "front.npz")
