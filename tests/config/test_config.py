@@ -363,7 +363,7 @@ def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused()
     for variable, value, said in (
         ("VEDETTE_CRAWL_DELAI", "3s", "did you mean VEDETTE_CRAWL_DELAY?"),
         ("VEDETTE_CONTACT", "a@example.org", "did you mean VEDETTE_CRAWL_CONTACT?"),
-        ("VEDETTE_STORE_WHATEVER", "1", "known are VEDETTE_STORE_DATA, "),
+        ("VEDETTE_STORE_WHATEVER", "1", "known variables: VEDETTE_STORE_DATA, "),
         ("VEDETTE_CRAWL_DELAY", "3", 'environment variable VEDETTE_CRAWL_DELAY: crawl.delay = "3": write a duration'),
     ):
         with pytest.raises(ConfigError, match=re.escape(said)):
