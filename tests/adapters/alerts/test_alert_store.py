@@ -104,7 +104,7 @@ def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore
     (first,) = book.list_due(NOW_S, [], 10)
     assert [item.seq for item in book.load_delivery_items(first, 10)] == [1, 3]
     assert book.list_due(NOW_S, ["w"], 10) == []
-    book.record_attempt(first.id, 500, "it answered with status 500", NOW_S, NOW_S + 60)
+    book.record_attempt(first.id, 500, "it returned status 500", NOW_S, NOW_S + 60)
     assert book.list_due(NOW_S + 59, [], 10) == []
     assert [one.id for one in book.list_due(NOW_S + 61, [], 10)] == [first.id]
     book.record_attempt(first.id, 204, "", NOW_S + 61, None)

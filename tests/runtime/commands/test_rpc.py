@@ -532,7 +532,7 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
         assert refresh["worth"] >= 0
         assert told["page"]["rule"].startswith("expected-gain")
         assert source["refresh"] is None
-        assert source["page"]["rule"].startswith("its time has come")
+        assert source["page"]["rule"].startswith("due now: waiting for its host")
 
 
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:

@@ -92,8 +92,8 @@ def migrate_format_1(folder: Path) -> str:
         new.rename(old)
     write_format(folder, 2)
     return (
-        f"{folder} had format 1 and was brought up to date; name its sites again, for format 1 kept none "
-        f"(the old state is in {kept.name}, which may be deleted)"
+        f"{folder} had format 1 and was upgraded; add its sites again, because format 1 did not store them "
+        f"(the old state is in {kept.name}, which you can delete)"
     )
 
 

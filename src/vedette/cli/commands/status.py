@@ -31,8 +31,8 @@ from vedette.web.console.ports.monitoring import KIND_LABELS
 
 DESCRIPTION = """\
 Show the state of a crawl: pages, queue, waiting hosts and why they wait, errors
-by kind, sites, archive. If no crawl is running, show what is in the data folder.
-If the crawler is busy, show its last known numbers and their age.
+by kind, sites, archive. If no crawl is running, show what is in the data
+folder. If the crawler is busy, show its last known numbers and their age.
 
   vedette status --data vedette-data
 """

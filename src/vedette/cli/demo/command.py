@@ -37,11 +37,12 @@ MAX_VISITORS = 5.0
 MAX_DAYS = 365
 
 DESCRIPTION = """\
-Generate a web of a few dozen sites, serve it on loopback addresses, crawl it, and
-search it in your browser. Its clock runs faster than real time, new pages appear
-all the time, and the home page lists the latest. Vedette's own documentation is
-crawled with it as a small real site. Simulated visitors search along with you, so
-that there are searches and clicks to look at. Nothing leaves the machine.
+Generate a web of a few dozen sites, serve it on loopback addresses, crawl it,
+and search it in your browser. Its clock runs faster than real time, new pages
+appear all the time, and the home page lists the latest. Vedette's own
+documentation is crawled with it as a small real site. Simulated visitors search
+along with you, so that there are searches and clicks to look at. Nothing leaves
+the machine.
 
   vedette demo --for 2min
 

@@ -26,9 +26,9 @@ from vedette.lab.worlds.world import World
 DESCRIPTION = "Run experiments on recorded and synthetic webs, and judge crawlers."
 
 RUN_HELP = """\
-Run an experiment over worlds, policies, budgets and seeds. Press Ctrl-C to stop;
-run the same command again to continue. The same command gives the same rows,
-byte for byte.
+Run an experiment over worlds, policies, budgets and seeds. Press Ctrl-C to
+stop; run the same command again to continue. The same command gives the same
+rows, byte for byte.
 
   vedette lab run discovery --world frontpages:frontpages-2023.npz --budget 3,10 --policies random,bound-greedy
   vedette lab run refresh --world made:small --policies default,my_package.mine:Mine --seeds 20

@@ -185,7 +185,7 @@ def _is_fetchable(start: str) -> bool:
 
 
 def _build_site_error(text: str) -> SiteError:
-    advice = "give an http(s) URL or a host name, such as https://example.org/docs/"
+    advice = "write an http(s) URL or a host name, such as https://example.org/docs/"
     return SiteError(f"{_quote_text(text)} is not a site: {advice}")
 
 

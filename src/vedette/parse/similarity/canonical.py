@@ -77,7 +77,7 @@ _REASONS: Mapping[str, str] = {
     "redirects": "redirects lead to it",
     "query": "its query is cleaner",
     "holds": "the other yields to a copy on another site",
-    "present": "it was chosen before and nothing weighty speaks against it",
+    "present": "it was chosen before, and there is no strong reason to change",
     "in_links": "more links lead to it",
     "shorter": "its URL is simpler",
     "found": "it was found first",

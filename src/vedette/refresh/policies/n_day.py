@@ -79,7 +79,7 @@ class NDay:
         """Describe the current chance that the page is out of date."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
-        return f"n-day: changed by now with a chance of {chance:.0%}, planned {self.days} days ahead"
+        return f"n-day: changed by now with probability {chance:.0%}, planned {self.days} days ahead"
 
     def _wait_d(self, lives: LifeCurves, toll: Floats) -> Floats:
         """Find by bisection the wait after which the best n-day plan begins with a fetch."""

@@ -125,7 +125,7 @@ class _AdCommands:
         if command.standing != "revoked":
             self._get_campaign(before.campaign)
         self._store.save_ad(before._replace(standing=command.standing))
-        done = {"approved": "approved", "revoked": "revoked", "submitted": "took back the word on"}[command.standing]
+        done = {"approved": "approved", "revoked": "revoked", "submitted": "withdrew the review of"}[command.standing]
         return f"{done} {_describe_ad(command.ad_id, before)}", (ReviewAd(command.ad_id, before.standing),)
 
     def _get_advertiser(self, name: str) -> AdvertiserRow:
@@ -149,4 +149,4 @@ def _describe_ad(number: int, ad: AdRow) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, '"vedette sponsor list" shows them', show='"{}"', cutoff=0.75)
+    return did_you_mean(name, known, 'to list them: "vedette sponsor list"', show='"{}"', cutoff=0.75)

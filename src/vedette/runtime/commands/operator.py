@@ -65,7 +65,7 @@ class FolderOperator:
         try:
             _post_command(self._folder, LogSignIn(), by)
         except (OSError, ChannelClosed):
-            print_error("somebody signed in to the console while no crawler ran: the log of actions has no entry")
+            print_error("someone signed in to the console while no crawler was running: the action log has no entry")
 
     def close_session(self, digest: str) -> None:
         """Close an operator's console session."""
