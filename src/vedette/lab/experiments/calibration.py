@@ -271,15 +271,15 @@ _ALL_MODELS: tuple[ChangeModel, ...] = (
 )
 MODELS: Mapping[str, ChangeModel] = {model.name: model for model in _ALL_MODELS}
 OWN_METRICS: Mapping[str, Metric] = {
-    "log_score": Metric("mean logarithm of the chance given to what was found (held to 1e-4)", "nats", True),
-    "log_score_low": Metric("lower end of its 95 % interval", "nats"),
-    "log_score_high": Metric("upper end of its 95 % interval", "nats"),
-    "brier": Metric("mean squared error of the chances", "", False),
-    "brier_low": Metric("lower end of its 95 % interval"),
-    "brier_high": Metric("upper end of its 95 % interval"),
-    "said": Metric("mean chance of a change that was given", "share"),
-    "found": Metric("share of looks that found a change", "share"),
-    "looks": Metric("looks that were judged"),
+    "log_score": Metric("mean logarithm of the probability given to the outcome (at least 1e-4)", "nats", True),
+    "log_score_low": Metric("lower end of its 95 % confidence interval", "nats"),
+    "log_score_high": Metric("upper end of its 95 % confidence interval", "nats"),
+    "brier": Metric("mean squared error of the probabilities", "", False),
+    "brier_low": Metric("lower end of its 95 % confidence interval"),
+    "brier_high": Metric("upper end of its 95 % confidence interval"),
+    "said": Metric("mean predicted probability of a change", "share"),
+    "found": Metric("share of fetches that found a change", "share"),
+    "looks": Metric("fetches that were judged"),
 }
 
 
@@ -320,7 +320,7 @@ class Calibration(Experiment):
     """The calibration experiment."""
 
     name = "calibration"
-    about = "Do the chances that models of change give come true? (policies: models; budget: looks a day)"
+    about = "Are the change models calibrated? (policies: models; budget: fetches per day)"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = tuple(OWN_METRICS)

@@ -52,11 +52,11 @@ FLOOR = 1e-4  # no page changes less often than this in a day, so no chance stay
 CLASS_ENDS = (0, 1, 2, 4, 8, 16, 32)
 OWN_METRICS: Mapping[str, Metric] = {
     "stale": Metric("share of pages that are out of date at the end of a day", "share", False),
-    "stale_weighted": Metric("the same by what pages are worth", "share", False),
+    "stale_weighted": Metric("the same, weighted by worth", "share", False),
     "to_first": Metric("time until a day's first changed page is found, as a share of the day's budget", "", False),
-    "longest_wait": Metric("the longest that a page waited", "d", False),
+    "longest_wait": Metric("the longest wait of a page", "d", False),
     "gap": Metric("mean certified gap of the day's plans", "share", False),
-    "played": Metric("pages that are played with", "pages"),
+    "played": Metric("pages in the experiment", "pages"),
 }
 
 
@@ -255,7 +255,7 @@ class Plans(Experiment):
     """The plans experiment: one row with times that differ (``unequal`` 1), one where every fetch takes 1 (0)."""
 
     name = "plans"
-    about = "Does it pay to look days ahead, and to count what a fetch costs? (budget: share of all pages a day)"
+    about = "Does it pay to plan days ahead, and to count what a fetch costs? (budget: share of all pages per day)"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = tuple(OWN_METRICS)

@@ -140,7 +140,7 @@ def _locate_frontpages(rest: str) -> WorldLocation:
             return WorldLocation("frontpages", f"frontpages:{path.name}", path)
     raise WorldMissing(
         f"frontpages:{rest} not found: put the file into {DATA_VARIABLE}/discovery "
-        f"({_describe_variable(DATA_VARIABLE)}), or make one: vedette lab import-frontpages CLONE OUT"
+        f"({_describe_variable(DATA_VARIABLE)}), or create one: vedette lab import-frontpages CLONE OUT"
     )
 
 

@@ -125,7 +125,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "regret_so_far": Metric("regret of all that was found up to the end of a day", "share", False),
     "found": Metric("targets found in all, those of the warm-up too", "pages", True),
     "new": Metric("targets that could first be seen after the warm-up", "pages"),
-    "failed": Metric("looks that failed, since the recording has no such page then", "share"),
+    "failed": Metric("polls that failed, because the recording has no such page at that time", "share"),
 }
 _REFERENCE_BOUND = "bound-myopic"
 _SNAPSHOTS_PER_DAY, _SNAPSHOTS_PER_WEEK = 24, 168
