@@ -42,7 +42,7 @@ def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.C
     [
         (("refresh.policy", "none"), "write one of"),
         (("crawl.budget", "lots"), "number of requests"),
-        (("store.data", "x"), "next start"),
+        (("store.data", "x"), "without a restart"),
         (("serve.learn", "perhaps"), "true or false"),
         (("crawl.budget",), "missing value"),
         (("crawl.budget", "1/s", "--as-configured"), "missing value"),

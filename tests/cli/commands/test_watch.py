@@ -90,7 +90,7 @@ def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run:
         book.record_attempt(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
     said = run("watch", "list")[1]
     assert "tried 1 time: status 503" in said
-    assert "2 messages behind it" in said
+    assert "2 messages queued behind it" in said
     (row,) = [row for row in json.loads(run("watch", "list", "--json")[1])["watches"] if row["name"] == "all"]
     assert row["last_message"] == {"error": "status 503", "tries": 1, "behind": 2}
 
@@ -98,7 +98,7 @@ def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("watch",), "say add, list, remove or test"),
+        (("watch",), "choose add, list, remove or test"),
         (("watch", "add", "x"), "say what to watch"),
         (("watch", "add", "a b", "--site", "*"), "a watch has a name"),
         (("watch", "add", "x", "--site", "*", "--webhook", "http://10.0.0.1/"), "serve.webhook_networks"),

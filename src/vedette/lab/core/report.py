@@ -24,8 +24,8 @@ MAX_ROWS = 2000  # of a table in JSON
 FORMAT_VERSION = 1  # of that JSON
 
 LIVE_WORLD_NOTE = """\
-A world `live:` is what a crawl saw. A page is born there when it was first fetched, changes when that was noticed, and
-never changes if it was fetched once. So such a world tells which policy does better, not how much the web changes."""
+A `live:` world is what a crawl saw: a page is born when it is first fetched, changes when the crawl notices it, and
+never changes if it was fetched once. Such a world shows which policy does better, not how much the web changes."""
 
 
 class FinishedRun(NamedTuple):
