@@ -100,7 +100,7 @@ def test_urls_are_written_one_a_line(folder: Path, tmp_path: Path) -> None:
     assert target.read_text().splitlines() == list(URLS)
     again = vedette("export", "urls", "--data", folder, "--to", target)
     assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_urls_as_json_say_where_they_stand(folder: Path) -> None:

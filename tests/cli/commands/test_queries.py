@@ -185,7 +185,7 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("queries",), "say list"),
+        (("queries",), "choose list"),
         (("queries", "list", "--n", "many"), "no number"),
         (("queries", "list", "--days", "0"), "no number"),
         (("forget",), "is required"),

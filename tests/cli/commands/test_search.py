@@ -243,7 +243,7 @@ def test_nothing_found_is_exit_code_1_and_words_that_help(cwd: Path) -> None:
     words = said("search", "zeppelin", cwd=cwd, code=1)
     assert 'No results for "zeppelin"' in words
     assert "vedette status" in words
-    assert "Without --type" in said("search", "lamp", "--type", "pdf", cwd=cwd, code=1)
+    assert "without --type" in said("search", "lamp", "--type", "pdf", cwd=cwd, code=1)
     assert told("search", "zeppelin", cwd=cwd, code=1)["results"] == []
 
 
@@ -280,7 +280,7 @@ def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
         assert found("fanal", cwd) == [f"{site}buoy"]
         secret = told("keys", "create", "wiki", cwd=cwd)["secret"]
         assert "wiki" in said("keys", "list", cwd=cwd)
-        assert "is a key" in complaint("keys", "create", "wiki", cwd=cwd)
+        assert "already a key" in complaint("keys", "create", "wiki", cwd=cwd)
         assert told("reindex", cwd=cwd)["pages"] >= 3
         until(lambda: found("beacon", cwd) == [f"{site}buoy"])
     assert "created the key" in actions(cwd)
@@ -378,7 +378,7 @@ def test_rules_change_what_a_query_finds(site: str, cwd: Path) -> None:
     """Synonyms hold both ways, a pin stands first, what is hidden is not shown; each can be taken back."""
     said("rules", "synonym", "Fanal!", "beacon", cwd=cwd)
     assert found("fanal", cwd) == [f"{site}buoy"]
-    assert "There already" in said("rules", "synonym", "beacon", "fanal", cwd=cwd)
+    assert "Rule exists already" in said("rules", "synonym", "beacon", "fanal", cwd=cwd)
     said("rules", "pin", "Harbour", f"{site}lamp", cwd=cwd)
     assert found("harbour", cwd)[0] == f"{site}lamp"
     said("rules", "hide", "harbour", site, cwd=cwd)

@@ -31,7 +31,7 @@ KEPT_COPY = (
     ("state", "now_s", "sentence"),
     [
         (UNKNOWN, 0.0, "robots.txt has not been read yet."),
-        (GOOD, 2 * HOUR_S, "robots.txt was read 2 hours ago, has 1 rule for us and holds for another 22 hours."),
+        (GOOD, 2 * HOUR_S, "robots.txt was read 2 hours ago, has 1 rule for us and is valid for another 22 hours."),
         (GOOD, 25 * HOUR_S, "robots.txt must be fetched before any page: the copy expired 1 hour ago."),
         (GONE, HOUR_S, "There is no robots.txt (status 404): everything is allowed for another 23 hours."),
         (FAILED, 1.0, "No pages are fetched for 59 seconds: robots.txt failed once (too slow)."),

@@ -473,7 +473,7 @@ def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> Non
     before = (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy)
     bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
-    for settings, why in (({"store.data": "x"}, "next start"), ({"refresh.policy": "none"}, "expected-gain")):
+    for settings, why in (({"store.data": "x"}, "without a restart"), ({"refresh.policy": "none"}, "expected-gain")):
         refused = bench.desk.handle(Request("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
         assert why in str(refused["error"])
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
