@@ -152,7 +152,7 @@ def test_a_test_message_is_left_to_its_sender(tmp_path: Path, book: AlertStore) 
 def test_a_file_that_is_none_and_one_from_the_future(tmp_path: Path) -> None:
     """Both are refused in words, and not changed."""
     (tmp_path / ALERTS_NAME).write_bytes(b"no database at all" * 100)
-    with pytest.raises(StoreCorrupt, match="may be deleted"):
+    with pytest.raises(StoreCorrupt, match="you can delete it"):
         AlertStore(tmp_path)
     (tmp_path / ALERTS_NAME).unlink()
     AlertStore(tmp_path).close()

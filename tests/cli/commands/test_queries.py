@@ -118,7 +118,7 @@ def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}
     said = vedette("queries", "list", "--n", "1", cwd=recorded).stdout.splitlines()
-    assert said[0].split() == ["searches", "clicks", "without", "result", "query"]
+    assert said[0].split() == ["searches", "clicks", "no", "results", "query"]
     assert said[1].split() == ["40", "1", "0", "Storm", "Warning"]
     assert len(said) == 2
 
@@ -186,13 +186,13 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
     ("arguments", "words"),
     [
         (("queries",), "choose list"),
-        (("queries", "list", "--n", "many"), "no number"),
-        (("queries", "list", "--days", "0"), "no number"),
+        (("queries", "list", "--n", "many"), "is not a number"),
+        (("queries", "list", "--days", "0"), "is not a number"),
         (("forget",), "is required"),
         (("forget", "--all", "--query", "x"), "not allowed with"),
         (("forget", "--query", "?!", "--yes"), "has no word"),
         (("forget", "--visitor", "me", "--yes"), "not a visitor hash"),
-        (("forget", "--before", "tomorrow", "--yes"), "is no date"),
+        (("forget", "--before", "tomorrow", "--yes"), "is not a date"),
         (("forget", "--all"), "add --yes"),
         (("forget", "--all", "--json"), "add --yes"),
     ],

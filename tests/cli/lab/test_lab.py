@@ -161,7 +161,7 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
         ([*TINY, "--from", "2023-02-01", "--to", "2023-01-01"], "empty"),
         ([*TINY, "--from", "tomorrow"], "2023-01-31"),
         ([*TINY, "--sedes", "3"], "did you mean --seeds?"),
-        ([*TINY, "--out", "."], "something else"),
+        ([*TINY, "--out", "."], "not a run folder"),
         (["lab", "report", "--to", "out"], "lab-runs"),
         (["lab", "report", "nothing", "--to", "out"], "no finished run"),
         (["lab", "report"], "--to"),

@@ -198,13 +198,13 @@ def test_a_site_is_read_as_people_type_it(text: str, start: str) -> None:
 )
 def test_what_is_no_site_is_refused_with_what_to_type(text: str) -> None:
     """The error quotes what was typed and gives an example, on one line."""
-    with pytest.raises(SiteError, match=r'^".*" is not a site: give .* such as https://example\.org/docs/$'):
+    with pytest.raises(SiteError, match=r'^".*" is not a site: write .* such as https://example\.org/docs/$'):
         read_site(text)
 
 
 def test_a_site_with_a_password_is_refused() -> None:
     """Credentials are never sent, and dropping them silently would surprise whoever typed them."""
-    with pytest.raises(SiteError, match="leave them out"):
+    with pytest.raises(SiteError, match="remove them"):
         read_site("https://user:word@example.org/")
 
 

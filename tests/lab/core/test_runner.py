@@ -137,7 +137,7 @@ def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
     RunFolder(here / "out", build_plan(WANTED))
     with pytest.raises(UsageError, match="another run"):
         RunFolder(here / "out", build_plan(WANTED._replace(seeds=2)))
-    with pytest.raises(UsageError, match="something else"):
+    with pytest.raises(UsageError, match="not a run folder"):
         RunFolder(here, build_plan(WANTED))
 
 

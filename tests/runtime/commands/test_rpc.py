@@ -321,7 +321,7 @@ def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str,
     bench.order(SetSite(HOME, {"overrule": ("spam",)}, "overrule=spam"))
     assert bench.asked() == []
     reply = bench.order(SetSite(HOME, {"overrule": ("spam", name)}, f"overrule=spam,{name}"))
-    assert "1 URL waits again" in str(reply["done"])
+    assert "1 URL queued again" in str(reply["done"])
     assert bench.state.store.get_note(id_) is None
     assert bench.state.store.count_held() == []
     assert paths(bench.asked()) == ["a"]

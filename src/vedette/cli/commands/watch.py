@@ -20,8 +20,7 @@ from vedette.web.console.ports.alerts import AlertLine, SentMessage
 DESCRIPTION = """\
 Manage watches, which report new pages. Each watch has a feed
 (/new.atom?watch=NAME) and can have a webhook, which gets a signed message for
-every new page that matches.
-"vedette new --watch NAME" lists the same pages here.
+every new page that matches. "vedette new --watch NAME" lists the same pages.
 
   vedette watch add harbour --site news.example.org/local --query "harbour OR port"
   vedette watch add all --site "*" --webhook https://example.org/hooks/new-pages
