@@ -179,7 +179,7 @@ Each number is a mean with its 95 % confidence interval in brackets (BCa bootstr
 
 COMPARISON_NOTE = """\
 Differences are paired by host, part or run: both policies had the same world, budget and seed. *p* is from a two-sided
-sign-flip test; *p (Holm)* is corrected for all lines of this table. A difference without either is the same each time."""
+sign-flip test; *p (Holm)* is corrected for all lines of this table. A difference without either never varies."""
 
 
 class Sheet(NamedTuple):
