@@ -295,7 +295,7 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
         "status 503": 1,
         "status 304": 1,
         "dated in the future": 1,
-        "answer to POST, which is no page": 1,
+        "response to POST, not a page": 1,
     }
     assert (done["pages"], done["damaged"]) == (0, 1)
 
