@@ -96,7 +96,7 @@ def list_objections(page: PageQuality) -> Iterator[Objection]:
 def _check_length(page: PageQuality) -> Iterator[Objection]:
     thin = page.words < THIN_WORDS and page.letters < THIN_LETTERS
     if page.needs_script:
-        yield Objection(RejectReason.SCRIPT, "" if thin else f"{page.words} words in all")
+        yield Objection(RejectReason.SCRIPT, "" if thin else f"{page.words} words are all that it gives")
     if page.letters == 0:
         yield Objection(RejectReason.EMPTY)
     if thin and page.onward_links < FEW_ONWARD_LINKS:
