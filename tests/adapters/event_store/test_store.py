@@ -480,7 +480,7 @@ def test_a_damaged_file_is_named_and_moved_aside(tmp_path: Path) -> None:
     log_all(tmp_path, slate(1))
     for number in (1, 2):
         (tmp_path / EVENTS_NAME).write_bytes(b"this is no database" * 500)
-        with pytest.raises(StoreCorrupt, match="deleted"):
+        with pytest.raises(StoreCorrupt, match="delete it"):
             EventStore(tmp_path)
         assert EVENTS_FILE.move_aside(tmp_path).name == f"record-damaged-{number}.db"
     with closing(EventStore(tmp_path)) as book:

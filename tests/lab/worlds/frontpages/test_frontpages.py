@@ -120,7 +120,7 @@ def good() -> dict[str, Any]:
         ("source", np.array([0, 1]), "a source that does not exist"),
         ("source", np.array([0]), "rows differ in length"),
         ("target", np.array([0, 10**9]), "not numbered from 0"),
-        ("target", np.array([0, 0]), "twice at a time"),
+        ("target", np.array([0, 0]), "twice at the same time"),
         ("stop", np.array([2, 1]), "ends before it starts"),
         ("stop", np.array([2, 4]), "ends before it starts"),
         ("observed", np.array([[0, 0, 1], [1, 0, 7]]), "does not match the links"),
