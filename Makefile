@@ -10,23 +10,23 @@ PORT ?=
 .PHONY: help setup setup-run demo up test check prove lock clean
 .DEFAULT_GOAL := help
 
-help: ## this list
+help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 	@ls bench/*.py | sed -E 's|bench/(.*)\.py|bench-\1|' | expand -t 12
 
-setup: ## .venv with everything that development needs
+setup: ## create .venv with everything for development
 	@tools/venv dev
 
 setup-run:
 	@tools/venv run
 
-demo: setup-run ## a made web and our docs on loopback, crawled and searchable; PORT=8080, FOR=120s ends it
+demo: setup-run ## crawl and search a synthetic web and our docs on loopback; PORT=8080, FOR=120s stops it
 	@.venv/bin/vedette demo $(if $(PORT),--port $(PORT)) $(if $(FOR),--for $(FOR))
 
-up: setup-run ## the real job: SITES="https://example.org/ …" CONTACT=you@example.org OPTIONS="--allow-private …"
+up: setup-run ## crawl real sites: SITES="https://example.org/ …" CONTACT=you@example.org OPTIONS="--allow-private …"
 	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT)) $(OPTIONS)
 
-test: check ## check, then every test (under 20 minutes)
+test: check ## check, then run every test (under 20 minutes)
 	@tools/programs
 	$(PY) -m pytest -n 2 --dist loadfile --durations 15
 
@@ -37,20 +37,20 @@ check: setup ## format, lint, strict types, import contract, purity
 	.venv/bin/lint-imports --no-cache
 	$(PY) -m pytest -q tests/contracts
 
-prove: setup ## the long runs: much fuzzing, many kills
+prove: setup ## the long tests: more fuzzing, more kills
 	VEDETTE_PROVE=1 $(PY) -m pytest --timeout 3600
 
-bench-%: setup ## one benchmark: a table, and one JSON object as the last line
-	@test -f bench/$(subst -,_,$*).py || { echo "There is no bench/$(subst -,_,$*).py; there are: $$(ls bench/*.py | xargs -n1 basename | sed 's/\.py//' | tr '\n' ' ')" >&2; exit 2; }
+bench-%: setup ## run a benchmark; prints a table, then one JSON object as the last line
+	@test -f bench/$(subst -,_,$*).py || { echo "There is no bench/$(subst -,_,$*).py; choose one of: $$(ls bench/*.py | xargs -n1 basename | sed 's/\.py//' | tr '\n' ' ')" >&2; exit 2; }
 	@$(PY) bench/$(subst -,_,$*).py
 
-lock: ## pin the newest versions of all dependencies anew
+lock: ## update all pinned dependencies to their newest versions
 	@test -x .venv-peers/bin/uv || { $(PYTHON) -m venv .venv-peers && .venv-peers/bin/pip install --quiet uv; }
 	.venv-peers/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" \
 	  pyproject.toml --group build -o requirements.lock
 	.venv-peers/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11 --custom-compile-command "make lock" \
 	  pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
 
-clean: ## remove what the other targets made
+clean: ## remove everything the other targets created
 	rm -rf .venv .venv-peers demo-data bench-data dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -66,7 +66,7 @@ def test_sites_are_added_listed_and_removed(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said(tmp_path: Path) -> None:
     """A folder without a crawl is not searched, one without sites is not crawled, and neither is created."""
     folder = vedette.open_folder(tmp_path / "none")
-    with pytest.raises(UsageError, match="holds no crawl yet"):
+    with pytest.raises(UsageError, match="has no crawl yet"):
         folder.search("anything")
     with pytest.raises(SiteError, match="has no site to crawl"):
         folder.crawl()

@@ -182,7 +182,7 @@ class DataFolder:
     def _active_sites(self) -> tuple[Site, ...]:
         if sites := tuple(row.site for row in self.site_rows() if not row.paused):
             return sites
-        raise SiteError(f"{self.path} has no site to crawl: name one, or add it with add_site")
+        raise SiteError(f"{self.path} has no site to crawl: name one, or add one with add_site")
 
     def search(self, query: str, count: int = 10, **filters: Unpack[SearchFilters]) -> Slate:
         """Search the data folder, best results first; private sites too, since the folder is yours.
@@ -285,7 +285,7 @@ def load_policy(name: str, stage: str | None = None) -> Any:  # noqa: ANN401 - e
             raise UsageError(f'several stages have a policy "{name}": name one of {", ".join(found)}')
         if not found:
             names = dict.fromkeys(policy for policies in known.values() for policy in policies)
-            raise UsageError(f'there is no policy "{name}"; {suggest_name(name, names).partition(" There are")[0]}')
+            raise UsageError(f'there is no policy "{name}"; {suggest_name(name, names).partition(" Available")[0]}')
         return find_policy(found[0], name)
     errors = []
     for each in stages:

@@ -124,7 +124,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     patiently(lambda: why in run.vedette("status"), PATIENCE_S)
     assert why in run.vedette("explain", liked.url)
     console.goto(f"{run.address}/console/explain?url={liked.url}")
-    expect(console.locator("main")).to_contain_text(f"as a guard holds: {why}")
+    expect(console.locator("main")).to_contain_text(f"because the guard is active: {why}")
     console.goto(f"{run.address}/console/ranking")
     expect(console.locator("[role=status]").first).to_contain_text(f"turned learned ranking off: {why}")
     tried = told_of(run).promoted

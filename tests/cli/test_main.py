@@ -143,7 +143,7 @@ def test_a_site_that_does_not_answer_ends_with_a_reason(tmp_path: Path) -> None:
         port = unused.getsockname()[1]
         done = vedette("crawl", f"127.0.0.1:{port}", "--allow-private", "--patience", "1s", "--quiet", cwd=tmp_path)
     assert done.returncode == 1
-    assert "Waited in vain for 127.0.0.1 (robots.txt: no connection)" in done.stdout
+    assert "Gave up waiting for 127.0.0.1 (robots.txt: no connection)" in done.stdout
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:

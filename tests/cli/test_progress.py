@@ -31,7 +31,7 @@ NUMBERS: dict[str, Any] = {
 @pytest.fixture
 def screen() -> Screen:
     """Of a site with a long name in a folder with a long name."""
-    return Screen(f"https://{LONG}/ and 12 more", quiet=False, note=f"Ctrl-C stops   /home/{LONG}")
+    return Screen(f"https://{LONG}/ and 12 more", quiet=False, note=f"Ctrl-C to stop   /home/{LONG}")
 
 
 def rows_of(screen: Screen) -> Iterator[str]:

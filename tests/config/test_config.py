@@ -135,12 +135,12 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
         ('delay = "1s"', "unknown key delay; did you mean crawl.delay?"),
         (
             "[store]\nzzz = 1",
-            "unknown key store.zzz; known are store.data, store.keep_days, store.max_size, store.min_free",
+            "unknown key store.zzz; known keys: store.data, store.keep_days, store.max_size, store.min_free",
         ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
-        ("[zzz]", "unknown section [zzz]; known are [crawl], [refresh], [store], [serve] and [[site]]"),
-        ('crawl = "fast"', 'crawl = "fast": write a section, [crawl], with its keys below'),
-        ("[[crawl]]", "crawl = …: write a section, [crawl], with its keys below"),
+        ("[zzz]", "unknown section [zzz]; known sections: [crawl], [refresh], [store], [serve] and [[site]]"),
+        ('crawl = "fast"', 'crawl = "fast": write a section [crawl] with its keys below'),
+        ("[[crawl]]", "crawl = …: write a section [crawl] with its keys below"),
     ],
 )
 def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -> None:
@@ -262,11 +262,11 @@ def test_a_rate_is_read_back_as_written(requests: int, unit: str) -> None:
 @pytest.mark.parametrize(
     ("text", "start"),
     [
-        ("\n\n[crawl", "line 3 is not TOML: "),
-        ('[crawl]\ncontact = "', "line 2 is not TOML: "),
-        ('[crawl]\ndelay = "1s"\ndelay = "1s"', "line 3 is not TOML: "),
-        ("a = " + "[" * 100_000, "is not TOML: nested too deeply"),
-        ("a = " + "9" * 10_000, "is not TOML: it holds a number"),
+        ("\n\n[crawl", "line 3 is not valid TOML: "),
+        ('[crawl]\ncontact = "', "line 2 is not valid TOML: "),
+        ('[crawl]\ndelay = "1s"\ndelay = "1s"', "line 3 is not valid TOML: "),
+        ("a = " + "[" * 100_000, "not valid TOML: nested too deeply"),
+        ("a = " + "9" * 10_000, "not valid TOML: contains an impossible number"),
     ],
 )
 def test_what_is_not_toml_is_told_with_its_line(text: str, start: str) -> None:
@@ -278,7 +278,11 @@ def test_files_that_cannot_be_read_are_told_by_name(tmp_path: Path) -> None:
     """Missing, no file, and no text: each message begins with the path and says what to do."""
     latin = tmp_path / "latin.toml"
     latin.write_bytes(b"# \xe9")
-    expected = {tmp_path / "none.toml": "no such file; create it", tmp_path: "cannot be read", latin: "save it as such"}
+    expected = {
+        tmp_path / "none.toml": "no such file; create it",
+        tmp_path: "cannot be read",
+        latin: "save it as UTF-8",
+    }
     for path, advice in expected.items():
         message = complaint(partial(load, path))
         assert message.startswith(f"{path}: ")
@@ -359,8 +363,8 @@ def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused()
     for variable, value, said in (
         ("VEDETTE_CRAWL_DELAI", "3s", "did you mean VEDETTE_CRAWL_DELAY?"),
         ("VEDETTE_CONTACT", "a@example.org", "did you mean VEDETTE_CRAWL_CONTACT?"),
-        ("VEDETTE_STORE_WHATEVER", "1", "known are VEDETTE_STORE_DATA, "),
-        ("VEDETTE_CRAWL_DELAY", "3", 'VEDETTE_CRAWL_DELAY in the environment: crawl.delay = "3": write a duration'),
+        ("VEDETTE_STORE_WHATEVER", "1", "known variables: VEDETTE_STORE_DATA, "),
+        ("VEDETTE_CRAWL_DELAY", "3", 'environment variable VEDETTE_CRAWL_DELAY: crawl.delay = "3": write a duration'),
     ):
         with pytest.raises(ConfigError, match=re.escape(said)):
             override_by_environment(config, {variable: value})

@@ -293,7 +293,7 @@ def test_where_all_is_private_strangers_are_told_of_nothing(tmp_path: Path, web:
         tmp_path, "sites", "add", f"{WIKI}/", "--allow-private", "--secrets", "env:WIKI_KEY", environment=ENVIRONMENT
     )
     with up(web, tmp_path, environment=ENVIRONMENT) as run:
-        patiently(lambda: "can be found" in run.vedette("status") and " 0 pages can" not in run.vedette("status"))
+        patiently(lambda: "Index     " in run.vedette("status") and "Index     0 pages" not in run.vedette("status"))
         first = run.get("/").body.decode()
         assert "because there are no sites" in first
         assert told_of(run.get("/")) == told_of(run.get("/search?q=sharedword")) == []

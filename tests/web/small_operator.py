@@ -139,7 +139,7 @@ class SmallWatch:
         )
         self.refresh_now = RefreshStatus("expected-gain", 0.8, 180.0, 108.0, tenths, 0.83, 12, (home, page))
         feed = SourceLine(f"{page.url}.xml", 12.0, 6.0, 24.0, 1.5, 9, 30, 2, NOW_S + 600, "accrual: because")
-        still = SourceLine(home.url, 0.04, 0.001, 0.1, 0.0, 5, 0, 5, None, "its time has come: it waits for its host")
+        still = SourceLine(home.url, 0.04, 0.001, 0.1, 0.0, 5, 0, 5, None, "due now: waiting for its host")
         times = ((60.0, 300.0), (4000.0, 120.0), (5000.0, 600.0), (6000.0, None))
         found = tuple(FoundPage(NOW_S - ago_s, late_s and NOW_S - ago_s - late_s) for ago_s, late_s in times)
         self.discovery_now = DiscoveryReport(found, (feed, still), 14.0, 30.0, 7.0)

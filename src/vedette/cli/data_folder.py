@@ -126,7 +126,7 @@ def _read_detours(text: str) -> list[str]:
     try:
         lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"--connect-to {text}: {error}; name a file with one HOST:PORT=ADDR:PORT a line") from None
+        raise UsageError(f"--connect-to {text}: {error}; name a file with one HOST:PORT=ADDR:PORT per line") from None
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -135,9 +135,9 @@ def read_exported_file(file: Path) -> str:
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(f"{file}: no such file; name one that export wrote") from None
+        raise UsageError(f"{file}: no such file; name a file that export wrote") from None
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise UsageError(f"{file}: cannot be read ({reason}); name a file that export wrote") from None
 
 
@@ -183,7 +183,7 @@ def execute_and_print(options: argparse.Namespace, command: Command | AdCommand,
 
 def format_done(done: dict[str, Any], options: argparse.Namespace | None = None) -> str:
     """Format what a command on the data folder did; with ``options`` also when it takes effect."""
-    when = "" if done["running"] or options is None else f"; holds from the next {format_command('up', options)} on"
+    when = "" if done["running"] or options is None else f"; takes effect with the next {format_command('up', options)}"
     return f"{done['done'][0].upper()}{done['done'][1:]}{when}."
 
 

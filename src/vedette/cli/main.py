@@ -31,30 +31,30 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("up", "keep sites fresh until Ctrl-C", "vedette.cli.commands.up"),
-    Command("crawl", "fetch the pages of sites", "vedette.cli.commands.crawl"),
-    Command("fetch", "fetch pages now", "vedette.cli.commands.fetch"),
-    Command("retry", "try failed pages again now", "vedette.cli.commands.retry"),
-    Command("search", "find pages", "vedette.cli.commands.search"),
-    Command("sites", "what is crawled, and how", "vedette.cli.commands.sites"),
-    Command("keys", "who may search", "vedette.cli.commands.keys"),
-    Command("rules", "what queries should find, and what not", "vedette.cli.commands.rules"),
-    Command("set", "change a setting while it runs", "vedette.cli.commands.set_"),
-    Command("queries", "what people search for", "vedette.cli.commands.queries"),
-    Command("forget", "delete what was recorded of searches", "vedette.cli.commands.forget"),
-    Command("token", "what opens the console", "vedette.cli.commands.token"),
-    Command("status", "how a crawl stands", "vedette.cli.commands.status"),
-    Command("explain", "why a page is fetched, or not", "vedette.cli.commands.explain"),
-    Command("demo", "crawl and search a made web on this machine", "vedette.cli.demo.command"),
-    Command("new", "which pages are new", "vedette.cli.commands.new"),
-    Command("watch", "who is told of new pages", "vedette.cli.commands.watch"),
-    Command("sponsor", "sponsored results: campaigns, ads, reports", "vedette.cli.commands.sponsor"),
-    Command("lab", "experiments on recorded and made webs, and judging crawlers", "vedette.cli.lab.command"),
-    Command("export", "write URLs or pages for other programs", "vedette.cli.commands.export"),
-    Command("import", "take in URLs or pages from files", "vedette.cli.commands.import_"),
-    Command("reindex", "build the index anew", "vedette.cli.commands.reindex"),
-    Command("backup", "copy the data folder, also while it is in use", "vedette.cli.commands.backup"),
-    Command("restore", "make a data folder out of a backup", "vedette.cli.commands.restore"),
+    Command("up", "crawl sites and keep them fresh until Ctrl-C", "vedette.cli.commands.up"),
+    Command("crawl", "crawl sites once", "vedette.cli.commands.crawl"),
+    Command("fetch", "fetch the pages you name now", "vedette.cli.commands.fetch"),
+    Command("retry", "retry failed pages now", "vedette.cli.commands.retry"),
+    Command("search", "search the index", "vedette.cli.commands.search"),
+    Command("sites", "add, change and remove sites", "vedette.cli.commands.sites"),
+    Command("keys", "manage keys for users and programs", "vedette.cli.commands.keys"),
+    Command("rules", "define synonyms; pin, hide or block results", "vedette.cli.commands.rules"),
+    Command("set", "change a setting without a restart", "vedette.cli.commands.set_"),
+    Command("queries", "see what people search for", "vedette.cli.commands.queries"),
+    Command("forget", "delete recorded searches", "vedette.cli.commands.forget"),
+    Command("token", "replace the console token", "vedette.cli.commands.token"),
+    Command("status", "show the state of a crawl", "vedette.cli.commands.status"),
+    Command("explain", "explain what was decided about a URL", "vedette.cli.commands.explain"),
+    Command("demo", "crawl and search a synthetic web on this machine", "vedette.cli.demo.command"),
+    Command("new", "list new pages", "vedette.cli.commands.new"),
+    Command("watch", "manage watches, which report new pages", "vedette.cli.commands.watch"),
+    Command("sponsor", "manage sponsored results: campaigns, ads, reports", "vedette.cli.commands.sponsor"),
+    Command("lab", "run experiments on recorded and synthetic webs; judge crawlers", "vedette.cli.lab.command"),
+    Command("export", "export URLs or pages", "vedette.cli.commands.export"),
+    Command("import", "import URLs or pages from files", "vedette.cli.commands.import_"),
+    Command("reindex", "rebuild the index", "vedette.cli.commands.reindex"),
+    Command("backup", "copy the data folder, even while it is in use", "vedette.cli.commands.backup"),
+    Command("restore", "create a data folder from a backup", "vedette.cli.commands.restore"),
 )
 
 
@@ -78,11 +78,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a ``UsageError`` with what argparse found wrong and which help to read."""
-        wrong = re.fullmatch(r"argument VERB: invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL)
+        wrong = re.fullmatch(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL)
         if wrong:
             near = difflib.get_close_matches(wrong[1], re.findall(r"[a-z-]+", wrong[2]), 1)
-            advice = f"did you mean {near[0]}?" if near else f"say {wrong[2]}"
-            message = f'unknown verb "{wrong[1]}": {advice}'
+            advice = f"did you mean {near[0]}?" if near else f"choose from {wrong[2]}"
+            message = f'unknown command "{wrong[1]}": {advice}'
             if near:
                 raise UsageError(message)
         raise UsageError(f"{message}; see {self.prog} --help")
@@ -116,15 +116,15 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if unknown:
         raise UsageError(_describe_unknown(unknown[0], getattr(options, "parser", parser)))
     if not hasattr(options, "run"):
-        raise UsageError('say what to do, such as "vedette up https://example.org/"; see vedette --help')
+        raise UsageError('missing command: try "vedette up https://example.org/", or see vedette --help')
     return options
 
 
 def build_parser(loaded: Sequence[Command] = COMMANDS) -> Parser:
     """Build the parser of all ``vedette`` commands; only loaded ones are imported and get their arguments."""
-    parser = Parser(prog="vedette", description="A search engine in a box: crawl, keep fresh, find, explain.")
+    parser = Parser(prog="vedette", description="A self-hosted search engine: crawl, keep fresh, search, explain.")
     parser.add_argument("--version", action="version", version=f"vedette {__version__}")
-    subparsers = parser.add_subparsers(metavar="VERB")
+    subparsers = parser.add_subparsers(metavar="COMMAND")
     for command in COMMANDS:
         inner = subparsers.add_parser(command.name, help=command.help)
         if command in loaded:

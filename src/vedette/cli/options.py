@@ -15,7 +15,7 @@ else:
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subparsers:
     """Add subcommands to a command's parser, such as those of ``vedette sites add``."""
-    subparsers = parser.add_subparsers(metavar="VERB")
+    subparsers = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(subcommands=subparsers.choices)
     return subparsers
 
@@ -47,23 +47,23 @@ def require_subcommand(options: argparse.Namespace) -> int:
     """Refuse a command that was typed without a subcommand, and list its subcommands."""
     *names, last = options.subcommands
     words = f"{', '.join(names)} or {last}" if names else last
-    raise UsageError(f"say {words}; see {options.parser.prog} --help")
+    raise UsageError(f"missing command: choose {words}; see {options.parser.prog} --help")
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the data folder and the configuration file."""
     parser.add_argument("--data", metavar="DIR", help="the data folder (default: vedette-data)")
     parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="settings (default: vedette.toml, where there is one)"
+        "--config", metavar="FILE", type=Path, help="the configuration file (default: vedette.toml, if it exists)"
     )
 
 
 def add_output_options(
-    parser: argparse.ArgumentParser, json_help: str = "print one JSON object, and nothing else"
+    parser: argparse.ArgumentParser, json_help: str = "print one JSON object and nothing else"
 ) -> None:
     """Add the output options ``--json`` and ``--debug``."""
     parser.add_argument("--json", action="store_true", help=json_help)
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    parser.add_argument("--debug", action="store_true", help="show the full traceback of an error")
 
 
 def add_scope_options(parser: argparse.ArgumentParser) -> None:
@@ -72,21 +72,21 @@ def add_scope_options(parser: argparse.ArgumentParser) -> None:
         "--scope",
         choices=("prefix", "host", "domain"),
         default="host",
-        help="what belongs to a SITE: the folder of the URL, its host, or its registered domain (default: host)",
+        help="what belongs to a SITE: the folder of its URL, its host, or its registered domain (default: host)",
     )
     parser.add_argument(
         "--include",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="only paths that fit, such as /docs/* (may be repeated)",
+        help="only paths that match, such as /docs/* (may be repeated)",
     )
     parser.add_argument(
         "--exclude",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="no paths that fit, such as *.zip$ (may be repeated)",
+        help="skip paths that match, such as *.zip$ (may be repeated)",
     )
 
 
@@ -96,18 +96,22 @@ def add_fetch_options(parser: argparse.ArgumentParser) -> None:
         "--contact", metavar="ADDRESS", help="e-mail address or URL where you can be reached; required for public hosts"
     )
     parser.add_argument(
-        "--delay", metavar="TIME", help="pause after each answer of a host, such as 500ms (default: 1s)"
+        "--delay", metavar="TIME", help="pause after each response from a host, such as 500ms (default: 1s)"
     )
-    parser.add_argument("--allow-private", action="store_true", help="private and loopback addresses may be asked, too")
+    parser.add_argument("--allow-private", action="store_true", help="also connect to private and loopback addresses")
     parser.add_argument(
         "--connect-to",
         metavar="HOST:PORT=ADDR:PORT",
         action="append",
         default=[],
-        help="connect there instead; * for any host or port, @FILE for many (may be repeated)",
+        help="connect there instead; * matches any host or port, @FILE reads a file (may be repeated)",
     )
     parser.add_argument(
-        "--speed", metavar="X", type=parse_speed, default=1.0, help="for a made web: its time runs X times as fast"
+        "--speed",
+        metavar="X",
+        type=parse_speed,
+        default=1.0,
+        help="for a synthetic web: its clock runs X times as fast",
     )
 
 
@@ -123,5 +127,5 @@ def parse_speed(text: str) -> float:
     except ValueError:
         speed = 0.0
     if not 0 < speed <= 1e6:
-        raise argparse.ArgumentTypeError(f'"{text}" is no speed: write a number above 0, such as 1000')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a speed: write a number above 0, such as 1000')
     return speed

@@ -179,7 +179,7 @@ def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]
     trouble = Counter(status["hosts_in_trouble"].values())
     return [
         ("pages", format_number(status["pages"]), f"{work}   {_describe_refetches(status)}".rstrip()),
-        ("waiting", format_number(status["urls_waiting"]), f"URLs of {format_number(status['urls_known'])} known"),
+        ("waiting", format_number(status["urls_waiting"]), f"of {format_count(status['urls_known'], 'known URL')}"),
         ("hosts", format_number(status["hosts"]), format_counts(status["hosts_waiting"])),
         ("refused", format_number(sum(status["refusals"].values())), format_counts(status["refusals"])),
         ("failed", format_number(sum(status["failures"].values())), format_counts(status["failures"])),
@@ -205,4 +205,4 @@ def _cut(line: str) -> str:
 
 def _describe_refetches(status: StatusNumbers) -> str:
     again = status["pages"] - status["new_pages"]
-    return f"{format_number(again)} of them again, {format_number(status['unchanged'])} unchanged" if again else ""
+    return f"{format_number(again)} refetched, {format_number(status['unchanged'])} unchanged" if again else ""

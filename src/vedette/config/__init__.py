@@ -107,11 +107,11 @@ def load(path: Path | None) -> Config:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; create it, or name none to use the defaults") from None
+        raise ConfigError(f"{path}: no such file; create it, or omit it to use the defaults") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a file that can") from None
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file") from None
     except ValueError:
-        raise ConfigError(f"{path}: is not UTF-8 text; save it as such") from None
+        raise ConfigError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     return parse(text, str(path))
 
 
@@ -155,7 +155,7 @@ def override_by_environment(config: Config, environment: Mapping[str, str]) -> C
             try:
                 config = override(config, {_VARIABLES[variable]: environment[variable]})
             except ConfigError as error:
-                raise ConfigError(f"{variable} in the environment: {error}") from None
+                raise ConfigError(f"environment variable {variable}: {error}") from None
     return config
 
 
@@ -171,8 +171,8 @@ def _refuse_misspelt(variable: str) -> None:
     ]
     if near or is_of_section:
         known = ", ".join(each for each in _VARIABLES if each.startswith(f"{variable.rpartition('_')[0]}_"))
-        advice = f"did you mean {near[0]}?" if near else f"known are {known or ', '.join(_VARIABLES)}"
-        raise ConfigError(f"unknown variable {format_line(variable)} in the environment; {advice}")
+        advice = f"did you mean {near[0]}?" if near else f"known variables: {known or ', '.join(_VARIABLES)}"
+        raise ConfigError(f"unknown environment variable {format_line(variable)}; {advice}")
 
 
 def describe() -> list[tuple[str, str, str]]:
@@ -184,23 +184,23 @@ def _parse_toml(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ConfigError("is not TOML: nested too deeply; only sections with keys are known") from None
+        raise ConfigError("not valid TOML: nested too deeply; use only sections with keys") from None
     except tomllib.TOMLDecodeError as error:
         reason = " ".join(str(error).split())
         place = _TOML_PLACE.search(reason)
         line = place[1] if place and place[1] else text.count("\n") + 1
-        raise ConfigError(f"line {line} is not TOML: {_TOML_PLACE.sub('', reason)}") from None
+        raise ConfigError(f"line {line} is not valid TOML: {_TOML_PLACE.sub('', reason)}") from None
     except ValueError:
-        raise ConfigError("is not TOML: it holds a number or a date that does not exist") from None
+        raise ConfigError("not valid TOML: contains an impossible number or date") from None
 
 
 def _parse_sites(tables: object, text: str) -> tuple[SiteTable, ...]:
     if not isinstance(tables, list):
-        raise ConfigError("site: write one [[site]] table a site, with two brackets")
+        raise ConfigError("site: write one [[site]] table per site, with double brackets")
     found = parse_tables(tables, text)
     twice = next((start for start, count in Counter(table.site.start for table in found).items() if count > 1), None)
     if twice is not None:
-        raise ConfigError(f"{twice} has two [[site]] tables: leave one out")
+        raise ConfigError(f"{twice} has two [[site]] tables: delete one")
     return found
 
 
@@ -211,7 +211,7 @@ def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
                 raise ConfigError(f"unknown table [[{format_line(section)}]]; did you mean [[site]]?")
             raise _unknown_section(section) if isinstance(values, dict) else _unknown_key(section)
         if not isinstance(values, dict):
-            raise ConfigError(f"{section} = {format_value(values)}: write a section, [{section}], with its keys below")
+            raise ConfigError(f"{section} = {format_value(values)}: write a section [{section}] with its keys below")
         for key, value in values.items():
             yield f"{section}.{key}", value
 
@@ -236,7 +236,7 @@ def _parse_typed(name: str, text: str) -> object:
 
 def _unknown_section(name: str) -> ConfigError:
     sections = ", ".join(f"[{each}]" for each in _SECTIONS)
-    advice = did_you_mean(name, _SECTIONS, f"known are {sections} and [[site]]", show="[{}]")
+    advice = did_you_mean(name, _SECTIONS, f"known sections: {sections} and [[site]]", show="[{}]")
     return ConfigError(f"unknown section [{format_line(name)}]; {advice}")
 
 
@@ -247,7 +247,7 @@ def _unknown_key(name: str) -> ConfigError:
     """
     here = [known for known in _SETTINGS if known.startswith(f"{name.partition('.')[0]}.")]
     near = _find_nearest(name, here) or _find_nearest(name, list(_SETTINGS))
-    advice = f"did you mean {near}?" if near else f"known are {', '.join(here or _SETTINGS)}"
+    advice = f"did you mean {near}?" if near else f"known keys: {', '.join(here or _SETTINGS)}"
     return ConfigError(f"unknown key {format_line(name)}; {advice}")
 
 

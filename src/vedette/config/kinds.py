@@ -171,7 +171,7 @@ class PolicyName:
         if isinstance(value, str) and value in self.all_names:
             return value
         named = ", ".join(format_value(word) for word in self.named)
-        meant = did_you_mean(str(value), self.all_names, "the documentation lists the others, for research")
+        meant = did_you_mean(str(value), self.all_names, "the documentation lists more, for research")
         raise ConfigError(f"write one of {named}; {meant}")
 
     def write(self, value: str) -> str:

@@ -56,52 +56,55 @@ class Crawl:
         metadata=describe_setting(
             "contact",
             Text(_CONTACT, 'write an e-mail address or an http(s) URL, such as "crawler@example.org"'),
-            "where the operator can be reached: an e-mail address or an http(s) URL",
+            "e-mail address or http(s) URL where the operator can be reached",
         ),
     )
     delay_s: float = field(
         default=1.0,
-        metadata=describe_setting("delay", Duration(), "pause between an answer of a host and the next request to it"),
+        metadata=describe_setting("delay", Duration(), "pause between a host's response and the next request to it"),
     )
     address_delay_s: float = field(
         default=0.25,
-        metadata=describe_setting("address_delay", Duration(), "the same for all hosts that share one IP address"),
+        metadata=describe_setting("address_delay", Duration(), "the same for all hosts that share an IP address"),
     )
     budget: Rate = field(
         default=Rate(0, 1.0),
         metadata=describe_setting(
             "budget",
             RateKind(),
-            'how many pages are fetched at most in all, such as `"50/s"`; `"0"` sets no limit: then politeness is the '
-            "limit",
+            'maximum rate of fetches for all sites together, such as `"50/s"`; `"0"` for no limit but politeness',
         ),
     )
     latency_factor: int = field(
         default=2,
         metadata=describe_setting(
-            "latency_factor", Count(0, 100), "the pause is at least this many times the host's last latency"
+            "latency_factor", Count(0, 100), "the pause is at least this many times the host's last response time"
         ),
     )
     max_page_bytes: int = field(
         default=10 * 2**20,
-        metadata=describe_setting("max_page_size", Size(1, 2**30), "a page larger than this, decoded, is given up"),
+        metadata=describe_setting("max_page_size", Size(1, 2**30), "largest page, decoded; larger ones fail"),
     )
     timeout_s: float = field(
         default=30.0,
-        metadata=describe_setting("timeout", Duration(0.001, 3600), "a request that takes longer is given up"),
+        metadata=describe_setting("timeout", Duration(0.001, 3600), "requests that take longer fail"),
     )
     connect_timeout_s: float = field(
         default=10.0,
-        metadata=describe_setting("connect_timeout", Duration(0.001, 3600), "the same for opening the connection"),
+        metadata=describe_setting(
+            "connect_timeout", Duration(0.001, 3600), "connections that take longer to open fail"
+        ),
     )
     max_redirects: int = field(
         default=5,
-        metadata=describe_setting("max_redirects", Count(0, 20), "redirects followed in a row; 0 follows none"),
+        metadata=describe_setting(
+            "max_redirects", Count(0, 20), "how many redirects in a row are followed; 0 follows none"
+        ),
     )
     robots_max_age_s: float = field(
         default=86400.0,
         metadata=describe_setting(
-            "robots_max_age", Duration(60, 86400), "how long a copy of robots.txt is trusted; at most a day"
+            "robots_max_age", Duration(60, 86400), "how long robots.txt is cached; at most a day"
         ),
     )
     order: Literal["impact", "breadth", "inlinks"] = field(
@@ -109,8 +112,8 @@ class Crawl:
         metadata=describe_setting(
             "order",
             OneOf(("impact", "breadth", "inlinks")),
-            "which unseen URL first: what it is expected to bring to searches, few links from a start, or many links "
-            "to it",
+            "which new URLs to fetch first: those expected to help searches most (`impact`), those closest to a start "
+            "URL (`breadth`), or those with the most links to them (`inlinks`)",
         ),
     )
     source_interval_s: float = field(
@@ -118,7 +121,7 @@ class Crawl:
         metadata=describe_setting(
             "source_interval",
             Duration(10),
-            "shortest pace at which `up` polls a feed, sitemap or home page without a budget",
+            "shortest interval between polls of a feed, sitemap or home page when there is no budget",
         ),
     )
     discovery_policy: str = field(
@@ -126,8 +129,8 @@ class Crawl:
         metadata=describe_setting(
             "discovery_policy",
             PolicyName(NAMED_DISCOVERY_POLICIES, DISCOVERY_POLICIES),
-            "by which rule these are chosen: `accrual` polls where most is lost by waiting, `thompson` is the best "
-            "published rule, `round-robin` polls all in turn; [others](#discovery-policies) are for research",
+            "the policy that chooses what to poll: `accrual` polls where waiting loses most, `thompson` is the best "
+            "published policy, `round-robin` polls all in turn; [others](#discovery-policies) are for research",
         ),
     )
     guess_sitemaps: bool = field(
@@ -135,25 +138,23 @@ class Crawl:
         metadata=describe_setting(
             "guess_sitemaps",
             Switch(),
-            "whether `/sitemap.xml` and `/sitemap_index.xml` are tried once a host where robots.txt names no sitemap",
+            "whether to try `/sitemap.xml` and `/sitemap_index.xml` once per host if robots.txt lists no sitemap",
         ),
     )
     workers: int = field(
         default=1,
-        metadata=describe_setting(
-            "workers", Count(1, 64), "processes that fetch and parse; hosts are divided among them"
-        ),
+        metadata=describe_setting("workers", Count(1, 64), "number of fetcher processes; hosts are divided among them"),
     )
     concurrency: int = field(
         default=256,
-        metadata=describe_setting("concurrency", Count(1, 10_000), "requests under way at once in each worker"),
+        metadata=describe_setting("concurrency", Count(1, 10_000), "concurrent requests per fetcher process"),
     )
     proxy: str = field(
         default="",
         metadata=describe_setting(
             "proxy",
             Text(_PROXY, 'write http://HOST:PORT or socks5h://HOST:PORT, such as "http://proxy.example.org:3128"'),
-            "by which proxy every request goes, `http://HOST:PORT` or `socks5h://HOST:PORT`; empty for none",
+            "proxy for all requests, `http://HOST:PORT` or `socks5h://HOST:PORT`; empty for none",
         ),
     )
     ca_file: str = field(
@@ -161,7 +162,7 @@ class Crawl:
         metadata=describe_setting(
             "ca_file",
             Text(_FILE, 'write the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
-            "a PEM file of roots that are trusted besides the system's, such as an intranet's",
+            "PEM file with root certificates to trust besides the system's, such as those of an intranet",
         ),
     )
     browser: Literal["sandboxed", "unsandboxed", "none"] = field(
@@ -169,8 +170,8 @@ class Crawl:
         metadata=describe_setting(
             "browser",
             OneOf(("sandboxed", "unsandboxed", "none")),
-            "how pages that need JavaScript are rendered: `sandboxed` only where Chromium can build its own sandbox, "
-            "`unsandboxed` without it (if you trust the sites), `none` not at all",
+            "how to render pages that need JavaScript: `sandboxed` (only if Chromium can use its sandbox), "
+            "`unsandboxed` (without it, if you trust the sites) or `none`",
         ),
     )
 
@@ -184,7 +185,7 @@ class Refresh:
         metadata=describe_setting(
             "policy",
             OneOf(tuple(POLICIES)),
-            "by which rule known pages are fetched again; a new one starts to learn from scratch",
+            "the policy that chooses when known pages are fetched again; a new policy starts learning from scratch",
         ),
     )
     idle_share: int = field(
@@ -192,7 +193,7 @@ class Refresh:
         metadata=describe_setting(
             "idle_share",
             Count(0, 100),
-            "without a budget: how much of what a host's delay allows goes to known pages, in per cent; 0 turns it off",
+            "without a budget: the percentage of a host's idle time that is spent on known pages; 0 turns this off",
         ),
     )
     idle_interval_s: float = field(
@@ -200,7 +201,7 @@ class Refresh:
         metadata=describe_setting(
             "idle_interval",
             Duration(3600),
-            "after how long that is done; half as long again after each time that nothing had changed, up to two weeks",
+            "the interval of these fetches; it grows by half whenever a page has not changed, up to two weeks",
         ),
     )
 
@@ -211,23 +212,23 @@ class Store:
 
     data: Path = field(
         default=Path("vedette-data"),
-        metadata=describe_setting("data", Folder(), "the data folder; a relative path starts where Vedette is started"),
+        metadata=describe_setting("data", Folder(), "the data folder; relative to the current directory"),
     )
     keep_days: int = field(
         default=30,
         metadata=describe_setting(
-            "keep_days", Count(0, 36_500), "for how many days older versions of a page are kept; the latest always is"
+            "keep_days", Count(0, 36_500), "how many days older versions of a page are kept; the latest is always kept"
         ),
     )
     max_bytes: int = field(
         default=0,
         metadata=describe_setting(
-            "max_size", Size(), "how large the archive may grow before versions are given up; 0B sets no limit"
+            "max_size", Size(), "maximum size of the archive, above which versions are deleted; `0B` for no limit"
         ),
     )
     min_free_bytes: int = field(
         default=2**30,
-        metadata=describe_setting("min_free", Size(), "with less room than this on the disk, fetching pauses"),
+        metadata=describe_setting("min_free", Size(), "fetching pauses when the disk has less free space than this"),
     )
 
 
@@ -240,7 +241,7 @@ class Serve:
         metadata=describe_setting(
             "listen",
             Text(_LISTEN, 'write HOST:PORT, such as "127.0.0.1:8080", or "" to serve nothing'),
-            "where pages and API are served, `HOST:PORT`; empty serves nothing",
+            "`HOST:PORT` of the search page, console and API; empty to serve nothing",
         ),
     )
     access: Literal["open", "token", "proxy"] = field(
@@ -248,7 +249,7 @@ class Serve:
         metadata=describe_setting(
             "access",
             OneOf(("open", "token", "proxy")),
-            "who may search: everybody, holders of a key, or whom a proxy names",
+            "who may search: everyone (`open`), users with a key (`token`), or users signed in by a proxy (`proxy`)",
         ),
     )
     proxy_header: str = field(
@@ -256,7 +257,7 @@ class Serve:
         metadata=describe_setting(
             "proxy_header",
             Text(_HEADER, 'write the name of a header, such as "X-Forwarded-User"'),
-            'with `access = "proxy"`, the header in which the proxy names the reader',
+            'with `access = "proxy"`, the header in which the proxy sends the user name',
         ),
     )
     trusted_proxies: tuple[str, ...] = field(
@@ -264,7 +265,7 @@ class Serve:
         metadata=describe_setting(
             "trusted_proxies",
             Networks(_FILE, 'write a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
-            "from which addresses or networks a proxy is believed what it says of readers",
+            "addresses or networks of proxies whose user headers are trusted",
         ),
     )
     embed_origins: tuple[str, ...] = field(
@@ -272,45 +273,41 @@ class Serve:
         metadata=describe_setting(
             "embed_origins",
             Texts(_ORIGIN, 'write a list of origins, such as ["https://docs.example.org"], or ["*"] for all'),
-            "from which origins scripts of other sites may search and suggest; `*` stands for all",
+            "origins whose scripts may call search and suggestions; `*` for all",
         ),
     )
     name: str = field(
         default="vedette",
         metadata=describe_setting(
-            "name", Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name that the pages show"
+            "name", Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name shown on the pages"
         ),
     )
     processes: int = field(
         default=1,
         metadata=describe_setting(
-            "processes", Count(1, 64), "processes that answer searches; each counts for itself what a reader asks"
+            "processes", Count(1, 64), "number of server processes; each enforces rate limits separately"
         ),
     )
     rate: Rate = field(
         default=Rate(120, 60.0),
-        metadata=describe_setting(
-            "rate", RateKind(), 'how much each reader may ask, such as `"10/s"`; `"0"` sets no limit'
-        ),
+        metadata=describe_setting("rate", RateKind(), 'rate limit per user, such as `"10/s"`; `"0"` for no limit'),
     )
     keep_slates_days: int = field(
         default=30,
         metadata=describe_setting(
             "keep_slates_days",
             Count(0, 3650),
-            "for how many days searches and clicks are kept one by one; 0 records nothing of them",
+            "how many days individual searches and clicks are kept; 0 records none",
         ),
     )
     learn: bool = field(
         default=True,
-        metadata=describe_setting(
-            "learn", Switch(), "whether the order of results learns from what readers open; see [ranking](ranking.md)"
-        ),
+        metadata=describe_setting("learn", Switch(), "whether ranking learns from clicks; see [ranking](ranking.md)"),
     )
     unproven: int = field(
         default=2,
         metadata=describe_setting(
-            "unproven", Count(0, 10), "how many of ten results may be there to be tried, as few people have seen them"
+            "unproven", Count(0, 10), "how many of ten results may be pages on trial, which few people have seen"
         ),
     )
     promotion: str = field(
@@ -318,19 +315,19 @@ class Serve:
         metadata=describe_setting(
             "promotion",
             OneOf(tuple(PROMOTIONS)),
-            "by which rule those are chosen; see [ranking](ranking.md#who-is-tried)",
+            "the policy that chooses pages on trial; see [ranking](ranking.md#who-is-tried)",
         ),
     )
     first_place: bool = field(
         default=False,
-        metadata=describe_setting("first_place", Switch(), "whether such a result may stand in the first place"),
+        metadata=describe_setting("first_place", Switch(), "whether a page on trial may be the first result"),
     )
     address: str = field(
         default="",
         metadata=describe_setting(
             "address",
             Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
-            "the address by which people reach it, for links to itself; empty for where it listens",
+            "the URL at which people reach it, used in links to itself; empty for the listen address",
         ),
     )
     hosts: tuple[str, ...] = field(
@@ -338,7 +335,7 @@ class Serve:
         metadata=describe_setting(
             "hosts",
             Texts(_HOST, 'write a list of host names, such as ["search.example.org"]'),
-            "by which names the console is reached, besides that of `serve.address`; see below",
+            "additional host names of the console, besides that of `serve.address`; see below",
         ),
     )
     console_secrets: tuple[str, ...] = field(
@@ -346,7 +343,7 @@ class Serve:
         metadata=describe_setting(
             "console_secrets",
             Texts(_PLACE, 'write a list of places, such as ["env:WIKI_LOGIN", "file:/etc/vedette/secrets/*"]'),
-            "which [places of secrets](#secrets-of-a-site) a site may be given in the console; `*` stands for any end",
+            "which [secrets](#secrets-of-a-site) the console may assign to a site; `*` at the end matches any suffix",
         ),
     )
     public_url: str = field(
@@ -354,7 +351,7 @@ class Serve:
         metadata=describe_setting(
             "public_url",
             Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
-            "the address by which hubs on the web reach it, to tell of news; empty subscribes to nothing",
+            "the URL at which WebSub hubs on the web reach it; empty to subscribe to none",
         ),
     )
     webhook_networks: tuple[str, ...] = field(
@@ -362,32 +359,32 @@ class Serve:
         metadata=describe_setting(
             "webhook_networks",
             Networks(_FILE, 'write a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
-            "to which private addresses or networks webhooks of [watches](watching.md) may go; public ones always may",
+            "private addresses or networks that webhooks of [watches](watching.md) may use; public ones are always "
+            "allowed",
         ),
     )
     sponsored: bool = field(
         default=False,
         metadata=describe_setting(
-            "sponsored", Switch(), "whether [sponsored results](sponsored.md) are shown, in a frame of their own"
+            "sponsored", Switch(), "whether to show [sponsored results](sponsored.md), in a frame of their own"
         ),
     )
     sponsored_slots: int = field(
         default=2,
-        metadata=describe_setting("sponsored_slots", Count(1, 5), "how many of them a page of results shows at most"),
+        metadata=describe_setting("sponsored_slots", Count(1, 5), "maximum number of sponsored results per page"),
     )
     sponsored_reserve: str = field(
         default="0.05",
-        metadata=describe_setting(
-            "sponsored_reserve", Amount(), "what a click on one costs at least; lower bids are not shown"
-        ),
+        metadata=describe_setting("sponsored_reserve", Amount(), "minimum price of a click; lower bids are not shown"),
     )
     sponsored_policy: str = field(
         default=DEFAULT_AD_POLICY,
         metadata=describe_setting(
             "sponsored_policy",
             PolicyName(NAMED_AD_POLICIES, tuple(AD_POLICIES)),
-            "by which rule they are chosen: `paced` spreads budgets over the day, `believed` shows what earns most "
-            "now, `bmix-e` is the best published rule; [others](sponsored.md#rules-for-research) are for research",
+            "the policy that chooses ads: `paced` spreads campaign budgets over the day, `believed` shows what earns "
+            "most now, `bmix-e` is the best published policy; [others](sponsored.md#rules-for-research) are for "
+            "research",
         ),
     )
     sponsored_exploration: int = field(
@@ -395,10 +392,10 @@ class Serve:
         metadata=describe_setting(
             "sponsored_exploration",
             Count(0, 300),
-            "how much ads are tried of which little is known, in per cent of what is usual; 0 tries none",
+            "how much to explore ads with few impressions, as a percentage of the usual amount; 0 explores none",
         ),
     )
     time_zone: str = field(
         default="UTC",
-        metadata=describe_setting("time_zone", Zone(), "where the days of budgets begin, such as `Europe/Berlin`"),
+        metadata=describe_setting("time_zone", Zone(), "time zone of campaign budget days, such as `Europe/Berlin`"),
     )

@@ -70,13 +70,13 @@ class SiteTable(NamedTuple):
 
 def _parse_text(value: object) -> str:
     if not isinstance(value, str):
-        raise ConfigError("write a text in quotes")
+        raise ConfigError("write a string in quotes")
     return value
 
 
 def _parse_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise ConfigError('write a list of texts, such as ["/docs/*"]')
+        raise ConfigError('write a list of strings, such as ["/docs/*"]')
     return tuple(value)
 
 
@@ -113,7 +113,7 @@ def _parse_share(value: object) -> float:
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     share = float(percent[1]) / 100 if percent else value
     if not isinstance(share, int | float) or isinstance(share, bool) or not 0.00001 <= share <= 1:
-        raise ConfigError("write a part of the fetch budget from 0.001% to 100%, such as 20%")
+        raise ConfigError("write a share of the fetch budget from 0.001% to 100%, such as 20%")
     return round(float(share), 5)
 
 
@@ -126,13 +126,13 @@ def _parse_owned(value: object) -> bool:
         return True
     if value in {"no", "false"} or value is False:
         return False
-    raise ConfigError(f"robots.txt is ignored only where you confirm that the site is yours: write {OWNERSHIP_PHRASE}")
+    raise ConfigError(f"robots.txt is ignored only if you confirm that you own the site: write {OWNERSHIP_PHRASE}")
 
 
 def _parse_secrets(value: object) -> str:
     if not _SECRETS.fullmatch(_parse_text(value)):
         # What was written may be the secret itself, so it is not repeated.
-        raise ConfigError("secrets are named by their place: write env:NAME or file:PATH")
+        raise ConfigError("name where the secrets are: write env:NAME or file:PATH")
     return _parse_text(value)
 
 
@@ -154,7 +154,7 @@ def _parse_readers(value: object) -> tuple[str, ...]:
         raise ConfigError('write names, such as ["alice", "wiki"]')
     names = [name.strip() for name in names]
     if not all(_READER.fullmatch(name) for name in names):
-        raise ConfigError("write names of keys or users with commas between, or * for everybody who has a name")
+        raise ConfigError("write names of keys or users, separated by commas, or * for everyone with a name")
     return tuple(dict.fromkeys(names))
 
 
@@ -165,19 +165,19 @@ def _parse_promises(value: object) -> tuple[str, ...]:
     """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ConfigError('write addresses with a time, such as ["/news=15min"]')
+        raise ConfigError('write paths or URLs with a time, such as ["/news=15min"]')
     if len(texts) > MAX_PROMISES:
-        raise ConfigError(f"promise at most {MAX_PROMISES} sources of a site something")
+        raise ConfigError(f"write at most {MAX_PROMISES} promises per site")
     return tuple(dict.fromkeys(_parse_promise(text) for text in texts))
 
 
 def _parse_promise(text: str) -> str:
     place, _, interval = text.strip().rpartition("=")
     if not _PLACE.fullmatch(place):
-        raise ConfigError("write an address and a time, such as /news=15min")
+        raise ConfigError("write a path or URL and a time, such as /news=15min")
     seconds = parse_duration(interval)
     if seconds < 1:
-        raise ConfigError("promise a time of 1s or more")
+        raise ConfigError("write a time of at least 1s")
     return f"{seconds:g} {place}" if float(f"{seconds:g}") == seconds else f"{seconds!r} {place}"
 
 
@@ -187,7 +187,7 @@ def _parse_sitemaps(value: object) -> tuple[str, ...]:
     if not isinstance(texts, list) or not all(isinstance(text, str) and _PLACE.fullmatch(text) for text in texts):
         raise ConfigError("write the URL or path of a sitemap, such as /news-sitemap.xml")
     if len(texts) > MAX_SITEMAPS:
-        raise ConfigError(f"name at most {MAX_SITEMAPS} sitemaps; an index of sitemaps can name the others")
+        raise ConfigError(f"name at most {MAX_SITEMAPS} sitemaps; a sitemap index can list the others")
     return tuple(dict.fromkeys(texts))
 
 
@@ -208,7 +208,7 @@ def _parse_hosts(value: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(
         isinstance(name, str) and _HOST.fullmatch(name.strip()) for name in names
     ):
-        raise ConfigError("write names of hosts with commas between, such as cdn.example.org")
+        raise ConfigError("write host names, separated by commas, such as cdn.example.org")
     return tuple(dict.fromkeys(name.strip().lower() for name in names))
 
 
@@ -290,7 +290,7 @@ def parse_changes(words: Sequence[str]) -> dict[str, object]:
         name, sign, text = word.partition("=")
         key = _find_key(name)
         if not sign:
-            raise UsageError(f"{word}: write {name}=VALUE, or {name}= to take it back")
+            raise UsageError(f"{word}: write {name}=VALUE, or {name}= to restore the default")
         if not text:
             changes[key.field] = getattr(Site(""), key.field)
         elif key.read in _MANY:
@@ -331,16 +331,16 @@ def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     A ``UsageError`` names the place and what to write.
     """
     if len(text) > _MAX_BYTES:
-        raise UsageError(f"{source}: is larger than {format_size(_MAX_BYTES)}: this is no list of sites")
+        raise UsageError(f"{source}: larger than {format_size(_MAX_BYTES)}, so not a list of sites")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise UsageError(f"{source}: is not TOML: {reason}") from None
+        raise UsageError(f"{source}: not valid TOML: {reason}") from None
     unknown = next((key for key in tables if key != "site"), None)
     sites = tables.get("site", [])
     if unknown is not None or not isinstance(sites, list):
-        raise UsageError(f'{source}: "{unknown or "site"}" is no list of sites: write one [[site]] table a site')
+        raise UsageError(f'{source}: "{unknown or "site"}" is not a list of sites: write one [[site]] table per site')
     try:
         return tuple((table.site, table.paused) for table in parse_tables(sites, text))
     except UsageError as error:
@@ -376,7 +376,7 @@ def _parse_table(table: object, place: _TablePlace) -> SiteTable:
 
 def _find_key(name: str) -> _Key:
     if name not in _KEYS:
-        advice = did_you_mean(name[:40], _KEYS, f"known are {', '.join(_KEYS)}")
+        advice = did_you_mean(name[:40], _KEYS, f"known settings: {', '.join(_KEYS)}")
         raise UsageError(f'unknown setting "{name[:40]}"; {advice}')
     return _KEYS[name]
 

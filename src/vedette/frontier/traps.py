@@ -223,7 +223,7 @@ class TrapDetector:
         tries, wasted = self._common.get(key, (0, 0))
         is_common = tries >= COMMON_TRIES and wasted >= COMMON_SHARE * tries
         if is_common and (account.is_repeated(budget, 1) or not account.tries):
-            return f"{wasted} of {tries} fetches of such URLs repeated known text, on this host and others"
+            return f"{wasted} of {tries} fetches of URLs like this repeated known text, on this host and others"
         patience = budget.growth_tries + budget.growth_share * host.fetched
         return account.explain_endless(budget, patience, is_parameter=is_parameter)
 
@@ -316,14 +316,15 @@ class TrapDetector:
     # reasons
 
     def _defer_pattern(self, host: HostYield, pattern: str, name: str, one: PatternYield, limit: float) -> Deferral:
-        brought = f"{one.fetched:.0f} fetches like {name} brought {one.rate:.0%} of what is typical here"
+        brought = f"{one.fetched:.0f} fetches like {name} brought {one.rate:.0%} of the typical yield here"
         missing = (one.debt + 1 - limit) / max(self.budget.retry_share, 1e-9)
-        return Deferral(f"a trap by yield: {brought}; {limit:.0f} such may be owed", host.good + missing, pattern)
+        why = f"a trap by yield: {brought}; at most {limit:.0f} poor fetches are allowed"
+        return Deferral(why, host.good + missing, pattern)
 
     def _defer_host(self, host: HostYield, pattern: str, credit: float) -> Deferral:
         missing = (host.debt + 1 - credit) / max(self.budget.host_share, 1e-9)
-        owed = f"{host.debt:.0f} fetches of this host brought too little, {credit:.0f} may"
-        return Deferral(f"unproven: {owed}; {pattern} waits until more good pages came", host.good + missing, pattern)
+        owed = f"{host.debt:.0f} fetches of this host brought too little, at most {credit:.0f} may"
+        return Deferral(f"unproven: {owed}; {pattern} waits for more good pages", host.good + missing, pattern)
 
     def _check_domain(
         self, name: str, host: HostYield | None, pattern: str, *, is_idle: bool = False

@@ -44,7 +44,7 @@ def parse_queries(lines: Iterable[str], now_s: float) -> Iterator[QueryLine]:
     ...     print(line)
     ImportedQuery(at_s=86400.0, words='low tide', times=12)
     ImportedQuery(at_s=1000000.0, words='cafe', times=1)
-    InvalidLine(number=4, why='there is no word in it')
+    InvalidLine(number=4, why='no words')
     """
     for number, line in enumerate(lines, 1):
         text = line.lstrip("\ufeff").strip() if number == 1 else line.strip()
@@ -62,18 +62,18 @@ class _InvalidLineError(Exception):
 
 def _parse_line(text: str, now_s: float) -> ImportedQuery:
     if len(text) > MAX_LINE_LENGTH:
-        raise _InvalidLineError(f"it is longer than {MAX_LINE_LENGTH} characters")
+        raise _InvalidLineError(f"longer than {MAX_LINE_LENGTH} characters")
     query, count, at = _parse_json(text) if text.startswith("{") else _parse_columns(text)
     words = " ".join(split_words(query[:MAX_QUERY_LENGTH]))
     if not words:
-        raise _InvalidLineError("there is no word in it")
+        raise _InvalidLineError("no words")
     return ImportedQuery(_parse_moment(at, now_s), words, _parse_times(count))
 
 
 def _parse_columns(text: str) -> tuple[str, Any, Any]:
     query, *more = (part.strip() for part in text.split("\t"))
     if len(more) > 2:
-        raise _InvalidLineError("it has more than a query, a number and a date between its tabs")
+        raise _InvalidLineError("more tab-separated columns than a query, a count and a date")
     count, at = [*more, "", ""][:2]
     return query, count or None, at or None
 
@@ -82,9 +82,9 @@ def _parse_json(text: str) -> tuple[str, Any, Any]:
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
-        raise _InvalidLineError("it begins as JSON and is none") from None
+        raise _InvalidLineError("not valid JSON") from None
     if not isinstance(told.get("query"), str):
-        raise _InvalidLineError('its "query" is no text')
+        raise _InvalidLineError('"query" is not a string')
     return told["query"], told.get("count"), told.get("at")
 
 
@@ -93,7 +93,7 @@ def _parse_times(count: Any) -> int:  # noqa: ANN401 - read from outside
         return 1
     times = _parse_number(count)
     if times is None or not 1 <= times <= MAX_TIMES or times != int(times):
-        raise _InvalidLineError(f'"{str(count)[:40]}" is no number of searches')
+        raise _InvalidLineError(f'"{str(count)[:40]}" is not a number of searches')
     return int(times)
 
 
@@ -102,11 +102,9 @@ def _parse_moment(at: Any, now_s: float) -> float:  # noqa: ANN401 - read from o
         return now_s
     at_s = _parse_date(at) if isinstance(at, str) else _parse_number(at)
     if at_s is None:
-        raise _InvalidLineError(f'"{str(at)[:40]}" is no date such as 2026-01-31')
+        raise _InvalidLineError(f'"{str(at)[:40]}" is not a date such as 2026-01-31')
     if not 0.0 <= at_s <= now_s + SKEW_S:
-        raise _InvalidLineError(
-            f"{str(at)[:40]} lies in the future" if at_s > 0.0 else f"{str(at)[:40]} lies before 1970"
-        )
+        raise _InvalidLineError(f"{str(at)[:40]} is in the future" if at_s > 0.0 else f"{str(at)[:40]} is before 1970")
     return min(at_s, now_s)
 
 

@@ -80,16 +80,16 @@ class Drift(NamedTuple):
         """Describe the drift of the workload in a sentence.
 
         >>> Drift(0.31, True, (Mover("storm", 0.2, 0.01), Mover("tide", 0.05, 0.12))).sentence
-        'What people ask for has shifted: more "storm", less "tide".'
+        'What people search for has shifted: more "storm", less "tide".'
         """
         if not self.is_told:
-            return "Too few searches yet to tell whether what people ask for shifts."
+            return "Too few searches yet to detect a shift in what people search for."
         if not self.is_notable:
-            return "People ask for much the same as before."
+            return "People search for much the same as before."
         more = [f'"{each.term}"' for each in self.movers if each.recent_share > each.usual_share]
         less = [f'"{each.term}"' for each in self.movers if each.recent_share <= each.usual_share]
         named = [f"{way} {', '.join(terms[:3])}" for way, terms in (("more", more), ("less", less)) if terms]
-        return f"What people ask for has shifted{': ' if named else ''}{', '.join(named)}."
+        return f"What people search for has shifted{': ' if named else ''}{', '.join(named)}."
 
 
 class _Sums:

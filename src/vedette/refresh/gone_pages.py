@@ -71,13 +71,13 @@ class ReturnModel:
         """Describe why a gone page is retried when it is.
 
         >>> ReturnModel.reason(10 * DAY_S, 21 * DAY_S), ReturnModel.reason(200 * DAY_S, inf)
-        ('returning: gone or moved for 10.0 days, again 21.0 days after the last ask',\
- 'returning: gone or moved for 200.0 days, so it is given up until something names it anew')
+        ('returning: gone or moved for 10.0 days, next check 21.0 days after the last one',\
+ 'returning: gone or moved for 200.0 days, so it is given up until something links to it again')
         """
         gone = f"returning: gone or moved for {gone_s / DAY_S:.1f} days"
         if not isfinite(wait_s):
-            return f"{gone}, so it is given up until something names it anew"
-        return f"{gone}, again {wait_s / DAY_S:.1f} days after the last ask"
+            return f"{gone}, so it is given up until something links to it again"
+        return f"{gone}, next check {wait_s / DAY_S:.1f} days after the last one"
 
     def to_json(self) -> str:
         """Serialize the return model of gone pages to JSON for the next run."""

@@ -104,7 +104,7 @@ def test_a_watch_has_its_own_items_and_messages(tmp_path: Path, book: AlertStore
     (first,) = book.list_due(NOW_S, [], 10)
     assert [item.seq for item in book.load_delivery_items(first, 10)] == [1, 3]
     assert book.list_due(NOW_S, ["w"], 10) == []
-    book.record_attempt(first.id, 500, "it answered with status 500", NOW_S, NOW_S + 60)
+    book.record_attempt(first.id, 500, "it returned status 500", NOW_S, NOW_S + 60)
     assert book.list_due(NOW_S + 59, [], 10) == []
     assert [one.id for one in book.list_due(NOW_S + 61, [], 10)] == [first.id]
     book.record_attempt(first.id, 204, "", NOW_S + 61, None)
@@ -152,7 +152,7 @@ def test_a_test_message_is_left_to_its_sender(tmp_path: Path, book: AlertStore) 
 def test_a_file_that_is_none_and_one_from_the_future(tmp_path: Path) -> None:
     """Both are refused in words, and not changed."""
     (tmp_path / ALERTS_NAME).write_bytes(b"no database at all" * 100)
-    with pytest.raises(StoreCorrupt, match="may be deleted"):
+    with pytest.raises(StoreCorrupt, match="you can delete it"):
         AlertStore(tmp_path)
     (tmp_path / ALERTS_NAME).unlink()
     AlertStore(tmp_path).close()

@@ -396,9 +396,9 @@ def test_digests_are_known_in_base_16_and_32(tmp_path: Path, algorithm: str) -> 
         (raw(1, Content_Length="9" * 5000), "Content-Length"),
         (raw(1, Content_Length="٣"), "Content-Length"),
         (raw(1, http=b"hello\r\n\r\n"), "status line"),
-        (raw(1, http=b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * 100_000 + b"\r\n"), "endless head"),
-        (b"WARC/1.0\r\n" + b"X: y\r\n" * 20_000, "no end"),
-        (b"ARC/1.0 is something else\r\n", "no WARC record"),
+        (raw(1, http=b"HTTP/1.1 200 OK\r\n" + b"a:\r\n" * 100_000 + b"\r\n"), "header does not end"),
+        (b"WARC/1.0\r\n" + b"X: y\r\n" * 20_000, "does not end"),
+        (b"ARC/1.0 is something else\r\n", "not a WARC record"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, flaw: bytes, why: str) -> None:

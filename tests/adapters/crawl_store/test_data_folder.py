@@ -274,7 +274,7 @@ def test_a_newer_folder_is_left_untouched(folder: Path) -> None:
     (folder / "lock").unlink()
     (folder / "state.db").write_bytes(b"something of the future")
     before = contents(folder)
-    with pytest.raises(StoreNewer, match="use a newer one"):
+    with pytest.raises(StoreNewer, match="use a newer version"):
         lock_folder(folder)
     with pytest.raises(StoreNewer):
         open_state(folder, "test", NOW_S)
@@ -355,7 +355,7 @@ def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) ->
     before = contents(open_to_all)
     said, _ = child(OPEN_AS_NOBODY, open_to_all if exists else open_to_all / "data", NOBODY).communicate()
     assert said.startswith("StoreError")
-    assert "you may write to" in said
+    assert "you can write to" in said
     assert contents(open_to_all) == before
 
 
@@ -377,7 +377,7 @@ def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
         state = open_state(folder, "test", NOW_S)
         pages = (folder / "state.db").stat().st_size // 4096
         state.db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match=r"full.*make room"), explain_database_errors(folder):
+        with pytest.raises(StoreError, match=r"full.*free disk space"), explain_database_errors(folder):
             Fetches(state).know(*(f"http://a.test/{number}" for number in range(20_000)))
         state.db.close()
     with opened(folder) as state:

@@ -86,7 +86,7 @@ def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
         state.db.close()
     (told,) = state.notices
     assert told.isprintable()
-    assert "brought up to date" in told
+    assert "was upgraded" in told
     assert "sites" in told
     check(folder)
 

@@ -171,7 +171,7 @@ def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> Non
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(StoreError, match="make room"):
+    with pytest.raises(StoreError, match="free disk space"):
         create_backup(folder, tmp_path / "backup", fail)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
@@ -207,7 +207,7 @@ def test_what_is_no_backup_is_refused(folder: Path, tmp_path: Path) -> None:
     """An empty folder, a missing one, and one of the future."""
     (tmp_path / "nothing").mkdir()
     for name in ("nothing", "missing"):
-        with pytest.raises(UsageError, match="no backup"):
+        with pytest.raises(UsageError, match="not a backup"):
             restore_backup(tmp_path / name, tmp_path / "new", quiet)
     create_backup(folder, tmp_path / "backup", quiet)
     (tmp_path / "backup" / "format").write_text(f"{FORMAT + 1}\n")

@@ -42,5 +42,5 @@ def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
     """The second is told what to do."""
     generations = Generations(tmp_path)
     generation = generations.begin()
-    with generations.lock(generation), pytest.raises(StoreBusy, match="stop that one"):
+    with generations.lock(generation), pytest.raises(StoreBusy, match="stop it, or wait"):
         generations.lock(generation)

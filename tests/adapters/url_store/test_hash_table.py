@@ -122,7 +122,7 @@ def test_crowding_is_refused(batch: int) -> None:
     """Somebody who knows the secret could crowd one bucket: the table says so and does not eat up the memory."""
     table = Known(SECRET)
     pieces = in_batches(np.arange(3000, dtype=np.uint64), batch)
-    with pytest.raises(StoreError, match="do not spread"):
+    with pytest.raises(StoreError, match="is degenerate"):
         list(map(table.add, pieces))
     assert table.nbytes < 1 << 20
 

@@ -228,7 +228,7 @@ def test_rolled_back_writes_close_the_store(store: UrlStore, connection: sqlite3
     connection.commit()
     lease(store, 1)
     connection.rollback()
-    with pytest.raises(StoreError, match="open the state anew"):
+    with pytest.raises(StoreError, match="reopen the state"):
         lease(store, 1)
     connection.rollback()
     assert [one.url for one in lease(UrlStore(connection, epoch=1), 1)] == [page(1)]
@@ -238,7 +238,7 @@ def test_two_writers_are_noticed(store: UrlStore, connection: sqlite3.Connection
     """Of two stores over one state, the one that wrote first is right and the other refuses."""
     other = UrlStore(connection, epoch=1)
     tell(store, [page(1)])
-    with pytest.raises(StoreError, match="another process writes"):
+    with pytest.raises(StoreError, match="another process is writing"):
         tell(other, [page(2)])
 
 
@@ -248,7 +248,7 @@ def test_failed_write_closes_the_store(store: UrlStore, connection: sqlite3.Conn
     connection.execute("CREATE TRIGGER full BEFORE INSERT ON url BEGIN SELECT raise(FAIL, 'disk is full'); END")
     with pytest.raises(sqlite3.DatabaseError, match="disk is full"):
         tell(store, [page(2)])
-    with pytest.raises(StoreError, match="open the state anew"):
+    with pytest.raises(StoreError, match="reopen the state"):
         lease(store, 1)
 
 

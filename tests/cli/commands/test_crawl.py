@@ -169,7 +169,7 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
     assert lines[0].split() == ["Data", "kept"]
     assert re.fullmatch(r"Search +http://127\.0\.0\.1:[0-9]+/", lines[1])
     assert [word for word in ("Ctrl-C", "vedette status --data kept", "vedette explain URL") if word not in out] == []
-    assert lines[-1].startswith("Go on with  vedette up --data kept --listen 127.0.0.1:0 ")
+    assert lines[-1].startswith("Continue with  vedette up --data kept --listen 127.0.0.1:0 ")
     assert "--allow-private" in lines[-1]
     assert process.returncode == 0
 
@@ -189,7 +189,7 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
     # Two of the known URLs are where a sitemap was looked for in vain.
     assert ended["sites"] == [{"site": site, "paused": False, "known": 7, "pages": 3}]
     words = vedette("status", cwd=tmp_path).stdout
-    assert "Nothing runs" in words
+    assert "No crawl is running" in words
     assert "disallowed by robots.txt: 1" in words
 
 

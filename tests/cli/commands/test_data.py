@@ -100,7 +100,7 @@ def test_urls_are_written_one_a_line(folder: Path, tmp_path: Path) -> None:
     assert target.read_text().splitlines() == list(URLS)
     again = vedette("export", "urls", "--data", folder, "--to", target)
     assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_urls_as_json_say_where_they_stand(folder: Path) -> None:
@@ -235,7 +235,7 @@ def test_what_is_at_hand_and_younger_stays(folder: Path, tmp_path: Path) -> None
         state.store.save_site(SiteRow(OTHER, paused=False, added_s=NOW_S))
     old = archive(tmp_path / "old", (URLS[0], b"old"))
     done = told(vedette("import", "warc", old, "--data", folder, "--json"))
-    assert (done["pages"], done["passed_over"]) == (0, {"not younger than what is at hand": 1})
+    assert (done["pages"], done["passed_over"]) == (0, {"not newer than the stored page": 1})
     assert copies(folder)[URLS[0]] == BODIES[0]
     with opened(folder) as state:
         before = state.store.get_page(1)
@@ -295,7 +295,7 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
         "status 503": 1,
         "status 304": 1,
         "dated in the future": 1,
-        "answer to POST, which is no page": 1,
+        "response to POST, not a page": 1,
     }
     assert (done["pages"], done["damaged"]) == (0, 1)
 
@@ -336,7 +336,7 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
         busy = vedette("import", "urls", path, "--data", empty)
         it.communicate()
     assert busy.returncode == 1
-    assert "stop that one" in busy.stderr
+    assert "stop it, or name another folder" in busy.stderr
     with opened(empty) as state:
         for site in (SITE, OTHER):
             state.store.delete_site(site.start)
@@ -350,12 +350,12 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
     [
         (["export"], "urls or warc"),
         (["import"], "urls or warc"),
-        (["export", "urls", "--data", "nowhere"], "nowhere is no data folder"),
+        (["export", "urls", "--data", "nowhere"], "nowhere is not a data folder"),
         (["export", "warc", "--data", "nowhere", "--json"], "--to"),
         (["import", "urls", "missing.txt"], "missing.txt"),
         (["import", "warc", "missing.warc"], "missing.warc"),
-        (["backup", "copy", "--data", "nowhere"], "nowhere is no data folder"),
-        (["restore", "nothing"], "nothing is no backup"),
+        (["backup", "copy", "--data", "nowhere"], "nowhere is not a data folder"),
+        (["restore", "nothing"], "nothing is not a backup"),
         (["backup"], "DIR"),
     ],
 )

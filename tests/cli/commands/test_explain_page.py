@@ -158,7 +158,7 @@ def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
     assert (content["marks"], content["needs_script"], page["index"]) == ([], False, {"would": True, "objections": []})
     words = vedette("explain", f"{site}story", cwd=cwd)
     assert "published 2026-03-01" in words
-    assert "it can be found: nothing speaks against" in words
+    assert "in the index: no objections" in words
     assert page["change"] is None
 
 
@@ -171,9 +171,9 @@ def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[st
     assert (original["copies"]["is_this"], original["copies"]["others"][0]) == (True, f"{site}story?view=print")
     assert (objections(copy), copy["index"]["would"]) == (["copy", "author"], False)
     words = vedette("explain", f"{site}story?view=print", cwd=cwd)
-    assert f"it is not in the index: it is a copy of another page: {site}story" in words
+    assert f"not in the index: it is a copy of another page: {site}story" in words
     assert "overrule" not in words
-    assert f"a copy of {site}story (3 pages say the same" in words
+    assert f"a copy of {site}story (3 pages with the same content" in words
     assert "stands for 2 copies" in vedette("explain", f"{site}story", cwd=cwd)
 
 
@@ -183,14 +183,14 @@ def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, P
     page = told("explain", f"{site}story/more", cwd=cwd)
     assert page["copies"]["stands"] == f"{site}story"
     assert page["index"] == {"would": True, "objections": []}
-    assert "it can be found" in vedette("explain", f"{site}story/more", cwd=cwd)
+    assert "in the index: no objections" in vedette("explain", f"{site}story/more", cwd=cwd)
 
 
 def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple[str, Path]) -> None:
     """In plain words, with a command that names every judgement that stands in the way."""
     site, cwd = read
     words = vedette("explain", f"{site}app", cwd=cwd)
-    assert "gives little text without JavaScript" in words
+    assert "; little text without JavaScript" in words
     assert f"vedette sites set {site} overrule=script" in words
     assert told("explain", f"{site}app", cwd=cwd)["content"]["needs_script"]
 

@@ -118,7 +118,7 @@ def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}
     said = vedette("queries", "list", "--n", "1", cwd=recorded).stdout.splitlines()
-    assert said[0].split() == ["searches", "clicks", "without", "result", "query"]
+    assert said[0].split() == ["searches", "clicks", "no", "results", "query"]
     assert said[1].split() == ["40", "1", "0", "Storm", "Warning"]
     assert len(said) == 2
 
@@ -164,8 +164,8 @@ def test_queries_are_imported_and_dropped(quiet: Path) -> None:
     done = vedette("queries", "import", "old.tsv", cwd=quiet)
     assert done.returncode == 0
     assert "16" in done.stdout
-    assert 'line 5: "none" is no number of searches' in done.stderr
-    assert "more that could not be used" in done.stderr
+    assert 'line 5: "none" is not a number of searches' in done.stderr
+    assert "more unusable lines" in done.stderr
     assert "\x1b" not in done.stderr
     again = told("queries", "import", "old.tsv", cwd=quiet)
     assert (again["wrong"], again["first_wrong"][0]["number"]) == (11, 5)
@@ -179,22 +179,22 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
     """Exit code 1 where nothing could be used, 2 where there is nothing to read."""
     (quiet / "bad.txt").write_bytes(b"\xff\xfe?\n!!\n")
     assert vedette("queries", "import", "bad.txt", cwd=quiet).returncode == 1
-    assert "name a file that can be read" in complaint("queries", "import", "none.txt", cwd=quiet)
+    assert "name a readable file" in complaint("queries", "import", "none.txt", cwd=quiet)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("queries",), "say list"),
-        (("queries", "list", "--n", "many"), "no number"),
-        (("queries", "list", "--days", "0"), "no number"),
+        (("queries",), "choose list"),
+        (("queries", "list", "--n", "many"), "is not a number"),
+        (("queries", "list", "--days", "0"), "is not a number"),
         (("forget",), "is required"),
         (("forget", "--all", "--query", "x"), "not allowed with"),
         (("forget", "--query", "?!", "--yes"), "has no word"),
-        (("forget", "--visitor", "me", "--yes"), "no mark of a visitor"),
-        (("forget", "--before", "tomorrow", "--yes"), "is no date"),
-        (("forget", "--all"), "say --yes"),
-        (("forget", "--all", "--json"), "say --yes"),
+        (("forget", "--visitor", "me", "--yes"), "not a visitor hash"),
+        (("forget", "--before", "tomorrow", "--yes"), "is not a date"),
+        (("forget", "--all"), "add --yes"),
+        (("forget", "--all", "--json"), "add --yes"),
     ],
 )
 def test_wrong_usage_is_one_line_that_says_what_to_do(arguments: tuple[str, ...], words: str, recorded: Path) -> None:
@@ -207,7 +207,7 @@ def test_wrong_usage_is_one_line_that_says_what_to_do(arguments: tuple[str, ...]
 @pytest.mark.parametrize("arguments", [("queries", "list"), ("queries", "drop-imported"), ("forget", "--all", "--yes")])
 def test_a_folder_without_a_crawl_is_left_alone(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """A mistyped folder is told in words, and none is made."""
-    assert "holds no crawl" in complaint(*arguments, cwd=tmp_path)
+    assert "has no crawl yet" in complaint(*arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -267,7 +267,7 @@ def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
 def test_at_a_terminal_it_asks(folder: Path) -> None:
     """It says what will go and deletes only upon a yes."""
     code, shown = on_a_terminal(b"no\n", folder)
-    assert "everything that was recorded" in shown
+    assert "all recorded searches" in shown
     assert (code, bool(asked(folder))) == (1, True)
     code, _ = on_a_terminal(b"yes\n", folder)
     assert (code, bool(asked(folder))) == (0, False)

@@ -42,11 +42,11 @@ def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.C
     [
         (("refresh.policy", "none"), "write one of"),
         (("crawl.budget", "lots"), "number of requests"),
-        (("store.data", "x"), "next start"),
+        (("store.data", "x"), "without a restart"),
         (("serve.learn", "perhaps"), "true or false"),
-        (("crawl.budget",), "say a value"),
-        (("crawl.budget", "1/s", "--as-configured"), "say a value"),
-        (("crawl.budget", "--as-configured"), "nothing would change"),
+        (("crawl.budget",), "missing value"),
+        (("crawl.budget", "1/s", "--as-configured"), "missing value"),
+        (("crawl.budget", "--as-configured"), "nothing to change"),
     ],
 )
 def test_what_cannot_be_set_is_refused_in_words(

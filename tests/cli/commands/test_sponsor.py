@@ -79,7 +79,7 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ((), "say advertiser"),
+        ((), "choose advertiser"),
         (("campaign", "x", "--advertiser", "nobody", "--budget", "5"), "no advertiser"),
         (("campaign", "x", "--advertiser", "ann", "--budget", "much"), "a budget must be from"),
         (("add", "spring", *AD, "--url", "http://127.0.0.1/"), "private address"),
@@ -87,7 +87,7 @@ def test_a_report_as_csv(run: Run, tmp_path: Path) -> None:
         (("add", "spring", "--title", "<b>", *AD[2:], *PUBLIC), "plain text"),
         (("add", "spring", *AD[:6], *PUBLIC), "at least one phrase"),
         (("approve", "99"), "no ad 99"),
-        (("approve", "1"), "is approved already"),
+        (("approve", "1"), "is already approved"),
         (("pause", "sprin"), 'did you mean "spring"?'),
         (("advertiser", "bob", "--key", "nobody"), "no key"),
     ],

@@ -54,7 +54,7 @@ def test_a_folder_without_any_says_so(tmp_path: Path, capsys: pytest.CaptureFixt
     """Nothing to offer is no failure."""
     with open_for_write(tmp_path / "data", 0.0):
         pass
-    assert said(capsys, "--data", str(tmp_path / "data")).startswith("No pages link")
+    assert said(capsys, "--data", str(tmp_path / "data")).startswith("No fetched pages link")
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "x", "9" * 5000])

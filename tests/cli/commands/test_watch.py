@@ -61,7 +61,7 @@ def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
     code, said = run("watch", "list", "--json")
     (row,) = [row for row in json.loads(said)["watches"] if row["name"] == "all"]
     assert (row["site"], row["webhook"], row["items"]) == ("*", "http://127.0.0.1:9/hook", 0)
-    assert "nothing was sent yet" in run("watch", "list")[1]
+    assert "nothing sent yet" in run("watch", "list")[1]
     code, said = run("watch", "remove", "al")
     assert (code, 'did you mean "all"?' in said) == (2, True)
     assert run("watch", "remove", "all")[0] == 0
@@ -90,7 +90,7 @@ def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run:
         book.record_attempt(first.id, 503, "status 503", NOW_S + 1, NOW_S + 31)
     said = run("watch", "list")[1]
     assert "tried 1 time: status 503" in said
-    assert "2 messages behind it" in said
+    assert "2 messages queued behind it" in said
     (row,) = [row for row in json.loads(run("watch", "list", "--json")[1])["watches"] if row["name"] == "all"]
     assert row["last_message"] == {"error": "status 503", "tries": 1, "behind": 2}
 
@@ -98,7 +98,7 @@ def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("watch",), "say add, list, remove or test"),
+        (("watch",), "choose add, list, remove or test"),
         (("watch", "add", "x"), "say what to watch"),
         (("watch", "add", "a b", "--site", "*"), "a watch name has"),
         (("watch", "add", "x", "--site", "*", "--webhook", "http://10.0.0.1/"), "serve.webhook_networks"),
@@ -123,7 +123,7 @@ def test_what_cannot_be_meant_is_refused_in_one_line(run: Run, words: tuple[str,
 
 def test_new_pages_are_shown_once(run: Run, tmp_path: Path) -> None:
     """The latest without a cursor, what came after one with it; a terminal is shown text and nothing else."""
-    assert "Nothing is new yet" in run("new")[1]
+    assert "No new pages yet" in run("new")[1]
     told(tmp_path / "data", "First", "Second \x1b[31m")
     code, said = run("new")
     assert code == 0

@@ -36,4 +36,4 @@ def test_a_table_has_minutes_and_says_what_was_never_told() -> None:
 def test_what_does_not_go_with_births_is_said(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing that was typed is silently left out."""
     assert main(["demo", "--births", *more]) == UsageError.exit_code
-    assert f"leave out {more[0]}" in capsys.readouterr().err
+    assert f"{more[0]} does not work with" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.C
     known = [(row["policy"], row["world"], row["budget"], row["seed"]) for row in rows]
     assert known == [("random", "made:tiny", 2.0, 1), ("random", "made:tiny", 2.0, 2)]
     assert all(0 <= row["freshness"] <= 1 for row in rows)
-    assert "live:nowhere is not here" in told.err
+    assert "live:nowhere not found" in told.err
 
 
 def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,10 +140,10 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
     ("arguments", "said"),
     [
         (["lab", "run"], "NAME"),
-        (["lab", "run", "nothing"], "There are:"),
+        (["lab", "run", "nothing"], "Available:"),
         (["lab", "run", "tiny_verbs:NOTHING"], "package.module:Name"),
         (["lab", "run", "refresh", "--per-host", "--world", "made:tiny"], "discovery-per-host"),
-        (TINY[:3], "say --world; there are: made:tiny"),
+        (TINY[:3], "missing --world; available: made:tiny"),
         ([*TINY, "--policies", "randon"], "did you mean random?"),
         ([*TINY, "--policies", "verbs_policies:Silent"], "reason"),
         ([*TINY[:-1], "made:tinny"], "did you mean tiny?"),
@@ -161,21 +161,21 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
         ([*TINY, "--from", "2023-02-01", "--to", "2023-01-01"], "empty"),
         ([*TINY, "--from", "tomorrow"], "2023-01-31"),
         ([*TINY, "--sedes", "3"], "did you mean --seeds?"),
-        ([*TINY, "--out", "."], "something else"),
+        ([*TINY, "--out", "."], "not a run folder"),
         (["lab", "report", "--to", "out"], "lab-runs"),
         (["lab", "report", "nothing", "--to", "out"], "no finished run"),
         (["lab", "report"], "--to"),
         (["lab", "headlines", "nothing"], "no finished run"),
-        (["lab", "report", "--data", "nowhere"], "nowhere is no data folder"),
+        (["lab", "report", "--data", "nowhere"], "nowhere is not a data folder"),
         (["lab", "serve", "made:tiny", "--port", "99999"], "up to 65535"),
-        (["lab", "serve", "made:tiny", "--log", "."], "a folder that is there"),
-        (["lab", "serve", "made:tiny", "--hosts", "nowhere/hosts.txt"], "a folder that is there"),
-        (["lab", "report", "--data"], "vedette-data is no data folder"),
-        (["lab", "import-git", "nowhere", "out"], "is not here"),
-        (["lab", "import-git", ".", "."], "is there already"),
-        (["lab", "import-frontpages", ".", "."], "is there already"),
-        (["lab", "import-frontpages", "nowhere", "out"], "is not here"),
-        (["lab", "import-frontpages", ".", "nowhere/out"], "a folder that is there"),
+        (["lab", "serve", "made:tiny", "--log", "."], "an existing folder"),
+        (["lab", "serve", "made:tiny", "--hosts", "nowhere/hosts.txt"], "an existing folder"),
+        (["lab", "report", "--data"], "vedette-data is not a data folder"),
+        (["lab", "import-git", "nowhere", "out"], "not found"),
+        (["lab", "import-git", ".", "."], "already exists"),
+        (["lab", "import-frontpages", ".", "."], "already exists"),
+        (["lab", "import-frontpages", "nowhere", "out"], "not found"),
+        (["lab", "import-frontpages", ".", "nowhere/out"], "an existing folder"),
     ],
 )
 @pytest.mark.usefixtures("here")

@@ -198,13 +198,13 @@ def test_a_site_is_read_as_people_type_it(text: str, start: str) -> None:
 )
 def test_what_is_no_site_is_refused_with_what_to_type(text: str) -> None:
     """The error quotes what was typed and gives an example, on one line."""
-    with pytest.raises(SiteError, match=r'^".*" is not a site: give .* such as https://example\.org/docs/$'):
+    with pytest.raises(SiteError, match=r'^".*" is not a site: write .* such as https://example\.org/docs/$'):
         read_site(text)
 
 
 def test_a_site_with_a_password_is_refused() -> None:
     """Credentials are never sent, and dropping them silently would surprise whoever typed them."""
-    with pytest.raises(SiteError, match="leave them out"):
+    with pytest.raises(SiteError, match="remove them"):
         read_site("https://user:word@example.org/")
 
 
@@ -212,9 +212,9 @@ def test_settings_of_a_site_are_kept_and_checked() -> None:
     """A pattern that can fit no path is a mistake, and so is an unknown scope."""
     site = read_site("example.org/?b&a", scope="domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
     assert site == Site("https://example.org/?b&a", "domain", include=("/docs/",), sort_parameters=False, delay_s=2.0)
-    with pytest.raises(SiteError, match='"docs/" fits no path: begin it with'):
+    with pytest.raises(SiteError, match='"docs/" matches no path: start it with'):
         read_site("example.org", exclude=("docs/",))
-    with pytest.raises(SiteError, match="give one of prefix, host, domain"):
+    with pytest.raises(SiteError, match="choose one of prefix, host, domain"):
         read_site("example.org", scope=cast("ScopeKind", "planet"))
 
 

@@ -72,7 +72,7 @@ def test_a_reason_says_what_the_policy_knows() -> None:
     assert "24.0 h after the last poll" in told
     assert told.endswith("a poll must be worth 50")
     assert looking.choose(0.001, 1, 9 * DAY_S) == [FEED]
-    assert "waits for its host" in looking.explain([FEED], 9 * DAY_S)[FEED]
+    assert "waiting for its host" in looking.explain([FEED], 9 * DAY_S)[FEED]
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=60), st.floats(0.0, 1e-3))

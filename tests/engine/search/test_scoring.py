@@ -46,7 +46,7 @@ def test_a_liked_page_comes_first_and_says_why(shelf: TestShelf) -> None:
     first = slate(shelf, reputation({last: (90.0, 100.0)})).results[0]
     assert first.id == last
     assert sum(reason.contribution for reason in first.why) == pytest.approx(first.score, abs=0.1)
-    assert "Of about 100 readers who looked at it lately, 90 liked it." in first.sentence
+    assert "Of about 100 people who saw it recently, 90 liked it." in first.sentence
     assert dict(first.features)["quality"] > 0
 
 
@@ -64,7 +64,7 @@ def test_unproven_pages_are_tried_and_say_so(shelf: TestShelf) -> None:
     assert 1 <= len(tried) <= 2
     assert 1 not in tried
     assert all(0 < result.propensity <= 1 for result in shown.results)
-    assert "Few readers have seen it." in shown.results[tried[0] - 1].sentence
+    assert "Few people have seen it." in shown.results[tried[0] - 1].sentence
     assert slate(shelf, known, TRYING) == shown
 
 

@@ -22,7 +22,7 @@ GONE = apply_event(UNKNOWN, RobotsResponse(0.0, 404, b"", 0, ()), "vedette")
 FAILED = apply_event(UNKNOWN, RobotsFailure(0.0, "too slow"), "vedette")
 FAILED_LATER = apply_event(GOOD, RobotsResponse(HOUR_S, 503, b"", 0, ()), "vedette")
 KEPT_COPY = (
-    "No page is asked for during 1 minute: robots.txt failed once (status 503); "
+    "No pages are fetched for 1 minute: robots.txt failed once (status 503); "
     "the last good copy was read 1 hour ago, has 1 rule for us."
 )
 
@@ -31,10 +31,10 @@ KEPT_COPY = (
     ("state", "now_s", "sentence"),
     [
         (UNKNOWN, 0.0, "robots.txt has not been read yet."),
-        (GOOD, 2 * HOUR_S, "robots.txt was read 2 hours ago, has 1 rule for us and holds for another 22 hours."),
-        (GOOD, 25 * HOUR_S, "robots.txt is to be asked for before any page: what was known ran out 1 hour ago."),
+        (GOOD, 2 * HOUR_S, "robots.txt was read 2 hours ago, has 1 rule for us and is valid for another 22 hours."),
+        (GOOD, 25 * HOUR_S, "robots.txt must be fetched before any page: the copy expired 1 hour ago."),
         (GONE, HOUR_S, "There is no robots.txt (status 404): everything is allowed for another 23 hours."),
-        (FAILED, 1.0, "No page is asked for during 59 seconds: robots.txt failed once (too slow)."),
+        (FAILED, 1.0, "No pages are fetched for 59 seconds: robots.txt failed once (too slow)."),
         (
             FAILED_LATER,
             HOUR_S,
@@ -43,7 +43,7 @@ KEPT_COPY = (
         (
             FAILED,
             65.0,
-            "robots.txt is to be asked for before any page: the wait after a failure (too slow) ended 5 seconds ago.",
+            "robots.txt must be fetched before any page: the wait after a failure (too slow) ended 5 seconds ago.",
         ),
     ],
 )

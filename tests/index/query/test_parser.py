@@ -120,7 +120,7 @@ def test_exclusion() -> None:
 def test_only_exclusion() -> None:
     """Without anything to find, the query says that something is missing."""
     for text in ("-plastic", "-site:example.org", '-"a b" -lang:de'):
-        assert "Name something to find as well." in parse_query(text).notes
+        assert "Add something to search for." in parse_query(text).notes
     assert parse_query("-plastic lang:de").notes == ()
 
 

@@ -58,7 +58,7 @@ def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> 
         ("Short", "numbers for"),
         ("NotANumber", "nan"),
         ("Meddler", "changes the batch"),
-        ("Moody", "decides otherwise"),
+        ("Moody", "decides differently"),
         ("Hoarder", "changes the state"),
         ("Breaks", "fails on a batch"),
         ("Silent", "reason"),
@@ -92,5 +92,5 @@ def test_an_experiment_from_elsewhere_is_run_by_its_place(tmp_path: Path, monkey
     written(tmp_path, "tiny_elsewhere", EXPERIMENT)
     monkeypatch.syspath_prepend(tmp_path)
     assert find_experiment("tiny_elsewhere:EXPERIMENT").name == "tiny"
-    with pytest.raises(UsageError, match="is no experiment"):
+    with pytest.raises(UsageError, match="is not an experiment"):
         find_experiment("tiny_elsewhere:Path")

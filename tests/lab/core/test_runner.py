@@ -100,7 +100,7 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
         os.killpg(run.pid, how) if how == signal.SIGINT else run.kill()
         _, said = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == code
-        assert ("The same command goes on" in said) == (how == signal.SIGINT)
+        assert ("Run the same command to continue" in said) == (how == signal.SIGINT)
         assert gone(here / f"{out}.pids")
         assert not (here / out / "rows.parquet").exists()
         assert 0 < len(RunFolder(here / out, plan).list_pending()) <= CELLS - FINISHED
@@ -137,7 +137,7 @@ def test_a_folder_of_something_else_is_left_alone(here: Path) -> None:
     RunFolder(here / "out", build_plan(WANTED))
     with pytest.raises(UsageError, match="another run"):
         RunFolder(here / "out", build_plan(WANTED._replace(seeds=2)))
-    with pytest.raises(UsageError, match="something else"):
+    with pytest.raises(UsageError, match="not a run folder"):
         RunFolder(here, build_plan(WANTED))
 
 

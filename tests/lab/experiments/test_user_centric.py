@@ -150,7 +150,7 @@ def test_gains_that_repeat_are_foreseen() -> None:
 
 def test_without_pages_that_stay_there_is_nothing_to_refresh() -> None:
     """A web all of whose pages die within the span is refused with a word."""
-    with pytest.raises(UsageError, match="no page is there"):
+    with pytest.raises(UsageError, match="no page exists"):
         build_weekly_web(small_history([Life([(0, "tide")], died_s=WEEK_S)]), 0.0, 4 * WEEK_S)
 
 

@@ -113,7 +113,7 @@ def test_a_file_that_is_no_log_is_named(content: bytes, tmp_path: Path) -> None:
     """The message says which file and what is wrong with it."""
     path = tmp_path / "notes"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="notes is no access log"):
+    with pytest.raises(UsageError, match="notes is not an access log"):
         read_log(path)
 
 

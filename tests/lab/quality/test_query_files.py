@@ -69,7 +69,7 @@ def test_a_plain_query_file_gets_frequencies_by_zipfs_law(tmp_path: Path) -> Non
 
 def test_a_query_file_that_is_not_there(tmp_path: Path) -> None:
     """The message names the file and says what it should be."""
-    with pytest.raises(UsageError, match=r"nothing\.txt.*one query a line"):
+    with pytest.raises(UsageError, match=r"nothing\.txt.*one query per line"):
         read_query_file(tmp_path / "nothing.txt")
 
 

@@ -76,7 +76,7 @@ def test_what_was_imported_is_read_from_the_cache(folders: Path) -> None:
 )
 def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -> None:
     """It is no mistake of the person: others can be run without it."""
-    with pytest.raises(WorldMissing, match="is not here"):
+    with pytest.raises(WorldMissing, match="not found"):
         locate_world(name)
     assert folders.is_dir()
 

@@ -75,7 +75,7 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
         (RemoveAdvertiser("ann"), "has campaigns"),
         (RemoveCampaign("spring"), "has ads"),
         (RemoveCampaign("sprin"), 'did you mean "spring"'),
-        (ReviewAd(1, "submitted"), "is submitted already"),
+        (ReviewAd(1, "submitted"), "is already submitted"),
         (ReviewAd(9, "approved"), "no ad 9"),
         (PauseCampaign("spring", paused=False), "is not paused"),
         (SaveAdvertiser(parse_advertiser("bob", "nokey")), "no key"),

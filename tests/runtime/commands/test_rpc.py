@@ -321,7 +321,7 @@ def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str,
     bench.order(SetSite(HOME, {"overrule": ("spam",)}, "overrule=spam"))
     assert bench.asked() == []
     reply = bench.order(SetSite(HOME, {"overrule": ("spam", name)}, f"overrule=spam,{name}"))
-    assert "1 URL waits again" in str(reply["done"])
+    assert "1 URL queued again" in str(reply["done"])
     assert bench.state.store.get_note(id_) is None
     assert bench.state.store.count_held() == []
     assert paths(bench.asked()) == ["a"]
@@ -365,7 +365,7 @@ def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -
     bench.order(ImportSites(((Site(HOME), False),)))
     logged = actions(bench.state)
     assert all(word in line for line, word in zip(logged, ("added", "paused", "imported"), strict=True))
-    assert "confirmed as the operator's own" in logged[0]
+    assert "the operator confirmed to own the site" in logged[0]
     assert "confirmed" not in logged[2]
 
 
@@ -473,7 +473,7 @@ def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> Non
     before = (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy)
     bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
-    for settings, why in (({"store.data": "x"}, "next start"), ({"refresh.policy": "none"}, "expected-gain")):
+    for settings, why in (({"store.data": "x"}, "without a restart"), ({"refresh.policy": "none"}, "expected-gain")):
         refused = bench.desk.handle(Request("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
         assert why in str(refused["error"])
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
@@ -532,7 +532,7 @@ def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> N
         assert refresh["worth"] >= 0
         assert told["page"]["rule"].startswith("expected-gain")
         assert source["refresh"] is None
-        assert source["page"]["rule"].startswith("its time has come")
+        assert source["page"]["rule"].startswith("due now: waiting for its host")
 
 
 def test_a_source_is_explained_as_the_keeper_sees_it_now(bench: Bench) -> None:

@@ -126,7 +126,7 @@ def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receive
     web.index()
     receiver.statuses = [500, 302]
     with closing(Notifier(settings_for(web, LOOPBACK))) as herald:
-        for tries, error in ((1, "it answered with status 500"), (2, "it answered with status 302"), (3, "")):
+        for tries, error in ((1, "it returned status 500"), (2, "it returned status 302"), (3, "")):
             stepped_until(herald, lambda tries=tries: [one.tries for one in messages_end(web)] == [tries])
             (message,) = messages_end(web)
             assert message.error == error
@@ -225,7 +225,7 @@ def test_a_test_is_sent_at_once_and_written_down(web: Web, receiver: Receiver) -
     desk = FolderAlertService(settings_for(web, LOOPBACK))
     receiver.statuses = [204, 410]
     assert desk.send_test("all").delivery.error == ""
-    assert desk.send_test("all").delivery.error == "it answered with status 410"
+    assert desk.send_test("all").delivery.error == "it returned status 410"
     assert [(one["test"], one["items"]) for one in receiver.messages()] == [(True, []), (True, [])]
     assert [one.name for one in desk.list_messages(10)] == ["all", "all"]
 

@@ -89,7 +89,7 @@ def test_a_dead_worker_comes_back_and_its_leases_at_once(run: Run, process: subp
     known = len(run.entries())
     patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
     assert children(process.pid)["vedette keeper"] == before["vedette keeper"]
-    assert "worker 0 ended (SIGKILL) and is started again" in run.said()
+    assert "fetcher 0 ended (SIGKILL); restarting" in run.said()
     end(process)
     assert [each.detail for each in run.verdict().violations] == []
 
@@ -134,14 +134,14 @@ def test_nobody_waits_for_a_keeper_that_hangs(run: Run, process: subprocess.Pope
         live = read_live_status(run.data)
         assert live is not None
         assert live.numbers["pages"] >= 0
-    with pytest.raises(StoreError, match=r"not carried out: .* overloaded"):
+    with pytest.raises(StoreError, match=r"not done: .* overloaded"):
         send_command(run.data, LogSignIn(), "a test", "refused", timeout_s=0.1)
     os.kill(keeper, signal.SIGCONT)
     assert send_command(run.data, LogSignIn(), "a test", "first", timeout_s=60.0)
     os.kill(keeper, signal.SIGSTOP)
     operator.open_session("11" * 32, 5.0, "a test")
     assert operator.session_opened_s("11" * 32) == 5.0
-    with pytest.raises(CommandPending, match="not carried out yet"):
+    with pytest.raises(CommandPending, match="not done yet"):
         send_command(run.data, LogSignIn(), "a test", "second", timeout_s=0.1)
     os.kill(keeper, signal.SIGCONT)
     patiently(lambda: len(operator.list_actions(9)) == 3)
@@ -198,7 +198,7 @@ def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
         known = len(run.entries())
         patiently(lambda: {entry.host for entry in run.entries()[known:]} >= hosts)
         assert remains([hung]) == []
-    assert "worker 0 has said nothing for" in run.said()
+    assert "fetcher 0 has not responded for" in run.said()
     assert [each.detail for each in run.verdict().violations] == []
     # What was on its way or not yet noted when it hung.
     assert run.repeated() <= len(run.web.hosts) + MAX_UNACKED
@@ -254,11 +254,11 @@ def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
         began_s = time.monotonic()
         patiently(lambda: deaths(run) == 5)
     assert time.monotonic() - began_s >= RESTART_DELAYS_S[3] / 2
-    assert "keeper ended (exit code 1) and is started again in" in run.said()
-    assert "the 5. time in a row" in run.said()
-    assert "restore it, or name another folder" in run.said()
+    assert "coordinator ended (exit code 1); restarting in" in run.said()
+    assert "(failure 5 in a row)" in run.said()
+    assert "restore a backup, or name another folder" in run.said()
 
 
 def deaths(run: Run) -> int:
     """How many were told."""
-    return run.said().count("keeper ended")
+    return run.said().count("coordinator ended")

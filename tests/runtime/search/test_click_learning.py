@@ -179,7 +179,7 @@ def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
     assert not (generation / REPUTATION_FILE).exists()
     told = load_ranking_status(generation.parent)
     assert told is not None
-    assert "switched off" in describe_ranking(told, 5.0)
+    assert "turned off" in describe_ranking(told, 5.0)
     assert not told.guard.is_active(5.0)
     assert told.guard.since_s >= NOW_S
 

@@ -145,7 +145,7 @@ CREATE TABLE quota (               -- how often an address was counted, for a ca
 """,
 )
 
-LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore it, for it says who owes what", busy_s=BUSY_S)
+LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore a backup; it records what advertisers owe", busy_s=BUSY_S)
 
 
 # Released with one search at most; more waits for the next.
@@ -239,7 +239,7 @@ class LedgerStore(SqliteStore):
         if added != kept:
             wrong = next(key for key in (*added, *kept) if added.get(key) != kept.get(key))
             raise StoreCorrupt(
-                f"the ledger's balance of {wrong[0]} on {wrong[1]} does not follow from its entries: restore ledger.db"
+                f"the ledger's balance of {wrong[0]} on {wrong[1]} does not match its entries: restore ledger.db"
             )
 
     def _hold(self, offered: ImpressionOffer, asked: AdQuery, rules: ClickRules) -> AdImpression | None:

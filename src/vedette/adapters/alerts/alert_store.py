@@ -72,7 +72,7 @@ CREATE INDEX delivery_watch ON delivery (watch, number)
 """,
 )
 
-ALERTS_FILE = SqliteFile(ALERTS_NAME, _STEPS, "it may be deleted, new pages are told anew")
+ALERTS_FILE = SqliteFile(ALERTS_NAME, _STEPS, "you can delete it; new pages are reported from now on")
 
 
 # A page that becomes findable so long after it was found is not new any more.

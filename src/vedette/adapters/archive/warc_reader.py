@@ -143,7 +143,7 @@ def read_answer(folder: Path, place: ArchiveLocation) -> ArchivedAnswer:
         ) from error
     head, block = _split_head(text)
     if _parse_fields(head).get("warc-type") not in {"response", "revisit", "conversion"}:
-        raise StoreCorrupt(f"{place.file} has no answer at {place.offset}; restore it from a backup")
+        raise StoreCorrupt(f"{place.file} has no response at {place.offset}; restore it from a backup")
     return ArchivedAnswer(*_split_head(block.removesuffix(b"\r\n\r\n")))
 
 
@@ -271,15 +271,15 @@ class _Scanner:
         data = self.window.peek(_TYPICAL_HEAD_BYTES)
         if not _VERSION.match(data):
             self.window.skip(1)
-            return _Flaw("bytes that are no WARC record")
+            return _Flaw("bytes that are not a WARC record")
         stop = _HEAD_STOP.search(data, 1) or _HEAD_STOP.search(data := self.window.peek(_HEAD_BYTES), 1)
         if not stop:
             self.window.skip(1)
-            return _Flaw("the head of a record has no end" + self._describe_cut(data, _HEAD_BYTES))
+            return _Flaw("a record header that does not end" + self._describe_cut(data, _HEAD_BYTES))
         # Otherwise a head that was torn off would lend its URL to the record that was written after it.
         if not stop[0].startswith(b"\n"):
             self.window.skip(stop.start())
-            return _Flaw("the head of a record breaks off, and another begins")
+            return _Flaw("a record header is cut off by another record")
         self.window.skip(stop.end())
         return data[: stop.end()]
 
@@ -337,11 +337,11 @@ def _parse_answer(file: str, offset: int, fields: dict[str, str], block: bytes) 
     url = _get_target(fields)
     fetched_s = _parse_date(fields.get("warc-date", ""))
     if not url or fetched_s is None:
-        return _Flaw("an answer without a URL" if not url else "an answer without a usable WARC-Date")
+        return _Flaw("a response without a URL" if not url else "a response without a usable WARC-Date")
     head, body = _split_head(block)
     status = _STATUS.match(head)
     if not status or len(head) > _HTTP_HEAD_BYTES:
-        return _Flaw("an answer without an HTTP status line" if not status else "an answer with an endless head")
+        return _Flaw("a response without an HTTP status line" if not status else "a response whose header does not end")
     headers = tuple(_parse_header_lines(head, "latin-1"))
     truncated = fields.get("warc-truncated", "")
     chunked = any(name == "transfer-encoding" and "chunked" in value.lower() for name, value in headers)

@@ -241,7 +241,7 @@ def _final_lines(head: bytes) -> tuple[bytes, ...]:
     lines = tuple(_visible_lines(head))
     last = max((row for row, line in enumerate(lines) if line.startswith(b"HTTP/")), default=None)
     if last is None:
-        raise ValueError("An answer without an HTTP status line has no place in a response record")
+        raise ValueError("A response record needs an HTTP status line")
     return lines[last:]
 
 

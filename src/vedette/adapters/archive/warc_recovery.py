@@ -88,7 +88,7 @@ def read_gzip(file: BinaryIO) -> Iterator[Chunk | StreamBreak]:
         if not magic:
             return
         if magic != MAGIC:
-            yield StreamBreak(offset, "bytes that are no gzip member")
+            yield StreamBreak(offset, "bytes that are not a gzip member")
             offset = _find_member(file, offset)
             continue
         end = yield from _inflate_member(file, offset)

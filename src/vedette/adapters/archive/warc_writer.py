@@ -56,7 +56,9 @@ class WarcWriter:
         sync: bool = False,
     ) -> None:
         if not _FILE_NAME.fullmatch(_format_file_name(name, 0)):
-            raise ValueError(f"{name!r} cannot stand in a file name: letters, digits, dot, dash and underscore can")
+            raise ValueError(
+                f"{name!r} cannot be used in a file name: use letters, digits, dots, dashes and underscores"
+            )
         self._folder = folder
         self._name = name
         self._software = software
@@ -151,9 +153,7 @@ def quarantine_unacknowledged(folder: Path, acknowledged: Mapping[str, int]) -> 
     short = [
         words for file, length in sorted(acknowledged.items()) if (words := _describe_shortfall(folder / file, length))
     ]
-    return [
-        f"{path.name} is unknown to the state and was moved to {folder / UNACKNOWLEDGED_DIR}" for path in unknown
-    ] + short
+    return [f"{path.name} is unknown to the state; moved to {folder / UNACKNOWLEDGED_DIR}" for path in unknown] + short
 
 
 def truncate_tail(folder: Path, acknowledged: Mapping[str, int], name: str) -> None:
@@ -225,7 +225,7 @@ def _describe_shortfall(path: Path, acknowledged_bytes: int) -> str:
     size_bytes = path.stat().st_size if path.exists() else 0
     if size_bytes >= acknowledged_bytes:
         return ""
-    return f"{path.name} has {size_bytes} bytes, but {acknowledged_bytes} were kept: put it back from a backup"
+    return f"{path.name} has {size_bytes} bytes, but {acknowledged_bytes} were acknowledged: restore it from a backup"
 
 
 def _list_files(folder: Path, name: str | None = None) -> list[Path]:

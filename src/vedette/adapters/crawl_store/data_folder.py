@@ -85,7 +85,7 @@ def lock_folder(folder: Path) -> IO[str]:
             check_format(folder)  # again: the last holder may have raised it
         except BlockingIOError:
             lock.close()
-            raise StoreBusy(f"{folder} is in use by another vedette: stop that one, or name another folder") from None
+            raise StoreBusy(f"{folder} is in use by another vedette process: stop it, or name another folder") from None
         except StoreError:
             lock.close()
             raise
@@ -150,7 +150,7 @@ def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def _connect_readonly(folder: Path) -> sqlite3.Connection:
     if not (folder / "format").exists():
-        raise StoreError(f"{folder} is no data folder: name one with --data")
+        raise StoreError(f"{folder} is not a data folder: name one with --data")
     if check_format(folder) in range(1, FORMAT):
         with lock_folder(folder):
             upgrade_folder(folder, check_format(folder))
@@ -182,9 +182,11 @@ def check_format(folder: Path) -> int | None:
         return None
     text = path.read_text("utf-8", "replace").strip()
     if not re.fullmatch("[1-9][0-9]{0,8}", text):
-        raise StoreCorrupt(f"{path} says {text[:40]!a} where a format number should be: this is no data folder")
+        raise StoreCorrupt(f"{path} has {text[:40]!a} instead of a format number: this is not a data folder")
     if int(text) > FORMAT:
-        raise StoreNewer(f"{folder} has format {text}, and this vedette knows formats up to {FORMAT}: use a newer one")
+        raise StoreNewer(
+            f"{folder} has format {text}, but this vedette only knows formats up to {FORMAT}: use a newer version"
+        )
     return int(text)
 
 
@@ -197,8 +199,8 @@ def explain_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in _NO_SPACE:
-            raise StoreError(f"{folder}: {why}; nothing committed is lost: make room") from error
-        raise StoreError(f"{folder}: {why}: name a folder that you may write to") from error
+            raise StoreError(f"{folder}: {why}; no committed data is lost: free disk space") from error
+        raise StoreError(f"{folder}: {why}: name a folder that you can write to") from error
 
 
 @contextmanager
@@ -207,9 +209,13 @@ def explain_database_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise StoreError(f"{folder}: {error}; nothing committed is lost: make room, or check permissions") from error
+        raise StoreError(
+            f"{folder}: {error}; no committed data is lost: free disk space or check permissions"
+        ) from error
     except sqlite3.DatabaseError as error:
-        raise StoreCorrupt(f"{folder}/state.db cannot be read ({error}): restore it, or name another folder") from error
+        raise StoreCorrupt(
+            f"{folder}/state.db cannot be read ({error}): restore a backup, or name another folder"
+        ) from error
 
 
 @contextmanager

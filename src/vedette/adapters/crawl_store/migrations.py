@@ -92,8 +92,8 @@ def migrate_format_1(folder: Path) -> str:
         new.rename(old)
     write_format(folder, 2)
     return (
-        f"{folder} had format 1 and was brought up to date; name its sites again, for format 1 kept none "
-        f"(the old state is in {kept.name}, which may be deleted)"
+        f"{folder} had format 1 and was upgraded; add its sites again, because format 1 did not store them "
+        f"(the old state is in {kept.name}, which you can delete)"
     )
 
 
@@ -121,7 +121,7 @@ def _build_format_2(folder: Path, old: Path, new: Path) -> None:
         try:
             _Migration(before, db, writer).move()
         except (zlib.error, UnicodeDecodeError) as error:
-            raise StoreCorrupt(f"a page in {old} cannot be unpacked ({error}): restore it") from error
+            raise StoreCorrupt(f"a page in {old} cannot be unpacked ({error}): restore a backup") from error
         db.execute("COMMIT")
     sync_folder(folder)
 
@@ -164,7 +164,7 @@ class _Migration:
             hosts = urls.intern_hosts([origin_of(url).host for url in names])
             told = LinkBatch(names, hosts, depths, [min(depth + (depth > 0), _FRONTS - 1) for depth in depths])
             if urls.add(told, self.known_by_s).tolist() != list(ids):
-                raise StoreCorrupt("the URLs of a folder of format 1 are not numbered in their order: restore it")
+                raise StoreCorrupt("the URLs of this folder of format 1 are not numbered in order: restore a backup")
             self._move_fates(batch)
 
     def _move_fates(self, batch: Sequence[tuple[int, str, int, int, str | None]]) -> None:

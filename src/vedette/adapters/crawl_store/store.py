@@ -355,4 +355,4 @@ def _report_corruption(what: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, AttributeError, zlib.error) as error:
-        raise StoreCorrupt(f"{what} is kept in a row that cannot be read ({error}): restore the state") from error
+        raise StoreCorrupt(f"{what}: its row in state.db cannot be read ({error}): restore a backup") from error

@@ -35,12 +35,12 @@ class DocumentFailureReason(StrEnum):
     PASSWORD = "the document is encrypted and needs a password"  # noqa: S105 - a reason, not a password
     BROKEN = "the document cannot be read"
     EMPTY = "the document has no pages"
-    NO_TEXT = "the document has no text, only pictures or nothing"
+    NO_TEXT = "the document has no text"
     MEMORY = "the document takes too much memory"
     TIMEOUT = "the document takes too long"
-    CRASH = "the reader of documents broke down over it"
-    BUSY = "too many documents wait to be read"
-    UNAVAILABLE = "the reader of documents cannot be started"
+    CRASH = "the document parser crashed on it"
+    BUSY = "too many documents are waiting to be parsed"
+    UNAVAILABLE = "the document parser cannot be started"
 
 
 _REASONS = {

@@ -94,7 +94,7 @@ CREATE TABLE life (what TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOU
 EVENTS_FILE = SqliteFile(
     EVENTS_NAME,
     _STEPS,
-    "it may be deleted, searches are recorded anew",
+    "you can delete it; recording starts from scratch",
     pragmas=("synchronous = NORMAL", "secure_delete = ON"),
     max_wal_bytes=64 << 20,
 )

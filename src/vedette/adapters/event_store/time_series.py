@@ -114,41 +114,39 @@ class SeriesInfo(NamedTuple):
 
 
 SERIES: Mapping[str, SeriesInfo] = {
-    "pages": SeriesInfo("pages kept: the last answer was good (status 2xx)", "n"),
-    "known": SeriesInfo("URLs known", "n"),
-    "waiting": SeriesInfo("URLs that wait to be fetched", "n"),
-    "coverage": SeriesInfo("coverage: pages kept, as a share of the known URLs that nothing refuses", "share"),
-    "current_share": SeriesInfo("current: share of pages that are still as they were fetched, by estimate", "share"),
-    "quality": SeriesInfo(
-        "quality: what searches find in the index, as a share of what current copies would give, by estimate", "share"
+    "pages": SeriesInfo("stored pages: the last response had status 2xx", "n"),
+    "known": SeriesInfo("known URLs", "n"),
+    "waiting": SeriesInfo("URLs waiting to be fetched", "n"),
+    "coverage": SeriesInfo("coverage: stored pages, as a share of the known URLs that may be fetched", "share"),
+    "current_share": SeriesInfo(
+        "current: estimated share of pages that have not changed since they were fetched", "share"
     ),
-    "views_current_share": SeriesInfo(
-        "share of views of results that go to pages which are still as they were fetched, by estimate", "share"
-    ),
-    "change_loss": SeriesInfo("share of a view that is lost where the copy has missed a change, as measured", "share"),
+    "quality": SeriesInfo("quality: estimated search quality, as a share of that with only current copies", "share"),
+    "views_current_share": SeriesInfo("estimated share of result views that go to current pages", "share"),
+    "change_loss": SeriesInfo("measured share of a view that is lost if the copy has missed a change", "share"),
     "checked_in_time": SeriesInfo("checked in time: share of fetched URLs whose next fetch is not overdue", "share"),
     "median_age_s": SeriesInfo("median time since the pages in the index were last fetched", "s"),
     "price": SeriesInfo(
-        "price: what a fetch of a known page must be worth; 1 is an ordinary change had for a day", "n"
+        "price: what a fetch of a known page must be worth; 1 is an ordinary change seen a day earlier", "n"
     ),
-    "refreshes": SeriesInfo("known pages fetched again, of late: what was a day ago counts half", "n"),
-    "wasted_share": SeriesInfo("share of these that found the page as it was", "share"),
+    "refreshes": SeriesInfo("recent refreshes; those of a day ago count half", "n"),
+    "wasted_share": SeriesInfo("share of these that found the page unchanged", "share"),
     "change_expected": SeriesInfo("share of these that were expected to have changed", "share"),
     "change_found": SeriesInfo("share of these that had changed", "share"),
-    "looks": SeriesInfo("looks at sources for new pages, of late: what was a day ago counts half", "n"),
+    "looks": SeriesInfo("recent polls of sources; those of a day ago count half", "n"),
     "looks_wasted_share": SeriesInfo("share of these that found nothing new", "share"),
-    "budget_per_s": SeriesInfo("fetch budget: fetches a second at most, in the time of the web that is crawled", "1/s"),
-    "budget_spent_per_s": SeriesInfo("fetches of all kinds a second, in the time of the web that is crawled", "1/s"),
-    "budget_held_back": SeriesInfo("URLs that were looked at in the last hour and not worth the price", "n"),
-    "fetches_per_s": SeriesInfo("requests a second of wall time", "1/s"),
+    "budget_per_s": SeriesInfo("fetch budget: maximum fetches per second of world time", "1/s"),
+    "budget_spent_per_s": SeriesInfo("fetches of all kinds per second of world time", "1/s"),
+    "budget_held_back": SeriesInfo("URLs found not worth the price in the last hour", "n"),
+    "fetches_per_s": SeriesInfo("requests per second of wall time", "1/s"),
     "archive_bytes": SeriesInfo("size of the archive", "bytes"),
     "index_bytes": SeriesInfo("size of the index", "bytes"),
     "state_bytes": SeriesInfo("size of the crawl's state", "bytes"),
-    "record_bytes": SeriesInfo("size of what is recorded of searches", "bytes"),
-    "disk_free_bytes": SeriesInfo("room left on the disk", "bytes"),
+    "record_bytes": SeriesInfo("size of the recorded searches", "bytes"),
+    "disk_free_bytes": SeriesInfo("free disk space", "bytes"),
     "searches_per_h": SeriesInfo("searches in the last hour", "1/h"),
-    "empty_share": SeriesInfo("share of the last hour's searches that found nothing", "share"),
-    "click_share": SeriesInfo("share of the last hour's searches of which a result was opened", "share"),
+    "empty_share": SeriesInfo("share of the last hour's searches without results", "share"),
+    "click_share": SeriesInfo("share of the last hour's searches with a click", "share"),
 }
 
 # Older than so many days, one point of each series in so many seconds.

@@ -51,9 +51,9 @@ class BackupResult:
 def create_backup(folder: Path, to: Path, progress: Progress) -> BackupResult:
     """Back up a data folder that may be in use, with everything acknowledged at that time."""
     if to.exists():
-        raise UsageError(f"{to} exists already: name a folder that does not, such as {to}-2")
+        raise UsageError(f"{to} already exists: name a new folder, such as {to}-2")
     if folder.resolve() in to.resolve().parents:
-        raise UsageError(f"{to} lies in the data folder itself: name a place outside of {folder}")
+        raise UsageError(f"{to} is inside the data folder: name a folder outside of {folder}")
     with explain_errors(to), _fill_atomically(to) as partial:
         (partial / "warc").mkdir()
         lengths = _copy_snapshot(folder, partial, progress)
@@ -67,9 +67,11 @@ def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResu
     """Restore a backup into a new data folder; an existing one is never touched."""
     with explain_errors(backup):
         if check_format(backup) is None or not (backup / "state.db").is_file():
-            raise UsageError(f"{backup} is no backup: it has no format or no state.db; name a folder that backup wrote")
+            raise UsageError(
+                f"{backup} is not a backup: it has no format file or no state.db; name a folder that backup wrote"
+            )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} is not empty, and nothing is overwritten: name a new folder with --data")
+            raise UsageError(f"{folder} is not empty, and restore does not overwrite: name a new folder with --data")
     with explain_errors(folder), _fill_atomically(folder) as partial:
         (partial / "warc").mkdir()
         files = sorted(path for path in (backup / "warc").glob("*.warc.gz") if path.is_file())
@@ -118,7 +120,7 @@ def _copy_snapshot(folder: Path, partial: Path, progress: Progress) -> dict[str,
                 if path.name not in lengths:
                     path.unlink()
             return lengths
-    raise StoreError(f"the archive of {folder} changed all the time: try again when less is going on")
+    raise StoreError(f"the archive of {folder} kept changing during the backup: try again when it is less busy")
 
 
 def _has_retired(folder: Path, files: list[str]) -> bool:

@@ -21,7 +21,7 @@ def read_secrets(where: str) -> Secrets:
     kind, _, place = where.partition(":")
     if kind not in {"env", "file"} or not place:
         # What was written may be the secret itself, so it is not repeated.
-        raise ConfigError("secrets are named by their place: write env:NAME or file:PATH")
+        raise ConfigError("name where the secrets are: write env:NAME or file:PATH")
     text = _read_environment(place) if kind == "env" else _read_file(place)
     try:
         return parse_secrets(text)
@@ -32,7 +32,7 @@ def read_secrets(where: str) -> Secrets:
 def _read_environment(name: str) -> str:
     text = os.environ.get(name)
     if text is None:
-        raise ConfigError(f"secrets in env:{name}: there is no such variable; set {name} before starting")
+        raise ConfigError(f"secrets in env:{name}: no such variable; set {name} before you start vedette")
     return text
 
 
@@ -41,13 +41,13 @@ def _read_file(path: str) -> str:
         raw = _read_private_bytes(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such path"
-        raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); name a file that can") from None
+        raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); name a readable file") from None
     if len(raw) > _MAX_BYTES:
         raise ConfigError(f"secrets in file:{path}: too long; write at most {_MAX_BYTES} bytes")
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise ConfigError(f"secrets in file:{path}: is not UTF-8 text; save it as such") from None
+        raise ConfigError(f"secrets in file:{path}: not UTF-8 text; save it as UTF-8") from None
 
 
 def _read_private_bytes(path: str) -> bytes:
@@ -57,7 +57,7 @@ def _read_private_bytes(path: str) -> bytes:
     with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise ConfigError(f"secrets in file:{path}: is no ordinary file; name one that is")
+            raise ConfigError(f"secrets in file:{path}: not a regular file; name a regular file")
         if found.st_mode & _OTHERS:
-            raise ConfigError(f"secrets in file:{path}: others can read it; type: chmod 600 {path}")
+            raise ConfigError(f"secrets in file:{path}: other users can read it; run: chmod 600 {path}")
         return file.read(_MAX_BYTES + 1)

@@ -106,12 +106,16 @@ class SqliteFile:
             yield
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-                raise StoreBusy(f"{path} is being written by another vedette: try again in a moment") from error
-            raise StoreError(f"{path}: {error}; nothing committed is lost: make room, or check permissions") from error
+                raise StoreBusy(f"{path} is locked by another vedette process: try again in a moment") from error
+            raise StoreError(
+                f"{path}: {error}; no committed data is lost: free disk space or check permissions"
+            ) from error
         except sqlite3.DatabaseError as error:
             raise StoreCorrupt(f"{path} cannot be read ({error}): {self.repair_hint}") from error
         except OSError as error:
-            raise StoreError(f"{error.filename or path}: {error.strerror}: make room, or check permissions") from error
+            raise StoreError(
+                f"{error.filename or path}: {error.strerror}: free disk space or check permissions"
+            ) from error
 
     def move_aside(self, folder: Path) -> Path:
         """Rename a SQLite file that cannot be read, so that a new one can be created; return its new path."""
@@ -128,8 +132,8 @@ class SqliteFile:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > len(self.migrations):
             raise StoreNewer(
-                f"{folder / self.name} has version {version}, and this vedette knows versions up to "
-                f"{len(self.migrations)}: use a newer one"
+                f"{folder / self.name} has version {version}, but this vedette only knows versions up to "
+                f"{len(self.migrations)}: use a newer version"
             )
         return int(version)
 

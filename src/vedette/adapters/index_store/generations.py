@@ -70,7 +70,7 @@ class Generations:
             if lock is not None:
                 return lock
             time.sleep(RETRY_S)  # another process holds it for a moment; nothing tells when it lets go
-        raise StoreBusy(f"{generation} is being written by another vedette: stop that one, or wait for its end")
+        raise StoreBusy(f"{generation} is being written by another vedette process: stop it, or wait until it ends")
 
     def save_seq(self, generation: Path, seq: int) -> None:
         """Save up to which sequence number queued changes are durable in an index generation."""

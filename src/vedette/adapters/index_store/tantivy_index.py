@@ -148,7 +148,7 @@ class IndexWriter:
 
 def _check_id(given: object) -> int:
     if not isinstance(given, int) or not 0 <= given <= MAX_ID:
-        raise ValueError(f"no id of a page: {given!r}")
+        raise ValueError(f"not a page id: {given!r}")
     return given
 
 
@@ -159,7 +159,7 @@ def open_reader(folder: Path) -> "IndexReader":
     """Open the Tantivy index in a folder for reading, as of now."""
     try:
         if not (folder / _META).exists():
-            raise StoreError(f"There is no index in {folder}. To make one: vedette reindex")
+            raise StoreError(f"There is no index in {folder}. To build one: vedette reindex")
         return IndexReader(folder, _open_index(folder))
     except (ValueError, OSError) as error:
         raise _to_store_error(folder, error) from error
@@ -271,11 +271,11 @@ def _to_store_error(folder: Path, error: Exception) -> StoreError:
     """Convert a Tantivy error to a store error that says what to do; they differ only in their text."""
     said = " ".join(str(error).split())[:200]
     if "LockBusy" in said:
-        return StoreBusy(f"Another process writes the index in {folder}. Wait for it, or end it.")
+        return StoreBusy(f"Another process is writing the index in {folder}. Wait until it ends, or stop it.")
     if "schema does not match" in said:
         return StoreCorrupt(
-            f"The index in {folder} has other fields than this Vedette. To make it anew: vedette reindex"
+            f"The index in {folder} has a different schema than this Vedette. To rebuild it: vedette reindex"
         )
     if _is_disk_error(error):
-        return StoreError(f"The index in {folder} cannot be read or written. Look at its disk and permissions: {said}")
-    return StoreCorrupt(f"The index in {folder} is damaged. To make it anew: vedette reindex ({said})")
+        return StoreError(f"The index in {folder} cannot be read or written. Check disk and permissions: {said}")
+    return StoreCorrupt(f"The index in {folder} is damaged. To rebuild it: vedette reindex ({said})")

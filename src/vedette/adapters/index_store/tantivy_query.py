@@ -174,12 +174,12 @@ def _build_constant_score(query: Query) -> Query:
 def check_field(field: str, fields: tuple[str, ...]) -> None:
     """Check that a field exists in the Tantivy schema; raise ``ValueError`` if not."""
     if field not in fields:
-        raise ValueError(f"no field for this: {field}; there are {', '.join(fields)}")
+        raise ValueError(f"unknown field: {field}; choose one of {', '.join(fields)}")
 
 
 def _check_weight(weight: float) -> float:
     if not 0 <= weight < inf:
-        raise ValueError(f"a weight must be a number from 0 on, not {weight}")
+        raise ValueError(f"a weight must be at least 0, not {weight}")
     return weight
 
 

@@ -135,13 +135,13 @@ def find_request_error(ask: FetchRequest) -> str:
     """Return why a fetch request cannot be written as one HTTP request; empty if it can.
 
     >>> find_request_error(FetchRequest("http://example.org/a b", "page"))
-    'the URL holds what no request line can'
+    'the URL contains characters that a request line cannot have'
     """
     if not _URL.fullmatch(ask.url):
-        return "the URL holds what no request line can"
+        return "the URL contains characters that a request line cannot have"
     for name, value in ask.headers + ask.secret_headers:
         if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
-            return "a header of the request holds what no header can"
+            return "a request header contains characters that headers cannot have"
     return ""
 
 
@@ -162,7 +162,9 @@ def _read_ca_file(ca_file: str) -> bytes:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
         return Path(ca_file).read_bytes()
     except ssl.SSLError:
-        raise ConfigError(f"crawl.ca_file = {ca_file}: holds no certificate; name a PEM file of roots") from None
+        raise ConfigError(
+            f"crawl.ca_file = {ca_file}: contains no certificate; name a PEM file with root certificates"
+        ) from None
     except OSError as error:
         raise ConfigError(f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); name a PEM file") from None
 
@@ -236,7 +238,7 @@ class Transfer:
         """Collect a response header line from libcurl, including those of interim responses and trailers."""
         self.head_bytes += len(line)
         if self.head_bytes > self.limits.head_bytes or len(self.head) >= self.limits.head_lines:
-            self.stopped = (Failure.TOO_LARGE, "the head of the answer is too long")
+            self.stopped = (Failure.TOO_LARGE, "the response header is too long")
             return -1
         self.head.append(line)
         return len(line)

@@ -35,7 +35,7 @@ MISSING_PACKAGE = "rendering needs Playwright: pip install 'vedette[render]'"
 MISSING_BROWSER = "rendering needs Chromium, which was not found: install it, such as with apt install chromium"
 SWITCHED_OFF = 'rendering is off: set crawl.browser = "sandboxed"'
 NO_SANDBOX = (
-    "the browser cannot build its sandbox here: allow user namespaces, "
+    "the browser cannot use its sandbox here: allow user namespaces, "
     'or set crawl.browser = "unsandboxed" if you trust the sites'
 )
 # In the archived head of a rendered page: what its rendering took.
@@ -52,8 +52,8 @@ class RenderFailure(StrEnum):
 
     TIMEOUT = "its script ran for too long"
     MEMORY = "its script took too much memory"
-    CRASH = "the browser broke down over it"
-    BUSY = "too many pages wait to be rendered"
+    CRASH = "the browser crashed on it"
+    BUSY = "too many pages are waiting to be rendered"
     UNAVAILABLE = "the browser cannot be started"
 
 

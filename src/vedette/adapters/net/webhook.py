@@ -89,7 +89,7 @@ class WebhookClient:
             assert isinstance(failed, NoResponse), "libcurl gave up"
             return PostResult(0, f"{failed.failure}: {failed.detail}"[:300])
         status = curl.getinfo(pycurl.RESPONSE_CODE)
-        return PostResult(status, "" if 200 <= status < 300 else f"it answered with status {status}")
+        return PostResult(status, "" if 200 <= status < 300 else f"it returned status {status}")
 
     def _resolve_route(self, url: str) -> Endpoint | str:
         """Resolve the address that a webhook message goes to, or return why it may not go there."""

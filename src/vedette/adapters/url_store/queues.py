@@ -88,7 +88,7 @@ class HostQueues:
     def reserve_ids(self, ids: int) -> None:
         """Make room in the host queues for URL ids up to this one."""
         if ids > MAX_IDS:
-            raise StoreError(f"more than {MAX_IDS} URLs are known: give part of the sites to another data folder")
+            raise StoreError(f"more than {MAX_IDS} known URLs: move some sites to another data folder")
         grow_array(self, "_after", ids + 1)
 
     def append(self, ids: Ids, hosts: npt.NDArray[Any], fronts: Counts8) -> None:

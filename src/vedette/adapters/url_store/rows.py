@@ -159,7 +159,7 @@ class WriteFence:
         if turn != self.turn:
             raise StoreError(
                 f"the state is at write {turn}, this process at {self.turn}: a write was rolled back "
-                "or another process writes; open the state anew"
+                "or another process is writing; reopen the state"
             )
 
     @contextmanager
@@ -179,7 +179,7 @@ class WriteFence:
         if newest > self._epoch:
             raise StoreError(
                 f"a write of epoch {self._epoch} was refused, the owner is at epoch {newest}: "
-                "another vedette has taken over; stop this one"
+                "another vedette process has taken over; stop this one"
             )
 
 

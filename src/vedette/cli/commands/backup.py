@@ -12,9 +12,10 @@ from vedette.cli.output import format_bytes, format_count
 from vedette.cli.progress import ProgressLine
 
 DESCRIPTION = """\
-Copy the data folder to DIR, which must not exist yet. A crawl may go on meanwhile: DIR
-has everything that was committed at one moment. When it is interrupted there is no DIR.
-Archive files are linked rather than copied where both are on one file system.
+Copy the data folder to DIR, which must not exist yet. The copy is a consistent
+snapshot, even while a crawl runs. An interrupted backup leaves no DIR behind.
+Archive files are hard-linked instead of copied if both folders are on the same
+file system.
 
   vedette backup backups/monday
 """
@@ -42,6 +43,6 @@ def print_summary(copied: BackupResult, to: Path, *, as_json: bool) -> int:
         numbers = {"pages": copied.pages, "files": copied.files, "linked": copied.linked, "bytes": copied.size_bytes}
         print(json.dumps({"folder": str(to), **numbers, "missing": list(copied.missing)}))
     else:
-        files = f"{format_count(copied.files, 'archive file')}, {copied.linked} of them linked"
-        print(f"{format_count(copied.pages, 'page')}, {files}, {format_bytes(copied.size_bytes)}, in {to}.")
+        files = f"{format_count(copied.files, 'archive file')}, {copied.linked} hard-linked"
+        print(f"{format_count(copied.pages, 'page')}, {files}, {format_bytes(copied.size_bytes)} in {to}.")
     return 1 if copied.missing else 0

@@ -35,9 +35,9 @@ from vedette.errors import UsageError
 from vedette.model import Site
 
 DESCRIPTION = """\
-Fetch the pages of the sites that you name, politely: robots.txt is obeyed, a host is
-asked for one page at a time, with a pause after each answer. What was fetched is kept
-in the data folder; the same command again goes on where it stopped.
+Crawl the sites you name, once and politely: Vedette obeys robots.txt, sends one
+request at a time to each host, and pauses after each response. Pages are stored
+in the data folder; run the same command again to continue where it stopped.
 
   vedette crawl https://example.org/docs/ --scope prefix --pages 500 --contact me@example.org
 """
@@ -49,15 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sites",
         metavar="SITE",
         nargs="*",
-        help="an http(s) URL or a host name (default: those of vedette.toml)",
+        help="an http(s) URL or a host name (default: the sites in vedette.toml)",
     )
     parser.add_argument("--pages", metavar="N", type=_parse_count, help="stop after N pages")
     add_scope_options(parser)
     add_fetch_options(parser)
-    add_patience_option(parser, "how long to wait for hosts in trouble when nothing else is left")
+    add_patience_option(parser, "how long to wait for failing hosts once nothing else is left")
     add_data_options(parser)
-    add_output_options(parser, "print one JSON object at the end, and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    add_output_options(parser, "print one JSON object at the end and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="do not show progress")
 
 
 def _parse_count(text: str) -> int:
@@ -74,11 +74,11 @@ def run(options: argparse.Namespace) -> int:
     sites = read_sites(options) or tuple(table.site for table in folder.config.sites if not table.paused)
     if not sites:
         raise UsageError(
-            'name a SITE, such as "vedette crawl https://example.org/", or write [[site]] tables into vedette.toml'
+            'name a SITE, such as "vedette crawl https://example.org/", or add [[site]] tables to vedette.toml'
         )
     take_back_contact(options)
     apply_configured_sites(options)
-    note = f"Ctrl-C stops   {folder.path}"
+    note = f"Ctrl-C to stop   {folder.path}"
     with Screen(_format_headline(sites), quiet=options.quiet or options.json, note=note) as screen:
         how: CrawlOptions = {
             **crawl_options(options),
@@ -90,9 +90,9 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({"data": str(folder.path), **summary.numbers}))
     else:
         print(format_summary(summary.numbers))
-        print(f"Everything is in {folder.path} (state.db is an SQLite file, warc/ holds the pages).")
+        print(f"The data is in {folder.path} (state.db is an SQLite database, warc/ has the pages).")
         if summary.ending != "done":
-            print(f"Go on with  {format_command('crawl', options)}")
+            print(f"Continue with  {format_command('crawl', options)}")
     return 0 if summary.pages or summary.ending != "stuck" else 1
 
 
@@ -107,11 +107,11 @@ def format_summary(numbers: Mapping[str, Any]) -> str:
         return "Nothing was fetched."
     size, hosts = format_bytes(numbers["bytes"]), format_count(numbers["hosts"], "host")
     pages, requests = format_count(numbers["pages"], "page"), format_count(numbers["requests"], "request")
-    robots = f"{format_number(numbers['robots_requests'])} of them for robots.txt"
+    robots = f"{format_number(numbers['robots_requests'])} for robots.txt"
     left = format_number(numbers["urls_waiting"]) if numbers["urls_waiting"] else "none"
     lines = [
         f"{pages}, {size}, from {hosts} in {format_duration(numbers['seconds'])} ({requests}, {robots}).",
-        f"{format_count(numbers['urls_known'], 'URL')} known, {left} of them still to be fetched.",
+        f"{format_count(numbers['urls_known'], 'URL')} known, {left} left to fetch.",
     ]
     if numbers["refusals"]:
         lines.append(f"Not fetched: {format_counts(numbers['refusals'])}.")
@@ -120,12 +120,11 @@ def format_summary(numbers: Mapping[str, Any]) -> str:
     retries = numbers.get("retries", {"urls": 0})
     if retries["urls"]:
         urls = format_count(retries["urls"], "failed URL")
-        is_one = retries["urls"] == 1
-        lines.append(f"{urls} {'is' if is_one else 'are'} tried again{_format_next_try(retries['next_s'], numbers)}.")
+        lines.append(f"{urls} will be retried{_format_next_try(retries['next_s'], numbers)}.")
     if numbers["ending"] == "stuck":
         named = [f"{name} ({trouble})" for name, trouble in numbers["hosts_in_trouble"].items()]
         when = _format_next_try(numbers["next_try_s"], numbers)
-        lines.append(f"Waited in vain for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}{when}.")
+        lines.append(f"Gave up waiting for {', '.join(named[:5])}{' and others' if len(named) > 5 else ''}{when}.")
     return "\n".join(lines)
 
 
@@ -133,4 +132,4 @@ def _format_next_try(at_s: float | None, numbers: Mapping[str, Any]) -> str:
     """Format when the next try is due, in the summary of ``vedette crawl``; empty where that is not known."""
     if at_s is None:
         return ""
-    return f", the next try is due {format_relative_time(max(at_s, numbers['now_s']), numbers['now_s'])}"
+    return f"; next try {format_relative_time(max(at_s, numbers['now_s']), numbers['now_s'])}"

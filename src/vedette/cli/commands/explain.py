@@ -41,9 +41,10 @@ from vedette.web.console.explain.decision_text import (
 from vedette.web.formatting import THIN
 
 DESCRIPTION = """\
-Whether a URL is known, to which site it belongs, what robots.txt says of it, when it
-was fetched, what was read there, which pages say the same, whether it is worth indexing,
-when it is due again and by which rule; or what it waits for, or why it is held back.
+Explain what was decided about a URL: which site it belongs to, what robots.txt
+says about it, when it was fetched and what was extracted, which pages are
+copies of it, whether it is indexed, and when it is due again by which rule; or
+what it is waiting for, or why it is held back.
 
   vedette explain https://example.org/docs/
 """
@@ -74,7 +75,7 @@ def _content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[s
     if content["description"]:
         yield f'Summary   "{sanitize(content["description"])}"'
     if content["canonical"]:
-        yield f"Canonical {sanitize(content['canonical'])}, as the page itself says"
+        yield f"Canonical {sanitize(content['canonical'])}, declared by the page"
     if content["marks"]:
         yield f"Marks     {', '.join(map(_format_mark, content['marks']))}"
     if told["change"]:
@@ -91,7 +92,7 @@ def _describe_content(kind: str, content: Explanation) -> str:
     for verb in ("published", "modified"):
         if content[f"{verb}_s"] is not None:
             parts.append(f"{verb} {_format_day(content[f'{verb}_s'])}")
-    script = "; gives little text without JavaScript" if content["needs_script"] else ""
+    script = "; little text without JavaScript" if content["needs_script"] else ""
     return ", ".join(parts) + script
 
 
@@ -105,8 +106,8 @@ def _format_mark(mark: str) -> str:
 
 
 def _describe_change(change: Explanation) -> str:
-    rule = f" (what counts for this site: {change['rule']})" if change["rule"] else ""
-    return f"with the version before: {sanitize(change['why'])}{rule}"
+    rule = f" (this site's rule: {change['rule']})" if change["rule"] else ""
+    return f"with the previous version: {sanitize(change['why'])}{rule}"
 
 
 def _describe_copies(copies: Explanation) -> str:
@@ -114,11 +115,11 @@ def _describe_copies(copies: Explanation) -> str:
     more = ", …" if copies["pages"] > MAX_NAMED else ""
     others = "1 copy" if copies["pages"] == 2 else f"{format_number(copies['pages'] - 1)} copies"
     if copies["is_this"]:
-        return f"stands for {others}: {named}{more} (because {sanitize(copies['why'], 300)})"
+        return f"represents {others}: {named}{more} (because {sanitize(copies['why'], 300)})"
     if copies["stands"]:
         return (
-            f"a copy of {copies['stands']} ({format_count(copies['pages'], 'page')} say the same; "
-            f"that one stands for them because {sanitize(copies['why'], 300)})"
+            f"a copy of {copies['stands']} ({format_count(copies['pages'], 'page')} with the same content; "
+            f"that one represents them because {sanitize(copies['why'], 300)})"
         )
     return f"has {others}: {named}{more}"
 
@@ -126,15 +127,15 @@ def _describe_copies(copies: Explanation) -> str:
 def _describe_indexing(index: Explanation, site: Explanation | None, options: argparse.Namespace) -> str:
     objections = index["objections"]
     if not objections:
-        return "it can be found: nothing speaks against that"
+        return "in the index: no objections"
     if index["would"]:
-        return f"it can be found, since you overruled: {'; '.join(map(_format_objection, objections))}"
+        return f"in the index, because you overruled: {'; '.join(map(_format_objection, objections))}"
     standing = [each for each in objections if not each["overruled"]]
     names = [each["name"] for each in standing]
     advice = ""
     if site is not None and _AUTHOR_OBJECTIONS.isdisjoint(names):
-        advice = f'; "{_overrule_command(names, site, options)}" overrules that'
-    return f"it is not in the index: {_format_objection(standing[0])}{advice}"
+        advice = f'; to overrule: "{_overrule_command(names, site, options)}"'
+    return f"not in the index: {_format_objection(standing[0])}{advice}"
 
 
 def _format_objection(objection: Explanation) -> str:
@@ -146,16 +147,18 @@ def _trap_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]
     held = told["held"]
     yield f"Until     {describe_hold_end(held)}{'' if held['for_good'] else _describe_pattern(held)}"
     one = format_command(f"fetch {told['known_as']}", options)
-    yield f'Overrule  "{_overrule_command(["trap"], told["site"], options)}" fetches all such, "{one}" only this one'
+    yield f'Overrule  "{_overrule_command(["trap"], told["site"], options)}" fetches all of them, "{one}" only this one'
 
 
 def _describe_pattern(held: Explanation) -> str:
     brought = held["brought"]
     if brought is None or not brought["fetches"] or f" like {held['pattern']} " in held["why"]:
         return ""
-    barren = f", {brought['barren']} of them copies or missing," if brought["barren"] else ""
+    barren = f" ({brought['barren']} copies or missing)" if brought["barren"] else ""
     pages = format_count(round(brought["fetches"]), "page")
-    return f"; so far {pages} like {sanitize(held['pattern'])}{barren} brought {brought['rate']:.0%} of what is typical"
+    return (
+        f"; so far {pages} like {sanitize(held['pattern'])}{barren} brought {brought['rate']:.0%} of the typical yield"
+    )
 
 
 def _copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
@@ -163,7 +166,7 @@ def _copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]
     spared = told["spared"]
     if spared is not None:
         yield f"Instead   {sanitize(spared['instead'], 300)} is fetched ({sanitize(spared['rule'], 300)})"
-    yield f'Overrule  "{_overrule_command(["copy"], told["site"], options)}" fetches all such'
+    yield f'Overrule  "{_overrule_command(["copy"], told["site"], options)}" fetches all of them'
 
 
 def _overrule_command(names: list[str], site: Explanation, options: argparse.Namespace) -> str:
@@ -216,7 +219,7 @@ def run(options: argparse.Namespace) -> int:
 def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
     yield told["known_as"]
     if told["steps"]:
-        yield f"Typed     {told['url']}; changed by: {', '.join(told['steps'])}"
+        yield f"Typed     {told['url']}; normalized by: {', '.join(told['steps'])}"
     yield f"Site      {_describe_site(told)}"
     yield f"robots    {_describe_robots(told['robots'])}"
     for rule in told["hidden"]:
@@ -254,36 +257,36 @@ def _refusal_lines(told: Explanation, options: argparse.Namespace) -> Iterator[s
 
 def _unknown_url_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
     if told["spared"] is not None:
-        yield f"Known     no, and links to it are read as links to another page: {Refusal.COPY}"
+        yield f"Known     no; links to it count as links to another page: {Refusal.COPY}"
         yield from _copy_lines(told, options)
         return
-    yield "Known     no: no page that was fetched links to it, and no sitemap or feed names it"
+    yield "Known     no: no fetched page links to it, and no sitemap or feed lists it"
     if told["robots"]["verdict"] == "disallowed" and not told["robots"]["ignored"]:
-        yield "Next      never, as long as its robots.txt disallows it"
+        yield "Next      never, while robots.txt disallows it"
     elif told["site"] is not None:
-        yield f"Next      never by itself; {format_command('fetch ' + told['known_as'], options)} fetches it now"
+        yield f"Next      not scheduled; to fetch it now: {format_command('fetch ' + told['known_as'], options)}"
 
 
 def _describe_site(told: Explanation) -> str:
     site = told["site"]
     if site is None:
-        return f'none: {told["refusal"]}; "vedette sites add SITE" adds one'
-    paused = f"; paused, so nothing of it is fetched: vedette sites resume {site['start']}" if site["paused"] else ""
+        return f'none: {told["refusal"]}; to add one: "vedette sites add SITE"'
+    paused = f"; paused; to resume: vedette sites resume {site['start']}" if site["paused"] else ""
     return f"{site['start']} (scope {site['scope']}){paused}"
 
 
 def _describe_robots(robots: Explanation) -> str:
     if robots["ignored"]:
-        return f"ignored, as you confirmed the site as your own; {robots['url']}"
-    by = f' by "{sanitize(robots["line"])}"' if robots["line"] else ", as no rule speaks of it"
+        return f"ignored, because you confirmed that you own the site; {robots['url']}"
+    by = f' by "{sanitize(robots["line"])}"' if robots["line"] else ", no rule matches"
     said = {"allowed": f"allowed{by}. ", "disallowed": f"disallowed{by}. "}.get(robots["verdict"], "")
     delay_s = robots["crawl_delay_s"]
-    return f"{said}{robots['state']}{f' It asks for {delay_s:g} s between requests.' if delay_s else ''}"
+    return f"{said}{robots['state']}{f' Its crawl-delay is {delay_s:g} s.' if delay_s else ''}"
 
 
 def _describe_page(page: Explanation, now_s: float) -> str:
     title = f'"{sanitize(page["title"])}", ' if page["title"] else ""
-    leads = f", leads to {sanitize(page['location'])}" if page["location"] else ""
+    leads = f", redirects to {sanitize(page['location'])}" if page["location"] else ""
     if page["changed_s"] == page["fetched_s"]:
         change = "new or changed then"
     else:
@@ -299,9 +302,9 @@ def _describe_retry(told: Explanation, options: argparse.Namespace) -> str:
         return ""
     retry = format_command(f"retry {told['known_as']}", options)
     if known["retry_s"] is None:
-        return f"\nNext      given up; {retry} tries it again"
+        return f"\nNext      given up; to retry: {retry}"
     when = format_relative_time(known["retry_s"], now_s) if known["retry_s"] > now_s else "now"
-    return f"\nNext      {when}; {retry} tries it at once"
+    return f"\nNext      {when}; to retry now: {retry}"
 
 
 def _describe_next(told: Explanation, options: argparse.Namespace) -> str:
@@ -312,37 +315,37 @@ def _describe_next(told: Explanation, options: argparse.Namespace) -> str:
         return f"Waiting   {_describe_leased(told, format_command('up', options))}"
     if known["standing"] in {"refused", "failed"}:
         when = f", {format_relative_time(known['ended_s'], now_s)}" if known["ended_s"] is not None else ""
-        why = sanitize(known["why"] or "for a reason that was not kept", 400)
+        why = sanitize(known["why"] or "the reason was not recorded", 400)
         return f"{known['standing'].capitalize():<9} {why}{when}{_describe_retry(told, options)}"
     due_s = told["page"]["due_s"] if told["page"] else None
     if due_s is None:
-        return f"Next      not due; {format_command('fetch ' + told['known_as'], options)} fetches it now"
-    when = format_relative_time(due_s, now_s) if due_s > now_s else "now, as soon as its host may be asked"
+        return f"Next      not due; to fetch it now: {format_command('fetch ' + told['known_as'], options)}"
+    when = format_relative_time(due_s, now_s) if due_s > now_s else "now, as soon as its host is free"
     return f"Next      {when} ({told['page']['rule']})"
 
 
 def _describe_waiting(told: Explanation, go_on: str) -> str:
     known, host = told["known"], told["host"]
     queue = "" if known["front"] is None else f"in front queue {known['front']} of {host['name']}"
-    ahead = "" if known["ahead"] is None else f", {known['ahead']} before it there"
+    ahead = "" if known["ahead"] is None else f", {known['ahead']} ahead of it"
     since = "" if told["page"] else f", known for {format_rough_duration(told['now_s'] - known['found_s'])}"
-    asked = f"; the host: {_describe_host(told)}" if told["running"] else f"; {_describe_silence(told, go_on)}"
+    asked = f"; host: {_describe_host(told)}" if told["running"] else f"; {_describe_silence(told, go_on)}"
     return f"{queue or 'far back in the queue of ' + host['name']}{ahead}{since}{asked}"
 
 
 def _describe_silence(told: Explanation, go_on: str) -> str:
-    return "the crawler is too busy to say when" if told["busy"] else f"nothing runs now, {go_on} goes on"
+    return "the crawler is too busy to say when" if told["busy"] else f"no crawl is running; to continue: {go_on}"
 
 
 def _describe_leased(told: Explanation, go_on: str) -> str:
     if told["busy"]:
-        return "with a worker; the crawler is too busy to say when it is fetched"
+        return "assigned to a fetcher; the crawler is too busy to say when it will be fetched"
     if not told["running"]:
-        return f"was with a worker when the crawl ended; {go_on} fetches it"
-    return f"with a worker, to be fetched as soon as the host may be asked; the host: {_describe_host(told)}"
+        return f"was assigned to a fetcher when the crawl ended; to continue: {go_on}"
+    return f"assigned to a fetcher, which sends it as soon as the host is free; host: {_describe_host(told)}"
 
 
 def _describe_host(told: Explanation) -> str:
     host, now_s = told["host"], told["now_s"]
-    soon = f", may be asked {format_relative_time(host['ready_s'], now_s)}" if host["ready_s"] > now_s + 0.5 else ""
+    soon = f", free {format_relative_time(host['ready_s'], now_s)}" if host["ready_s"] > now_s + 0.5 else ""
     return f"{host['wait'] or 'ready'}{soon}"

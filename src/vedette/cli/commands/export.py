@@ -24,20 +24,20 @@ from vedette.errors import StoreError, UsageError
 from vedette.fetch.request import PRODUCT
 
 URLS_HELP = """\
-Write every known URL, one a line, in the order in which they were found. With --json one
-object a line, which says where the URL stands and when it was fetched.
+Write every known URL, one per line, in the order they were found. With --json,
+write one object per line with the state of the URL and when it was fetched.
 
   vedette export urls --json --to urls.jsonl
 """
 
 WARC_HELP = """\
-Write the archive as one WARC file: everything that is kept, or the latest version of
-each page.
+Write the archive as one WARC file: everything in it, or only the latest version
+of each page.
 
   vedette export warc --latest --to pages.warc.gz
 """
 
-DESCRIPTION = "Write URLs or pages for other programs."
+DESCRIPTION = "Export URLs or pages for other programs."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inner = add_subcommands(parser)
     urls = add_subcommand(inner, "urls", "all known URLs", _export_urls, URLS_HELP)
     _add_target(urls)
-    add_output_options(urls, "one JSON object a line, with what is known of each URL")
+    add_output_options(urls, "write one JSON object per line, with details of each URL")
     warc = add_subcommand(inner, "warc", "the archive, as one WARC file", _export_warc, WARC_HELP)
     warc.add_argument("--latest", action="store_true", help="only the latest version of each page")
     _add_target(warc)
@@ -57,7 +57,7 @@ run = require_subcommand
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
     add_data_options(parser)
-    parser.add_argument("--to", metavar="FILE", type=Path, help="write here (default: standard output)")
+    parser.add_argument("--to", metavar="FILE", type=Path, help="the output file (default: standard output)")
 
 
 def _export_urls(options: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ def _export_urls(options: argparse.Namespace) -> int:
 
 def _export_warc(options: argparse.Namespace) -> int:
     if options.to is None and (sys.stdout.isatty() or options.json):
-        raise UsageError("a WARC file is no text: say --to FILE.warc.gz")
+        raise UsageError("a WARC file is binary: add --to FILE.warc.gz")
     folder = data_folder(options)
     with ProgressLine("exported", quiet=options.json) as progress, _open_target(options.to) as out:
         if options.latest:
@@ -83,7 +83,7 @@ def _export_warc(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"records": done.records, "bytes": done.size_bytes, "missing": list(done.missing)}))
     elif options.to is not None:
-        print(f"{what}, {format_bytes(done.size_bytes)}, in {options.to}.")
+        print(f"{what}, {format_bytes(done.size_bytes)} in {options.to}.")
     return 1 if done.missing else 0
 
 
@@ -95,13 +95,13 @@ def _open_target(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     if path.exists():
-        raise UsageError(f"{path} exists already: name another file")
+        raise UsageError(f"{path} already exists: name another file")
     draft = path.with_name(f"{path.name}.partial")
     try:
         with draft.open("wb") as file:
             yield file
         draft.rename(path)
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror or error}; name a file that can be written") from error
+        raise StoreError(f"{path}: {error.strerror or error}; name a writable file") from error
     finally:
         draft.unlink(missing_ok=True)

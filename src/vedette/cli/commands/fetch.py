@@ -25,10 +25,10 @@ from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.rule_text import parse_web_url
 
 DESCRIPTION = """\
-Fetch pages now: each goes to the front of its host's queue, and is asked for as soon
-as its host may be asked. Where "vedette up" runs, it does it; else it is done here.
-A robots.txt is read again: pages that it allows now are fetched, others leave the index
-when their time comes.
+Fetch pages now: each goes to the front of its host's queue and is fetched as
+soon as the host's delay allows. A running "vedette up" does the work; otherwise
+this command does. You can name a robots.txt, too: pages that it now allows are
+fetched, and pages that it now disallows leave the index when they are next due.
 
   vedette fetch https://example.org/news/ https://example.org/about
   vedette fetch https://example.org/robots.txt
@@ -37,9 +37,9 @@ when their time comes.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette fetch``."""
-    parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL of a site that the folder has")
+    parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL on a site of the data folder")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the results")
-    add_patience_option(parser, "how long to wait for hosts that may not be asked yet")
+    add_patience_option(parser, "how long to wait for hosts that are not free yet")
     add_fetch_options(parser)
     add_data_options(parser)
     add_output_options(parser)
@@ -132,9 +132,9 @@ class _FetchRequest:
 
 def _print_submitted(options: argparse.Namespace, wish: _FetchRequest, *, running: bool) -> int:
     if not running:
-        raise UsageError('nothing runs that could fetch it later: leave out --no-wait, or start "vedette up" first')
+        raise UsageError('no crawl is running that could fetch it later: drop --no-wait, or start "vedette up" first')
     rows = [{"url": one["url"], "known_as": one["known_as"]} for one in wish.requested]
-    print(json.dumps({"urls": rows}) if options.json else "\n".join(f"next: {row['known_as']}" for row in rows))
+    print(json.dumps({"urls": rows}) if options.json else "\n".join(f"queued: {row['known_as']}" for row in rows))
     return 0
 
 
@@ -163,9 +163,11 @@ def _find_site_row(url: str, rows: Sequence[SiteRow]) -> SiteRow:
         return next(row for row in rows if row.site.start == site.start)
     paused = find_site(url, [row.site for row in rows])
     if paused is not None:
-        raise SiteError(f'{url} belongs to {paused.start}, which is paused: "vedette sites resume {paused.start}"')
+        raise SiteError(
+            f'{url} belongs to {paused.start}, which is paused; to resume it: "vedette sites resume {paused.start}"'
+        )
     why = find_refusal(url, [row.site for row in rows])
-    raise SiteError(f'{url} is {why}: "vedette sites add {origin_of(url)}/" makes it part of one')
+    raise SiteError(f'{url} is {why}; to add a site: "vedette sites add {origin_of(url)}/"')
 
 
 @dataclass(slots=True)
@@ -201,6 +203,6 @@ def _format_result(one: UrlStatus) -> str:
         standing = "not yet" if one["standing"] in {"waiting", "leased"} else one["standing"]
         return f"{standing:<8}  {seconds:>7}  {one['known_as']}  {sanitize(one.get('why') or '')}".rstrip()
     change = "changed" if one["changed"] else "same"
-    about = f"leads to {sanitize(one['location'])}" if one["location"] else sanitize(one["title"])
+    about = f"redirects to {sanitize(one['location'])}" if one["location"] else sanitize(one["title"])
     kind, size = change if one["had"] else "new", format_bytes(one["body_bytes"])
     return f"{one['status']} {kind:<7}  {seconds:>7}  {one['known_as']}  {size}  {about}".rstrip()

@@ -17,9 +17,9 @@ from vedette.errors import UsageError
 from vedette.text import split_words
 
 DESCRIPTION = """\
-Delete what was recorded of searches: of one query, of one visitor by the mark that the
-privacy page shows, of all time before a day, or everything. It cannot be undone.
-Backups that you made keep what is in them.
+Delete recorded searches: those for one query, those of one visitor (by the
+visitor hash on the privacy page), those before a day, or all of them. This
+cannot be undone. Existing backups are not changed.
 
   vedette forget --query "time off"
   vedette forget --before 2026-01-31 --yes
@@ -29,11 +29,11 @@ Backups that you made keep what is in them.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette forget``."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--query", metavar="QUERY", help="every search with these words; case and accents do not matter")
-    what.add_argument("--visitor", metavar="MARK", help="every search of the visitor with this mark")
-    what.add_argument("--before", metavar="DATE", help="everything from before this day, such as 2026-01-31")
-    what.add_argument("--all", action="store_true", help="everything; imported queries, too")
-    parser.add_argument("--yes", action="store_true", help="do not ask whether it is meant")
+    what.add_argument("--query", metavar="QUERY", help="searches with these words; case and accents do not matter")
+    what.add_argument("--visitor", metavar="MARK", help="searches of the visitor with this hash")
+    what.add_argument("--before", metavar="DATE", help="everything before this day, such as 2026-01-31")
+    what.add_argument("--all", action="store_true", help="everything, including imported queries")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_data_options(parser)
     add_output_options(parser)
 
@@ -67,38 +67,32 @@ def _parse_deletion(options: argparse.Namespace) -> _Deletion:
     if options.query is not None:
         words = " ".join(split_words(options.query))
         if not words:
-            raise UsageError(
-                f'"{sanitize(options.query, 100)}" has no word in it: name the query that should be forgotten'
-            )
-        return _Deletion(
-            f'every search for "{sanitize(words)}", what was opened from it, and its counts', {"words": words}
-        )
+            raise UsageError(f'"{sanitize(options.query, 100)}" has no words: name the query to forget')
+        return _Deletion(f'every search for "{sanitize(words)}", its clicks, and its counts', {"words": words})
     if options.visitor is not None:
         mark = options.visitor.strip().lower()
         if not _VISITOR_HASH.fullmatch(mark):
-            raise UsageError(
-                f'"{sanitize(mark, 100)}" is no mark of a visitor: the privacy page shows each visitor theirs'
-            )
-        return _Deletion(f"every search of the visitor {mark}, and what they opened", {"visitor": mark})
+            raise UsageError(f'"{sanitize(mark, 100)}" is not a visitor hash: the privacy page shows visitors theirs')
+        return _Deletion(f"every search and click of the visitor {mark}", {"visitor": mark})
     if options.before is not None:
         return _Deletion(
-            f"all searches from before {sanitize(options.before, 40)}, what was opened from them, and their counts",
+            f"all searches before {sanitize(options.before, 40)}, their clicks, and their counts",
             {"before_s": _parse_day_s(options.before)},
         )
-    return _Deletion("everything that was recorded of searches, and all imported queries", {"everything": True})
+    return _Deletion("all recorded searches and clicks, and all imported queries", {"everything": True})
 
 
 def _parse_day_s(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f'"{sanitize(text, 100)}" is no date: write one such as 2026-01-31') from None
+        raise UsageError(f'"{sanitize(text, 100)}" is not a date: write one such as 2026-01-31') from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _confirm(wish: _Deletion, options: argparse.Namespace) -> bool:
     """Ask at the terminal whether to delete recorded searches; without a terminal, require ``--yes``."""
     if options.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(f"this deletes {wish.description}, for good: say --yes if that is meant")
-    print(f"This deletes {wish.description}, for good.")
-    return input('Type "yes" to do it: ').strip().lower() == "yes"
+        raise UsageError(f"this permanently deletes {wish.description}: add --yes to confirm")
+    print(f"This permanently deletes {wish.description}.")
+    return input('Type "yes" to continue: ').strip().lower() == "yes"

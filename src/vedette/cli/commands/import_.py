@@ -26,32 +26,33 @@ from vedette.version import __version__
 STANDARD_INPUT = Path("-")
 
 URLS_HELP = """\
-Read files with one URL a line ("-" for standard input). Those that belong to a site of
-the folder become known and wait to be fetched, also where they had failed. Nothing else may use the folder meanwhile.
+Import files with one URL per line ("-" for standard input). URLs that belong to
+a site of the data folder are queued, even if they had failed before. Nothing
+else may use the data folder meanwhile.
 
   vedette import urls list.txt
 """
 
 WARC_HELP = """\
-Read WARC files, also damaged ones. Answers whose URL belongs to a site of the folder
-become pages as if they had been fetched then. What cannot be used is named. Nothing else
-may use the folder meanwhile.
+Import WARC files, even damaged ones. Responses whose URL belongs to a site of
+the data folder become pages as if they had been fetched at that time. Records
+that cannot be used are listed. Nothing else may use the data folder meanwhile.
 
   vedette import warc crawl-2026.warc.gz
 """
 
-DESCRIPTION = "Take in URLs or pages from files."
+DESCRIPTION = "Import URLs or pages from files."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette import`` and their options."""
     inner = add_subcommands(parser)
     for name, purpose, description, take in (
-        ("urls", "URLs, one a line", URLS_HELP, _import_url_file),
+        ("urls", "URLs, one per line", URLS_HELP, _import_url_file),
         ("warc", "pages from WARC files", WARC_HELP, Importer.import_warc),
     ):
         one = add_subcommand(inner, name, purpose, partial(_run_import, take), description)
-        one.add_argument("files", metavar="FILE", nargs="+", type=Path, help="what to read")
+        one.add_argument("files", metavar="FILE", nargs="+", type=Path, help="a file to import")
         add_data_options(one)
         add_output_options(one)
 
@@ -71,7 +72,7 @@ def _run_import(take: Callable[[Importer, Path], None], options: argparse.Namesp
     _check_readable(options.files)
     folder = data_folder(options)
     if check_format(folder) is None:
-        raise UsageError(f'{folder} is no data folder yet: "vedette sites add" makes one and names a site')
+        raise UsageError(f'{folder} is not a data folder; to create one with a site: "vedette sites add SITE"')
     with explain_errors(folder), open_for_write(folder, time.time()) as state:
         importer = Importer(state, f"{PRODUCT}/{__version__}", time.time(), load_config(options).crawl.max_page_bytes)
         for path in options.files:
@@ -87,7 +88,7 @@ def _check_readable(files: list[Path]) -> None:
             if path != STANDARD_INPUT:
                 path.open("rb").close()
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from None
+            raise UsageError(f"{path}: {error.strerror}; name a readable file") from None
 
 
 def _print_summary(summary: ImportSummary, *, as_json: bool) -> int:
@@ -95,14 +96,14 @@ def _print_summary(summary: ImportSummary, *, as_json: bool) -> int:
         print(words, file=sys.stderr)
     if summary.damage_count > len(summary.damage):
         more = summary.damage_count - len(summary.damage)
-        print(f"and {format_number(more)} more that could not be used", file=sys.stderr)
+        print(f"and {format_number(more)} more unusable records", file=sys.stderr)
     if as_json:
         numbers = {"pages": summary.pages, "urls": summary.urls, "revived": summary.revived}
         numbers["damaged"] = summary.damage_count
         print(json.dumps({**numbers, "passed_over": dict(sorted(summary.skipped.items())), "damage": summary.damage}))
     else:
-        again = f", {format_number(summary.revived)} that had failed to be tried again" if summary.revived else ""
-        print(f"{format_count(summary.pages, 'page')} taken in, {format_count(summary.urls, 'URL')} new{again}.")
+        again = f", {format_number(summary.revived)} failed ones to retry" if summary.revived else ""
+        print(f"{format_count(summary.pages, 'page')} imported, {format_count(summary.urls, 'new URL')}{again}.")
         if summary.skipped:
-            print(f"Passed over: {format_counts(summary.skipped)}.")
+            print(f"Skipped: {format_counts(summary.skipped)}.")
     return 1 if summary.damage_count and not summary.pages + summary.urls + summary.revived else 0

@@ -17,8 +17,8 @@ from vedette.web.auth.keys import SECRET_BYTES, Key, create_key
 from vedette.web.commands.commands import CreateKey, RevokeKey
 
 DESCRIPTION = """\
-Keys of readers and programs. A key is shown once, when it is made; only its digest is
-kept. Changes hold at once where "vedette up" runs.
+Manage keys for users and programs. A key is shown once, when you create it;
+only its digest is stored. A running "vedette up" applies changes at once.
 
   vedette keys create wiki --scope search,private --rate 60/min
   vedette keys create shop --site shop.example.org/help/
@@ -28,19 +28,21 @@ kept. Changes hold at once where "vedette up" runs.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette keys`` and their options."""
     inner = add_subcommands(parser)
-    create = add_folder_subcommand(inner, "create", "make a key, and show it this once", _create)
-    create.add_argument("name", metavar="NAME", help="whose it is; sites name their readers by it")
-    create.add_argument("--scope", metavar="SCOPES", default="search", help="search, private, admin (default: search)")
-    create.add_argument("--rate", metavar="RATE", help="no more requests than this, such as 60/min; 0 for no limit")
+    create = add_folder_subcommand(inner, "create", "create a key and show it once", _create)
+    create.add_argument("name", metavar="NAME", help="who uses it; sites list their readers by this name")
+    create.add_argument(
+        "--scope", metavar="SCOPES", default="search", help="one or more of search, private, admin (default: search)"
+    )
+    create.add_argument("--rate", metavar="RATE", help="its rate limit, such as 60/min; 0 for no limit")
     create.add_argument(
         "--site",
         metavar="HOST/PATH",
         action="append",
         default=[],
-        help="only for what lies there, such as docs.example.org/api/ (may be repeated)",
+        help="limit it to pages under this prefix, such as docs.example.org/api/ (may be repeated)",
     )
-    add_folder_subcommand(inner, "list", "all keys and what they are for, revoked ones too", _list)
-    revoke = add_folder_subcommand(inner, "revoke", "let a key open nothing from now on", _revoke)
+    add_folder_subcommand(inner, "list", "list all keys, including revoked ones", _list)
+    revoke = add_folder_subcommand(inner, "revoke", "revoke a key", _revoke)
     revoke.add_argument("name", metavar="NAME", help="the name of the key")
 
 
@@ -49,7 +51,7 @@ run = require_subcommand
 
 def _create(options: argparse.Namespace) -> int:
     if "," in options.name:
-        raise UsageError("a name of a key has no comma, since commas stand between names: take another name")
+        raise UsageError("a key name cannot contain a comma, because commas separate names: choose another name")
     scopes = list(dict.fromkeys(scope.strip() for scope in options.scope.split(",")))
     rate = parse_rate(options.rate) if options.rate is not None else None
     secret, key = create_key(options.name, scopes, rate, options.site, secrets.token_bytes(SECRET_BYTES))
@@ -59,9 +61,9 @@ def _create(options: argparse.Namespace) -> int:
     else:
         print(secret)
         print(f"This is the key of {key.name}, for {_describe_key(key)}.")
-        print("Keep it safe   it is shown this once, and kept nowhere")
+        print("Keep it safe   it is not stored and will not be shown again")
         print("Send it as     Authorization: Bearer vk_…")
-        print(f"Take it back   {format_command(f'keys revoke {key.name}', options)}")
+        print(f"Revoke it      {format_command(f'keys revoke {key.name}', options)}")
     return 0
 
 
@@ -73,9 +75,9 @@ def _list(options: argparse.Namespace) -> int:
         return 0
     for key in keys:
         revoked = f", revoked {format_iso_time(key.revoked_s)[:10]}" if key.revoked_s is not None else ""
-        print(f"{sanitize(key.name)}   {_describe_key(key)}, made {format_iso_time(key.created_s)[:10]}{revoked}")
+        print(f"{sanitize(key.name)}   {_describe_key(key)}, created {format_iso_time(key.created_s)[:10]}{revoked}")
     if not keys:
-        print(f"No keys yet: {format_command('keys create NAME', options)} makes one.")
+        print(f"No keys yet. To create one: {format_command('keys create NAME', options)}")
     return 0
 
 

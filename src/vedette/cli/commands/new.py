@@ -15,8 +15,9 @@ from vedette.web.api.responses import format_iso_time
 from vedette.web.public.new_page_ports import ItemBatch, describe_source, item_to_json
 
 DESCRIPTION = """\
-Shows the pages that are new, the oldest first, each once. A site's first crawl is silent;
-what is found on it afterwards is new, unless it only moved or says what another page says.
+List new pages, oldest first, each once. The first crawl of a site reports
+nothing; pages found later are new, unless they only moved or are copies of
+other pages.
 
   vedette new --follow
   vedette new --watch harbour --since 4711 --json
@@ -25,12 +26,12 @@ what is found on it afterwards is new, unless it only moved or says what another
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette new``."""
-    parser.add_argument("--watch", metavar="NAME", default="", help="only what this watch looks for")
-    parser.add_argument("--since", metavar="CURSOR", help="only what came after this one (default: the latest)")
-    parser.add_argument("-n", metavar="N", type=int, default=20, help="how many at most (default: 20)")
-    parser.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    parser.add_argument("--watch", metavar="NAME", default="", help="only pages that match this watch")
+    parser.add_argument("--since", metavar="CURSOR", help="only pages after this one (default: show the latest)")
+    parser.add_argument("-n", metavar="N", type=int, default=20, help="how many to list at most (default: 20)")
+    parser.add_argument("--follow", action="store_true", help="keep listing new pages as they come, until Ctrl-C")
     add_data_options(parser)
-    add_output_options(parser, "print one JSON object; with --follow one a page, each on a line")
+    add_output_options(parser, "print one JSON object; with --follow, one per page and line")
 
 
 POLL_INTERVAL_S = 0.5
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         allowed = tuple(row.site.start for row in view.store.list_sites())
     news = FolderNewPages(folder)
     if options.watch and not news.has_alert(options.watch):
-        raise UsageError(f'there is no watch "{options.watch}"; {format_command("watch list", options)} shows them')
+        raise UsageError(f'there is no watch "{options.watch}"; to list them: {format_command("watch list", options)}')
     batch = _first_batch(news, since, options, allowed)
     if options.follow:
         return _follow(news, batch, options, allowed)
@@ -57,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     _print_batch(batch, options)
     if not batch.items:
-        print("Nothing is new." if since else "Nothing is new yet: a site's first crawl is silent.")
+        print("No new pages." if since else "No new pages yet: the first crawl of a site reports nothing.")
     elif batch.more:
-        print(f"There is more: {format_command(f'new --since {batch.cursor}', options)}")
+        print(f"More: {format_command(f'new --since {batch.cursor}', options)}")
     return 0
 
 
@@ -87,14 +88,14 @@ def _follow(news: FolderNewPages, batch: ItemBatch, options: argparse.Namespace,
 
 def _print_batch(batch: ItemBatch, options: argparse.Namespace) -> None:
     if batch.missed and not options.json:
-        print("Some pages after this cursor are not kept any more.", flush=True)
+        print("Some pages after this cursor have been deleted.", flush=True)
     for item in batch.items:
         print(json.dumps(item_to_json(item)) if options.json else "\n".join(_item_lines(item)), flush=True)
 
 
 def _item_lines(item: AlertItem) -> list[str]:
     delay = format_duration(item.delay_s)
-    since = f"told {delay} after it was first seen" if item.born_s is None else f"found {delay} after its date"
+    since = f"reported {delay} after it was first seen" if item.born_s is None else f"found {delay} after its date"
     facts = f"first seen {format_iso_time(item.found_s)} by {describe_source(item)}; {since}"
     about = [sanitize(item.url, 2048), f"{item.seq} · {facts}", sanitize(item.snippet.strip(), 300)]
     return [sanitize(item.title.strip(), 200) or "(no title)", *(f"  {line}" for line in about if line)]
@@ -104,5 +105,5 @@ def _parse_cursor(text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
-        raise UsageError(f'--since "{text[:50]}": write the number of a page that was shown, or 0 for all')
+        raise UsageError(f'--since "{text[:50]}": write the number of a listed page, or 0 for all')
     return int(text)

@@ -24,8 +24,8 @@ from vedette.learn.workload import Workload, build_workload
 from vedette.timeutil import DAY_S
 
 DESCRIPTION = """\
-What people search for, as far as it is recorded (serve.keep_slates_days), and queries
-that you bring along. What programs asked is left out.
+See what people search for, as far back as searches are kept
+(serve.keep_slates_days), and import queries. Searches by programs are left out.
 
   vedette queries list --days 30
   vedette queries import queries.tsv
@@ -36,33 +36,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette queries`` and their options."""
     inner = add_subcommands(parser)
     for name, purpose, list_counts in (
-        ("list", "what is asked most often", EventReader.list_top_queries),
-        ("empty", "what is asked and finds nothing", EventReader.list_empty_queries),
+        ("list", "list the most frequent queries", EventReader.list_top_queries),
+        ("empty", "list the most frequent queries without results", EventReader.list_empty_queries),
     ):
         counted = add_folder_subcommand(inner, name, purpose, partial(_print_counts, list_counts))
         _add_limit(counted)
         counted.add_argument(
-            "--days", metavar="N", type=_parse_whole, default=7, help="of the last N days (default: 7)"
+            "--days", metavar="N", type=_parse_whole, default=7, help="count the last N days (default: 7)"
         )
-    _add_limit(add_folder_subcommand(inner, "rising", "what is asked more than usual, beyond chance", _list_rising))
-    add_folder_subcommand(inner, "drift", "whether what people ask for has shifted", _show_drift)
-    load = add_folder_subcommand(inner, "import", "bring queries from elsewhere, one a line", _import)
-    load.add_argument(
-        "file", metavar="FILE", type=Path, help="queries, each with a count and a date behind tabs, or as JSON lines"
+    _add_limit(
+        add_folder_subcommand(
+            inner, "rising", "list queries that are significantly more frequent than usual", _list_rising
+        )
     )
-    add_folder_subcommand(inner, "drop-imported", "forget the queries that were imported", _drop_imported)
+    add_folder_subcommand(inner, "drift", "show whether the mix of queries has shifted", _show_drift)
+    load = add_folder_subcommand(inner, "import", "import queries from elsewhere, one per line", _import)
+    load.add_argument(
+        "file", metavar="FILE", type=Path, help="queries, with tab-separated counts and dates if known, or JSON lines"
+    )
+    add_folder_subcommand(inner, "drop-imported", "delete all imported queries", _drop_imported)
 
 
 run = require_subcommand
 
 
 def _add_limit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--n", metavar="N", type=_parse_whole, default=20, help="how many at most (default: 20)")
+    parser.add_argument(
+        "--n", metavar="N", type=_parse_whole, default=20, help="how many to list at most (default: 20)"
+    )
 
 
 def _parse_whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= 100_000 and len(text) < 9):
-        raise argparse.ArgumentTypeError(f'"{text[:40]}" is no number from 1 to 100000')
+        raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a number from 1 to 100000')
     return int(text)
 
 
@@ -81,9 +87,9 @@ def _print_counts(
         print(json.dumps({"since_s": since_s, "queries": [row._asdict() for row in rows]}))
         return 0
     if not rows:
-        print(f"Nothing of the kind in the last {format_count(options.days, 'day')}.")
+        print(f"No such queries in the last {format_count(options.days, 'day')}.")
         return 0
-    print("searches  clicks  without result  query")
+    print("searches  clicks      no results  query")
     for row in rows:
         counts = f"{format_number(row.searches):>8}  {format_number(row.clicks):>6}  {format_number(row.empty):>14}"
         print(f"{counts}  {sanitize(row.query)}")
@@ -99,7 +105,7 @@ def _list_rising(options: argparse.Namespace) -> int:
     for each in rising:
         print(f"{sanitize(each.words)}   {each.sentence}")
     if not rising:
-        print("No query is asked more than usual, beyond what chance does.")
+        print("No query is significantly more frequent than usual.")
     return 0
 
 
@@ -112,7 +118,7 @@ def _show_drift(options: argparse.Namespace) -> int:
         return 0
     print(sanitize(drift.sentence, 1000))
     if drift.is_told:
-        print(f"Distance {drift.distance:.2f}: 0 is the same as usual, 1 has nothing in common with it.")
+        print(f"Distance {drift.distance:.2f}: 0 is the same as usual, 1 has nothing in common.")
     for mover in drift.movers:
         print(f"  {sanitize(mover.term)}   in {mover.recent_share:.1%} of searches, before in {mover.usual_share:.1%}")
     return 0
@@ -170,7 +176,7 @@ def _open_input(path: Path) -> AbstractContextManager[BinaryIO]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; name a file that can be read") from None
+        raise UsageError(f"{path}: {error.strerror}; name a readable file") from None
 
 
 def _read_lines(file: BinaryIO, path: Path, gauge: ProgressLine) -> Iterator[str]:
@@ -187,20 +193,20 @@ def _print_import(options: argparse.Namespace, reading: _QueryImport, kept: int)
         print(f"line {wrong.number}: {sanitize(wrong.why)}", file=sys.stderr)
     if reading.bad_lines > len(reading.first_errors):
         print(
-            f"and {format_number(reading.bad_lines - len(reading.first_errors))} more that could not be used",
+            f"and {format_number(reading.bad_lines - len(reading.first_errors))} more unusable lines",
             file=sys.stderr,
         )
     if options.json:
         told = {"queries": kept, "searches": reading.searches, "wrong": reading.bad_lines}
         print(json.dumps({**told, "first_wrong": [wrong._asdict() for wrong in reading.first_errors]}))
         return
-    left_out = f" {format_count(reading.bad_lines, 'line')} left out." if reading.bad_lines else ""
-    print(f"Rows taken in: {format_number(kept)}, for searches: {format_number(reading.searches)}.{left_out}")
+    skipped = f" Lines skipped: {format_number(reading.bad_lines)}." if reading.bad_lines else ""
+    print(f"Rows imported: {format_number(kept)}, searches: {format_number(reading.searches)}.{skipped}")
     print(f"Undo with    {format_command('queries drop-imported', options)}")
 
 
 def _drop_imported(options: argparse.Namespace) -> int:
     with closing(EventStore(crawled_folder(options))) as book:
         dropped = book.delete_imported()
-    print(json.dumps({"dropped": dropped}) if options.json else f"Imported rows dropped: {format_number(dropped)}.")
+    print(json.dumps({"dropped": dropped}) if options.json else f"Imported rows deleted: {format_number(dropped)}.")
     return 0

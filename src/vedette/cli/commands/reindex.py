@@ -12,8 +12,9 @@ from vedette.cli.progress import ProgressLine
 from vedette.runtime.indexing.indexer import rebuild
 
 DESCRIPTION = """\
-Build the index anew from what is kept. The old one serves until the new one is complete,
-so this may be done while "vedette up" runs, and may be interrupted.
+Rebuild the index from state and archive. The old index answers searches until
+the new one is complete, so you can do this while "vedette up" runs, and you can
+interrupt it.
 
   vedette reindex
 """
@@ -35,5 +36,5 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({"pages": pages, "seconds": round(took_s, 3)}))
     else:
         took = format_duration(took_s) if took_s >= 1 else "less than a second"
-        print(f"{format_count(pages, 'page')} can be found; it took {took}.")
+        print(f"{format_count(pages, 'page')} indexed in {took}.")
     return 0

@@ -10,8 +10,8 @@ from vedette.cli.options import add_data_options, add_output_options
 from vedette.cli.progress import ProgressLine
 
 DESCRIPTION = """\
-Make a data folder out of a backup. The folder must not exist yet, or be empty: nothing
-is ever overwritten. The next crawl or "up" goes on where the backup was taken.
+Create a data folder from a backup. The folder must not exist or must be empty:
+nothing is overwritten. The next "crawl" or "up" continues from there.
 
   vedette restore backups/monday --data vedette-data
 """

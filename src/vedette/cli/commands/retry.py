@@ -10,9 +10,10 @@ from vedette.runtime.commands.recheck import NOTHING_FAILED
 from vedette.web.commands.commands import RetryFailed
 
 DESCRIPTION = """\
-Try again now what could not be fetched: one URL, all of a site, or everything. Failed
-pages are tried again by themselves, after an hour, then three, up to a week; this is for
-when you know that the trouble is over. A host that asked for a rest still gets it.
+Retry failed pages now: one URL, a whole site, or all of them. Failed pages are
+retried automatically, first after an hour and then less and less often, up to
+once a week; use this when you know that the problem is fixed. A host in
+back-off stays in back-off.
 
   vedette retry
   vedette retry https://example.org/
@@ -22,7 +23,7 @@ when you know that the trouble is over. A host that asked for a rest still gets 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette retry``."""
-    parser.add_argument("target", metavar="SITE|URL", nargs="?", help="a site of the folder, or a URL of one")
+    parser.add_argument("target", metavar="SITE|URL", nargs="?", help="a site of the data folder, or a URL on one")
     add_data_options(parser)
     add_output_options(parser)
 
@@ -31,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
     """Run ``vedette retry``: let failed URLs wait again, and print how many."""
     done = execute(options, RetryFailed(_find_target(options) if options.target else ""))
     when = (
-        "" if done["running"] or done["done"] == NOTHING_FAILED else f"; {format_command('up', options)} fetches them"
+        ""
+        if done["running"] or done["done"] == NOTHING_FAILED
+        else f"; fetched with the next {format_command('up', options)}"
     )
     print(json.dumps(done) if options.json else f"{done['done'][0].upper()}{done['done'][1:]}{when}.")
     return 0

@@ -16,11 +16,11 @@ from vedette.web.commands.commands import AddRules, RemoveRules, Rule, RuleKind
 from vedette.web.commands.rule_text import format_rules, parse_rule, parse_rules
 
 DESCRIPTION = """\
-Rules for results. For single queries: words that mean the same, pages that a query shows
-first, and pages that it does not show. For all queries: domains that are blocked (neither
-shown nor fetched), raised or lowered, and pages that are concealed. Changes hold within
-seconds, and through every recrawl, import and reindex. A query is known by its words, so
-case, accents and signs make no difference.
+Rules for results. For single queries: synonyms, pages to show first, and pages
+to hide. For all queries: domains to block (neither shown nor fetched), to raise
+or to lower, and pages to conceal. Changes apply within seconds and survive
+recrawls, imports and reindexing. Queries are compared by their words: case,
+accents and punctuation do not matter.
 
   vedette rules synonym k8s kubernetes
   vedette rules pin "time off" https://intranet.example.org/holidays
@@ -34,37 +34,37 @@ KINDS = ("synonym", "pin", "hide", "block", "raise", "lower", "conceal")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette rules`` and their options."""
     inner = add_subcommands(parser)
-    add_folder_subcommand(inner, "list", "all rules", _list)
-    purpose = "search for other words, too, and the other way round"
+    add_folder_subcommand(inner, "list", "list all rules", _list)
+    purpose = "treat words as synonyms, in both directions"
     synonym = add_folder_subcommand(inner, "synonym", purpose, _synonym)
     synonym.add_argument("word", metavar="WORD", help="a word")
-    synonym.add_argument("others", metavar="OTHER", nargs="+", help="what means the same")
+    synonym.add_argument("others", metavar="OTHER", nargs="+", help="a synonym for it")
     for_query: dict[RuleKind, str] = {
-        "pin": "show a page first for a query, wherever it would stand",
-        "hide": "do not show a page for a query",
+        "pin": "show a page first for a query",
+        "hide": "hide a page for a query",
     }
     for kind, purpose in for_query.items():
         one = add_folder_subcommand(inner, kind, purpose, partial(_add_query_rule, kind))
         one.add_argument("query", metavar="QUERY", help="the whole query, in quotes")
         one.add_argument("url", metavar="URL", help="the page")
     of_domain: dict[RuleKind, str] = {
-        "block": "show and fetch nothing of a domain",
-        "raise": "let pages of a domain stand higher",
-        "lower": "let pages of a domain stand lower",
+        "block": "neither show nor fetch pages of a domain",
+        "raise": "rank pages of a domain higher",
+        "lower": "rank pages of a domain lower",
     }
     for kind, purpose in of_domain.items():
         one = add_folder_subcommand(inner, kind, purpose, partial(_add_global_rule, kind))
-        one.add_argument("value", metavar="DOMAIN", help="it, and all names that end with it")
-    purpose = "show a page, or all that begin alike, to nobody"
+        one.add_argument("value", metavar="DOMAIN", help="the domain; its subdomains are included")
+    purpose = "hide a page, or all pages under a prefix, for every query"
     conceal = add_folder_subcommand(inner, "conceal", purpose, partial(_add_global_rule, "conceal"))
-    conceal.add_argument("value", metavar="URL", help="the page; with a * at its end all that begin so")
-    remove = add_folder_subcommand(inner, "remove", "take a rule back", _remove)
+    conceal.add_argument("value", metavar="URL", help="the page; * at the end matches all pages with this prefix")
+    remove = add_folder_subcommand(inner, "remove", "remove a rule", _remove)
     remove.add_argument("kind", metavar="KIND", choices=KINDS, help=", ".join(KINDS))
-    remove.add_argument("words", metavar="WORD", nargs="+", help="what it was given: the query, if any, and the value")
+    remove.add_argument("words", metavar="WORD", nargs="+", help="the arguments that it was added with")
     add_folder_subcommand(inner, "export", "write all rules as TOML, for import", _export)
-    load = add_folder_subcommand(inner, "import", "add the rules of a file that export wrote", _import)
+    load = add_folder_subcommand(inner, "import", "add the rules from a file that export wrote", _import)
     load.add_argument(
-        "file", metavar="FILE", type=Path, help="TOML with one [[rule]] table a rule; - for standard input"
+        "file", metavar="FILE", type=Path, help="TOML with one [[rule]] table per rule; - for standard input"
     )
 
 
@@ -79,7 +79,7 @@ def _list(options: argparse.Namespace) -> int:
     for row in rows:
         print(f"{row.kind:<8} {sanitize(str(_rule_from_row(row)), 4000)}")
     if not rows:
-        print(f"No rules yet: {format_command('rules synonym WORD OTHER', options)} makes one.")
+        print(f"No rules yet. To add one: {format_command('rules synonym WORD OTHER', options)}")
     return 0
 
 
@@ -113,7 +113,7 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     rules = parse_rules(read_exported_file(options.file), str(options.file))
     if not rules:
-        raise UsageError(f"{options.file}: holds no rule: write one [[rule]] table a rule")
+        raise UsageError(f"{options.file}: contains no rules: write one [[rule]] table per rule")
     return execute_and_print(options, AddRules(rules), when=False)
 
 

@@ -30,8 +30,8 @@ from vedette.web.api.search import slate_to_json
 from vedette.web.formatting import build_score_rows
 
 DESCRIPTION = """\
-Find pages, the best first. The folder is yours, so private sites are searched, too. Exit
-code 1 where nothing is found.
+Search the index, best results first. The data folder is yours, so private sites
+are included. Exits with code 1 if nothing is found.
 
   vedette search consumer lag
   vedette search '"consumer lag" -kafka' --site docs.example.org/ops/ --why
@@ -44,16 +44,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "words",
         metavar="WORDS",
         nargs="+",
-        help="what to look for, as in the search box; in single quotes where it has quotes or signs",
+        help="the query, as in the search box; use single quotes around quotes and operators",
     )
-    parser.add_argument("--n", metavar="N", help="how many results (default: 10)")
-    parser.add_argument("--page", metavar="N", help="which page of them (default: 1)")
-    parser.add_argument("--site", metavar="HOST", help="only this host, or the beginning of a path on it")
-    parser.add_argument("--type", metavar="TYPE", help="only this kind of file, such as pdf")
+    parser.add_argument("--n", metavar="N", help="results per page (default: 10)")
+    parser.add_argument("--page", metavar="N", help="the page of results (default: 1)")
+    parser.add_argument("--site", metavar="HOST", help="only this host, or a path prefix on it")
+    parser.add_argument("--type", metavar="TYPE", help="only this file type, such as pdf")
     parser.add_argument("--lang", metavar="CODE", help="only this language, such as de")
-    parser.add_argument("--after", metavar="DATE", help="only pages of this day or later, such as 2026-01-31")
-    parser.add_argument("--before", metavar="DATE", help="only pages from before this day")
-    parser.add_argument("--why", action="store_true", help="say of each result why it stands where it stands")
+    parser.add_argument("--after", metavar="DATE", help="only pages dated this day or later, such as 2026-01-31")
+    parser.add_argument("--before", metavar="DATE", help="only pages dated before this day")
+    parser.add_argument("--why", action="store_true", help="explain the rank of each result")
     add_data_options(parser)
     add_output_options(parser)
 
@@ -85,7 +85,7 @@ def _no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
     if slate.total and slate.request.page > 1:
         yield f'There is no page {slate.request.page} for "{asked}": {format_count(slate.total, "page")} match.'
     else:
-        yield f'Nothing found for "{asked}".'
+        yield f'No results for "{asked}".'
     if behind:
         yield f"{behind[0].upper()}{behind[1:]}."
     yield from _note_lines(slate)
@@ -96,7 +96,7 @@ def _note_lines(slate: Slate) -> Iterator[str]:
     if slate.suggestion:
         yield f"Did you mean: {_clean_text(slate.suggestion, MAX_TITLE_LENGTH)}"
     if slate.relaxed and slate.results:
-        yield f"Not all results have: {', '.join(_clean_text(word, MAX_TITLE_LENGTH) for word in slate.relaxed)}."
+        yield f"Missing from some results: {', '.join(_clean_text(word, MAX_TITLE_LENGTH) for word in slate.relaxed)}."
 
 
 def _result_lines(result: SearchResult, now_s: float, *, bold: bool) -> Iterator[str]:
@@ -157,16 +157,16 @@ SLOW_AFTER_S = 1.0
 
 _FILTERS = ("site", "type", "lang", "after", "before")
 _PATTERNS = {
-    "site": 'it is a host or the beginning of a path on it, such as "docs.example.org/api/"',
-    "type": 'it is a kind of file, such as "html" or "pdf"',
-    "lang": 'it is the code of a language, such as "en"',
+    "site": 'it must be a host or a path prefix on it, such as "docs.example.org/api/"',
+    "type": 'it must be a file type, such as "html" or "pdf"',
+    "lang": 'it must be a language code, such as "en"',
 }
 
 
 def run(options: argparse.Namespace) -> int:
     """Run ``vedette search``: search the index and print the results; exit code 1 if nothing is found."""
     request, folder = _parse_search(options), open_data_folder(options)
-    with _notify_when_slow("The index is brought up to date first …", quiet=options.json):
+    with _notify_when_slow("Updating the index first …", quiet=options.json):
         folder.update_index()
     started_s = time.perf_counter()
     slate = folder.run_search(request)
@@ -201,7 +201,9 @@ def _parse_search(options: argparse.Namespace) -> SearchRequest:
     except ParameterError as wrong:
         raise UsageError(f"--{wrong.parameter}: {wrong.message.rstrip('.')}") from None
     if request.page * request.n > MAX_TOTAL_RESULTS:
-        raise UsageError(f"--page: with {request.n} results a page, the last one is {MAX_TOTAL_RESULTS // request.n}")
+        raise UsageError(
+            f"--page: with {request.n} results per page, the last page is {MAX_TOTAL_RESULTS // request.n}"
+        )
     return request
 
 
@@ -230,5 +232,5 @@ def _slate_to_dict(slate: Slate, asked: str, took_s: float) -> dict[str, object]
 def _suggest_next(options: argparse.Namespace) -> str:
     filters = [f"--{name}" for name in _FILTERS if getattr(options, name) is not None]
     if filters:
-        return f"Without {' and '.join(filters)} there may be something."
-    return f"Fewer or other words may help; {format_command('status', options)} says what is there to be found."
+        return f"Try again without {' and '.join(filters)}."
+    return f"Try fewer or different words. To see what is indexed: {format_command('status', options)}"

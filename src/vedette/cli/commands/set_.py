@@ -12,10 +12,11 @@ from vedette.runtime.commands.setting_commands import apply_overrides, load_over
 from vedette.web.commands.commands import SetMachine
 
 DESCRIPTION = """\
-Change a setting of the machine without a restart: crawl.budget, crawl.contact,
-crawl.discovery_policy, refresh.policy, serve.learn or serve.promotion. What is set here applies
-at once, before what the environment and vedette.toml say, until --as-configured takes it back.
-Without NAME it prints what applies. Each change is logged, and the console can undo it.
+Change a setting without a restart: crawl.budget, crawl.contact,
+crawl.discovery_policy, refresh.policy, serve.learn or serve.promotion. The
+change applies at once and takes precedence over the environment and
+vedette.toml until you revert it with --as-configured. Without NAME, print the
+current settings. Changes are logged, and the console can undo them.
 
   vedette set refresh.policy nutch
   vedette set crawl.budget 50000/d
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="crawl.budget, crawl.contact, crawl.discovery_policy, refresh.policy, serve.learn or serve.promotion",
     )
     parser.add_argument("value", metavar="VALUE", nargs="?", help="as in vedette.toml, without quotes")
-    parser.add_argument("--as-configured", action="store_true", help="let the configured value apply again")
+    parser.add_argument("--as-configured", action="store_true", help="go back to the configured value")
     add_data_options(parser)
     add_output_options(parser)
 
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if options.name is None:
         return _print_settings(options)
     if (options.value is None) is not options.as_configured:
-        raise UsageError(f"say a value, as in vedette set {options.name} VALUE, or --as-configured")
+        raise UsageError(f"missing value: write vedette set {options.name} VALUE, or use --as-configured")
     return execute_and_print(options, SetMachine({options.name: options.value}))
 
 

@@ -35,8 +35,8 @@ from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSi
 MAX_OFFERED = 1000
 
 DESCRIPTION = """\
-The sites of a data folder and their settings. Changes hold at once where "vedette up"
-runs, and from the next start on where nothing does.
+Manage the sites of a data folder and their settings. A running "vedette up"
+applies changes at once; otherwise they take effect when you start it.
 
   vedette sites add https://example.org/docs/ --scope prefix --delay 2s
   vedette sites set https://example.org/docs/ delay=5s hours=22:00-06:00
@@ -47,89 +47,91 @@ runs, and from the next start on where nothing does.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette sites`` and their options."""
     inner = add_subcommands(parser)
-    add_folder_subcommand(inner, "list", "all sites, with the pages known and kept", _list)
+    add_folder_subcommand(inner, "list", "list all sites, with their pages and known URLs", _list)
     _add_parser_for_add(inner)
     _add_set_command(inner)
     for name, purpose in (
-        ("pause", "ask nothing more of a site, until it is resumed"),
-        ("resume", "go on with a paused site"),
+        ("pause", "stop fetching from a site until you resume it"),
+        ("resume", "resume a paused site"),
     ):
         _add_site_argument(add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause")))
-    remove = add_folder_subcommand(inner, "remove", "crawl a site no more; its pages stay", _remove)
+    remove = add_folder_subcommand(inner, "remove", "stop crawling a site; its pages stay", _remove)
     _add_site_argument(remove)
-    remove.add_argument("--with-pages", action="store_true", help="forget its pages, too")
+    remove.add_argument("--with-pages", action="store_true", help="also delete its pages")
     add_folder_subcommand(inner, "export", "write all sites as TOML, for import", _export)
-    load = add_folder_subcommand(inner, "import", "add or change sites from a file that export wrote", _import)
+    load = add_folder_subcommand(inner, "import", "add or update sites from a file that export wrote", _import)
     load.add_argument(
-        "file", metavar="FILE", type=Path, help="TOML with one [[site]] table a site; - for standard input"
+        "file", metavar="FILE", type=Path, help="TOML with one [[site]] table per site; - for standard input"
     )
-    purpose = "hosts that pages link to and that no site takes"
+    purpose = "list hosts that pages link to but no site covers"
     offered = add_folder_subcommand(inner, "offered", purpose, _list_unlisted_hosts)
-    offered.add_argument("--limit", metavar="N", type=_parse_limit, default=20, help="how many (default: 20)")
+    offered.add_argument("--limit", metavar="N", type=_parse_limit, default=20, help="how many to list (default: 20)")
 
 
 run = require_subcommand
 
 
 def _add_parser_for_add(inner: Subparsers) -> None:
-    parser = add_folder_subcommand(inner, "add", "crawl one more site", _add)
+    parser = add_folder_subcommand(inner, "add", "add a site", _add)
     _add_site_argument(parser)
     add_scope_options(parser)
-    parser.add_argument("--delay", metavar="TIME", help="pause after each answer of its host, such as 2s")
-    parser.add_argument("--hours", metavar="SPANS", help="only at these times (UTC), such as 22:00-06:00")
+    parser.add_argument("--delay", metavar="TIME", help="pause after each response from its hosts, such as 2s")
+    parser.add_argument("--hours", metavar="SPANS", help="fetch only at these times (UTC), such as 22:00-06:00")
     parser.add_argument(
-        "--busy-hours", metavar="SPANS", help="when a fetch costs more (UTC), and how many times, such as 08:00-18:00x3"
+        "--busy-hours",
+        metavar="SPANS",
+        help="hours when a fetch costs more (UTC), with a factor, such as 08:00-18:00x3",
     )
-    parser.add_argument("--bytes-per-s", metavar="SIZE", help="no more than this on average, such as 100kB")
-    parser.add_argument("--allow-private", action="store_true", help="its hosts may lie at private addresses")
+    parser.add_argument("--bytes-per-s", metavar="SIZE", help="average bandwidth limit, such as 100kB")
+    parser.add_argument("--allow-private", action="store_true", help="its hosts may have private addresses")
     parser.add_argument(
         "--ignore-robots",
         metavar=OWNERSHIP_PHRASE,
-        help=f"do not obey its robots.txt; you confirm it by writing {OWNERSHIP_PHRASE}",
+        help=f"ignore its robots.txt; to confirm that the site is yours, write {OWNERSHIP_PHRASE}",
     )
     parser.add_argument(
-        "--secrets", metavar="PLACE", help="env:NAME or file:PATH with headers that are sent to this site only"
+        "--secrets", metavar="PLACE", help="env:NAME or file:PATH with headers to send to this site only"
     )
     parser.add_argument(
         "--change",
         metavar="RULE",
-        help="what counts as a change of a page: bytes, text, main (its main text, the default) or links",
+        help="what counts as a change of a page: queries (the default), main, text, bytes or links",
     )
     parser.add_argument(
         "--overrule",
         metavar="NAMES",
-        help="judgements that you do not share: some of trap, copy, missing, script, empty, thin, spam, with commas",
+        help="automatic judgements to ignore, separated by commas: trap, copy, missing, script, empty, thin, spam",
     )
     parser.add_argument(
         "--readers",
         metavar="NAMES",
-        help="who may find its pages where they are fetched with secrets: names of keys or users, with commas; * for "
-        "everybody who has a name",
+        help="who may find its pages if they are fetched with secrets: names of keys or users, separated by commas; * "
+        "for everyone with a name",
     )
     parser.add_argument(
-        "--share", metavar="PART", help="its part of crawl.budget, such as 20%%; more only where nobody else takes it"
+        "--share", metavar="PART", help="its share of crawl.budget, such as 20%%; more only if other sites leave some"
     )
     parser.add_argument(
         "--promise",
         metavar="PLACE=TIME",
         action="append",
-        help="fetch this source at least so often, whatever it costs, such as /news=15min (may be repeated)",
+        help="fetch this source at least this often at any price, such as /news=15min (may be repeated)",
     )
     parser.add_argument(
         "--sitemap",
         metavar="URL",
         action="append",
-        help="a sitemap that its robots.txt does not name, wherever it is, such as /news-sitemap.xml (may be repeated)",
+        help="a sitemap that its robots.txt does not list, such as /news-sitemap.xml (may be repeated)",
     )
     parser.add_argument(
         "--render",
         metavar="WHEN",
-        help="run its JavaScript in a browser: auto (on pages that look empty, the default), always or never",
+        help="render its pages in a browser: auto (the default: pages that look empty), always or never",
     )
     parser.add_argument(
         "--render-from",
         metavar="HOSTS",
-        help="other hosts that rendered pages may load from, with commas",
+        help="other hosts that rendered pages may load from, separated by commas",
     )
 
 
@@ -140,13 +142,13 @@ def _add_set_command(inner: Subparsers) -> None:
         "changes",
         metavar="KEY=VALUE",
         nargs="+",
-        help="such as delay=5s; nothing after = takes a setting back; include, exclude, drop_parameters, promise "
+        help="such as delay=5s; an empty value restores the default; include, exclude, drop_parameters, promise "
         "and sitemap may be repeated",
     )
 
 
 def _add_site_argument(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("site", metavar="SITE", help="an http(s) URL or a host name, as it was added")
+    parser.add_argument("site", metavar="SITE", help="an http(s) URL or a host name")
 
 
 def _parse_limit(text: str) -> int:
@@ -167,7 +169,7 @@ def _list_unlisted_hosts(options: argparse.Namespace) -> int:
         print(f"{row.host}   linked from {linked}, such as {sanitize(row.example)}")
         print(f"    {_add_site_command(row, options)}")
     if not rows:
-        print("No pages link to hosts that no site takes, as far as they were fetched.")
+        print("No fetched pages link to hosts outside your sites.")
     return 0
 
 
@@ -197,7 +199,7 @@ def _list(options: argparse.Namespace) -> int:
         numbers = f"{format_count(count.pages, 'page')} of {format_count(count.known, 'known URL')}"
         print(f"{row.site.start}   {'paused, ' if row.paused else ''}{numbers}   {describe_settings(row.site)}")
     if not rows:
-        print(f"No sites yet: {format_command('sites add SITE', options)} adds one.")
+        print(f"No sites yet. To add one: {format_command('sites add SITE', options)}")
     return 0
 
 
@@ -212,9 +214,9 @@ def _add(options: argparse.Namespace) -> int:
         print(json.dumps({**done, **preview, "site": _site_to_dict(site, paused=False)}))
         return 0
     print(f"Added     {site.start} ({describe_settings(site)})")
-    print(f"Takes     {preview['takes']}")
+    print(f"Covers    {preview['takes']}")
     print(f"Host      {preview['host']}: {preview['addresses']}")
-    ignored = "ignored, as you confirmed the site as your own; " if site.ignore_robots else ""
+    ignored = "ignored, because you confirmed that you own the site; " if site.ignore_robots else ""
     print(f"robots    {ignored}{preview['robots']}")
     print(f"Undo      {format_command('sites remove ' + site.start, options)}")
     if not done["running"]:
@@ -226,7 +228,7 @@ def _preview_site(site: Site) -> dict[str, Any]:
     origin = origin_of(site.start)
     found = resolve_host(origin.host)
     if found.failure is Failure.NAME:
-        addresses = "no such name, as far as the resolver knows; check the spelling"
+        addresses = "the resolver knows no such name; check the spelling"
     else:
         addresses = ", ".join(found.addresses) or "the resolver does not answer"
     return {"takes": _describe_scope(site), "host": origin.host, "addresses": addresses, "robots": origin.robots_url}
@@ -235,8 +237,10 @@ def _preview_site(site: Site) -> dict[str, Any]:
 def _describe_scope(site: Site) -> str:
     origin = origin_of(site.start)
     if site.scope == "prefix":
-        return f"URLs that begin with {site.start.partition('?')[0].rpartition('/')[0]}/"
-    return f"all URLs of {origin.host}" + (" and the hosts of its registered domain" if site.scope == "domain" else "")
+        return f"URLs that start with {site.start.partition('?')[0].rpartition('/')[0]}/"
+    return f"all URLs on {origin.host}" + (
+        " and the other hosts of its registered domain" if site.scope == "domain" else ""
+    )
 
 
 def _set(options: argparse.Namespace) -> int:
@@ -267,14 +271,16 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     sites = parse_sites(read_exported_file(options.file), str(options.file))
     if not sites:
-        raise UsageError(f"{options.file}: holds no site: write one [[site]] table a site")
+        raise UsageError(f"{options.file}: contains no sites: write one [[site]] table per site")
     return _execute_and_print(options, ImportSites(sites))
 
 
 def _execute_and_print(options: argparse.Namespace, command: Command) -> int:
     folder = data_folder(options)
     if not (folder / "state.db").exists() and not isinstance(command, ImportSites):
-        raise SiteError(f'{folder} has no sites yet: "vedette sites add SITE" adds one; --data names another folder')
+        raise SiteError(
+            f'{folder} has no sites yet: add one with "vedette sites add SITE", or name another folder with --data'
+        )
     return execute_and_print(options, command)
 
 

@@ -18,8 +18,8 @@ from vedette.web.commands.ads_commands import PauseCampaign, ReviewAd, SaveAd, S
 from vedette.web.commands.ads_text import format_target, parse_ad, parse_advertiser, parse_campaign, parse_target
 
 DESCRIPTION = """\
-Sponsored results: shown beside results, in a frame of their own, where the settings
-say sponsored = true in [serve]. Every change can be undone in the console.
+Manage sponsored results. They are shown beside the results, in a frame of their
+own, if serve.sponsored = true. The console can undo every change.
 
   vedette sponsor advertiser ann
   vedette sponsor campaign spring --advertiser ann --budget 5.00
@@ -34,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inner = add_subcommands(parser)
     _add_campaign_commands(inner)
     _add_ad_commands(inner)
-    add_folder_subcommand(inner, "list", "all campaigns and ads", _list)
-    why = add_folder_subcommand(inner, "why", "why an ad is shown for a search now, or not", _explain)
+    add_folder_subcommand(inner, "list", "list all campaigns and ads", _list)
+    why = add_folder_subcommand(inner, "why", "explain why an ad is shown for a query, or not", _explain)
     why.add_argument("number", metavar="NUMBER", type=int, help="the number of the ad")
-    why.add_argument("query", metavar="QUERY", help="what somebody searches for")
-    purpose = "what ads showed, brought and cost in the last 30 days"
+    why.add_argument("query", metavar="QUERY", help="the query")
+    purpose = "report impressions, clicks and costs of the last 30 days"
     report = add_folder_subcommand(inner, "report", purpose, _report)
-    report.add_argument("--advertiser", metavar="NAME", default="", help="of this one only")
+    report.add_argument("--advertiser", metavar="NAME", default="", help="only this advertiser")
     report.add_argument("--csv", action="store_true", help="day by day, as CSV")
 
 
@@ -48,39 +48,43 @@ run = require_subcommand
 
 
 def _add_campaign_commands(inner: Subparsers) -> None:
-    purpose = "add an advertiser, or change the key or budget of one"
+    purpose = "add an advertiser, or change its key or budget"
     who = add_folder_subcommand(inner, "advertiser", purpose, _save_advertiser)
-    who.add_argument("name", metavar="NAME", help="by which the advertiser is known")
+    who.add_argument("name", metavar="NAME", help="the advertiser's name")
     who.add_argument(
         "--key",
         metavar="KEY",
-        help="the name of the key with which this advertiser reads reports and orders; '' for none",
+        help="the name of the key that gives the advertiser access to reports and ads; '' for none",
     )
-    who.add_argument("--budget", metavar="AMOUNT", help="what all campaigns may cost a day; '' for no limit")
-    purpose = "make a campaign, or change its budget and days"
+    who.add_argument("--budget", metavar="AMOUNT", help="daily limit for all its campaigns; '' for no limit")
+    purpose = "create a campaign, or change its budget and dates"
     campaign = add_folder_subcommand(inner, "campaign", purpose, _save_campaign)
-    campaign.add_argument("name", metavar="NAME", help="by which it is known")
-    campaign.add_argument("--advertiser", metavar="NAME", required=True, help="whose it is")
-    campaign.add_argument("--budget", metavar="AMOUNT", required=True, help="what a day may cost, such as 5.00")
+    campaign.add_argument("name", metavar="NAME", help="the campaign's name")
+    campaign.add_argument("--advertiser", metavar="NAME", required=True, help="the advertiser that pays for it")
+    campaign.add_argument("--budget", metavar="AMOUNT", required=True, help="daily budget, such as 5.00")
     campaign.add_argument("--starts", metavar="DAY", default="", help="its first day, such as 2026-03-01")
     campaign.add_argument("--ends", metavar="DAY", default="", help="its last day")
-    for name, purpose in (("pause", "show none of its ads"), ("resume", "show them again")):
+    for name, purpose in (("pause", "stop showing the ads of a campaign"), ("resume", "resume a paused campaign")):
         one = add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause"))
         one.add_argument("name", metavar="NAME", help="the name of the campaign")
 
 
 def _add_ad_commands(inner: Subparsers) -> None:
-    more = add_folder_subcommand(inner, "add", "submit an ad, which then waits to be approved", _submit_ad)
-    more.add_argument("campaign", metavar="CAMPAIGN", help="to which it belongs")
-    more.add_argument("--edit", metavar="NUMBER", type=int, default=0, help="in place of this ad")
-    for name, purpose in (("title", "80 characters"), ("text", "200 characters"), ("url", "where it leads")):
+    more = add_folder_subcommand(inner, "add", "submit an ad for approval", _submit_ad)
+    more.add_argument("campaign", metavar="CAMPAIGN", help="the campaign that it belongs to")
+    more.add_argument("--edit", metavar="NUMBER", type=int, default=0, help="replace this ad")
+    for name, purpose in (
+        ("title", "at most 80 characters"),
+        ("text", "at most 200 characters"),
+        ("url", "the landing page"),
+    ):
         more.add_argument(f"--{name}", metavar=name.upper(), required=True, help=purpose)
-    more.add_argument("--bid", metavar="AMOUNT", required=True, help="what a click may cost, such as 0.40")
+    more.add_argument("--bid", metavar="AMOUNT", required=True, help="highest price of a click, such as 0.40")
     for way, purpose in (
-        ("exact", "shown where a query is this"),
-        ("phrase", "shown where a query has these words in this order"),
-        ("broad", "shown where a query has these words"),
-        ("not", "never shown where a query has these words"),
+        ("exact", "show it for exactly this query"),
+        ("phrase", "show it for queries with these words in this order"),
+        ("broad", "show it for queries with these words"),
+        ("not", "never show it for queries with these words"),
     ):
         more.add_argument(
             f"--{way}",
@@ -90,8 +94,8 @@ def _add_ad_commands(inner: Subparsers) -> None:
             help=f"{purpose} (may be repeated)",
         )
     verdicts: dict[str, tuple[str, AdStatus]] = {
-        "approve": ("let an ad be shown", "approved"),
-        "revoke": ("show an ad no more", "revoked"),
+        "approve": ("approve an ad, so that it can be shown", "approved"),
+        "revoke": ("stop showing an ad", "revoked"),
     }
     for name, (purpose, status) in verdicts.items():
         one = add_folder_subcommand(inner, name, purpose, partial(_judge, status))
@@ -125,7 +129,7 @@ def _submit_ad(options: argparse.Namespace) -> int:
         raise UsageError(why)
     code = execute_and_print(options, SaveAd(ad))
     if not options.json:
-        print(f"It is shown once you approve it: {format_command('sponsor approve NUMBER', options)}")
+        print(f"To approve it: {format_command('sponsor approve NUMBER', options)}")
     return code
 
 
@@ -155,14 +159,14 @@ def _list(options: argparse.Namespace) -> int:
                     f"  {each.ad.id}  {sanitize(each.ad.title)}  bid {each.ad.bid}  {each.state}; {sanitize(phrases)}"
                 )
     if not campaigns:
-        print(f"No campaigns yet: {format_command('sponsor advertiser NAME', options)} is the first step.")
+        print(f"No campaigns yet. First add an advertiser: {format_command('sponsor advertiser NAME', options)}")
     return 0
 
 
 def _explain(options: argparse.Namespace) -> int:
     told = _open_ads_service(options).explain_ad(options.number, options.query)
     if told is None:
-        raise UsageError(f'there is no ad {options.number}; "vedette sponsor list" shows them')
+        raise UsageError(f'there is no ad {options.number}; to list them: "vedette sponsor list"')
     if options.json:
         print(json.dumps(told._asdict()))
         return 0
@@ -185,7 +189,7 @@ def _report(options: argparse.Namespace) -> int:
     for line in lines:
         print(_format_report_line(line))
     if not lines:
-        print("No campaign has anything to report.")
+        print("No campaigns to report.")
     return 0
 
 

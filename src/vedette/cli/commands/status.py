@@ -30,9 +30,9 @@ from vedette.runtime.search.reputation_store import describe_ranking, load_ranki
 from vedette.web.console.ports.monitoring import KIND_LABELS
 
 DESCRIPTION = """\
-How the crawl of a data folder stands: pages, queue, hosts that wait and why, errors by
-kind, sites, archive. When nothing runs, what the folder holds. A busy crawl is not waited
-for: then its last numbers are shown with their age.
+Show the state of a crawl: pages, queue, waiting hosts and why they wait, errors
+by kind, sites, archive. If no crawl is running, show what is in the data
+folder. If the crawler is busy, show its last known numbers and their age.
 
   vedette status --data vedette-data
 """
@@ -105,24 +105,24 @@ def _read_index(folder: Path, view: StateReader) -> Status:
 def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | None) -> Iterator[str]:
     now: Status | None = told["now"]
     if live is None:
-        yield f"Nothing runs on {told['data']}; it holds what follows. {format_command('up', options)} goes on."
+        yield f"No crawl is running on {told['data']}. To continue: {format_command('up', options)}"
     elif now is None:
-        yield f"Running on {told['data']}; it has just been started."
+        yield f"Running on {told['data']}, just started."
     else:
         yield f"Running on {told['data']} for {format_rough_duration(now['running_s'] + now['age_s'])}."
         if live.is_late:
-            yield f"Busy      queue and hosts are as of {format_rough_duration(now['age_s'])} ago, the rest as of now"
+            yield f"Busy      queue and hosts as of {format_rough_duration(now['age_s'])} ago, the rest is current"
         if now["trouble"]:
             yield f"Waiting   {sanitize(now['trouble'])}"
-    yield f"Pages     {format_number(told['pages'])} kept{_format_pace(now) if now else ''}"
+    yield f"Pages     {format_number(told['pages'])} stored{_format_pace(now) if now else ''}"
     waiting, out = format_count(told["urls_waiting"], "URL"), format_number(told["urls_out"])
-    yield f"Queue     {waiting} waiting, {out} with workers, {format_number(told['urls_known'])} known"
+    yield f"Queue     {waiting} waiting, {out} assigned, {format_number(told['urls_known'])} known"
     if now:
-        yield f"Hosts     {format_counts(now['hosts_waiting'], most=6) or 'nothing to ask any of them for'}"
+        yield f"Hosts     {format_counts(now['hosts_waiting'], most=6) or 'nothing to fetch'}"
         yield from _budget_lines(now)
     index = told["index"]
-    behind = f", {format_number(index['waiting'])} wait to be looked at" if index["waiting"] else ""
-    yield f"Index     {format_count(index['pages'], 'page')} can be found{behind}"
+    behind = f", {format_number(index['waiting'])} waiting to be indexed" if index["waiting"] else ""
+    yield f"Index     {format_count(index['pages'], 'page')}{behind}"
     yield from _quality_lines(now)
     if told["ranking"]:
         yield f"Results   {told['ranking']}"
@@ -138,7 +138,7 @@ def _quality_lines(now: Status | None) -> Iterator[str]:
     """Yield the ``vedette status`` line on the estimated search quality; none before it was estimated."""
     refresh = now["refresh"] if now else {}
     if refresh.get("quality") is not None:
-        said = f"{refresh['quality']:.1%} of what current copies would give searches, by estimate"
+        said = f"{refresh['quality']:.1%} of the search quality with only current copies, estimated"
         yield f"Quality   {said}; {refresh['viewed_share']:.0%} of views go to current pages"
 
 
@@ -152,7 +152,9 @@ def _budget_lines(now: Status) -> Iterator[str]:
     if budget["per_s"]:
         price = now["refresh"]["price"]
         at = f" at a price of {price:.3g}" if price is not None else ""
-        held = f"; {format_count(budget['held_back'], 'URL')} not worth that of late" if budget["held_back"] else ""
+        held = (
+            f"; {format_count(budget['held_back'], 'URL')} recently not worth the price" if budget["held_back"] else ""
+        )
         yield f"Budget    {_format_rate(budget['per_s'])}{at}{held}"
 
 
@@ -160,22 +162,22 @@ def _format_rate(per_s: float) -> str:
     """Format a fetch budget for ``vedette status``, per second or per day.
 
     >>> _format_rate(2.0), _format_rate(100 / 86_400)
-    ('2 fetches a second', '100 fetches a day')
+    ('2 fetches per second', '100 fetches per day')
     """
-    return f"{per_s:g} fetches a second" if per_s >= 1 else f"{per_s * 86_400:.0f} fetches a day"
+    return f"{per_s:g} fetches per second" if per_s >= 1 else f"{per_s * 86_400:.0f} fetches per day"
 
 
 def _format_pace(now: Status) -> str:
-    rate = "" if now["pages_per_s"] is None else f", {now['pages_per_s']:.1f} a second of late"
+    rate = "" if now["pages_per_s"] is None else f", {now['pages_per_s']:.1f}/s recently"
     pages, unchanged = format_number(now["pages"]), format_number(now["unchanged"])
-    return f"; {pages} fetched since the start, {unchanged} of them unchanged{rate}"
+    return f"; {pages} fetched since the start, {unchanged} unchanged{rate}"
 
 
 def _content_lines(reading: Status) -> Iterator[str]:
     """Yield the ``vedette status`` lines on content extraction: what came of parsing the fetched pages."""
     said = {
         "copies of other pages": reading["copies"],
-        "pages with something against indexing": reading["objected"],
+        "pages with objections to indexing": reading["objected"],
         "pages that need JavaScript": reading["need_script"],
     }
     if any(said.values()):
@@ -191,7 +193,7 @@ def _held_lines(held: list[Status], options: argparse.Namespace) -> Iterator[str
     yield f"Held back {format_count(urls, 'URL')}, {format_number(real)} {looks}"
     for one in [one for one in held if one["real"] and one["start"]][:MAX_HELD_SITES]:
         command = format_command(f"sites set {one['start']} overrule=trap", options)
-        yield f'{"":<9} "{command}" fetches them now'
+        yield f'{"":<9} to fetch them now: "{command}"'
 
 
 def _trouble_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
@@ -214,11 +216,11 @@ def _trouble_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
 def _describe_retries(told: Status, options: argparse.Namespace) -> str:
     """Describe for ``vedette status`` when failed URLs are tried again."""
     retries, now_s = told["retries"], _world_now_s(told)
-    at_once = f"{format_command('retry', options)} tries all now"
+    at_once = f"to retry now: {format_command('retry', options)}"
     if not retries["urls"]:
         return at_once
     first = format_relative_time(max(retries["next_s"], now_s), now_s)
-    return f"{format_count(retries['urls'], 'URL')} to be tried again, the first {first}; {at_once}"
+    return f"{format_count(retries['urls'], 'URL')} to retry, the first {first}; {at_once}"
 
 
 def _world_now_s(told: Status) -> float:
@@ -230,6 +232,6 @@ def _site_lines(sites: list[Status]) -> Iterator[str]:
         counts = f"{format_count(site['pages'], 'page')} of {format_count(site['known'], 'known URL')}"
         yield f"{'' if number else 'Sites':<9} {site['site']}   {counts}{', paused' if site['paused'] else ''}"
     if not sites:
-        yield 'Sites     none; "vedette sites add SITE" adds one'
+        yield 'Sites     none; to add one: "vedette sites add SITE"'
     if len(sites) > 20:
         yield f"{'':<9} and {format_number(len(sites) - 20)} more: vedette sites list"

@@ -13,9 +13,9 @@ from vedette.web.auth.tokens import create_operator_token, hash_secret
 from vedette.web.commands.commands import ReplaceToken
 
 DESCRIPTION = """\
-The operator's token, which opens the console. It is shown once, when it is made: at the
-first start, and here. Only its digest is kept. A new one replaces the one before, and
-whoever is signed in is signed out.
+Manage the operator's token, which opens the console. It is shown once, when it
+is created: at the first start, and here. Only its digest is stored. A new token
+replaces the old one and signs everyone out.
 
   vedette token new
 """
@@ -24,7 +24,7 @@ whoever is signed in is signed out.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette token`` and their options."""
     inner = add_subcommands(parser)
-    add_folder_subcommand(inner, "new", "make another token, and show it this once", _create_token)
+    add_folder_subcommand(inner, "new", "replace the token and show the new one once", _create_token)
 
 
 run = require_subcommand
@@ -44,8 +44,8 @@ def console_lines(address: str, token: str, replace: str) -> list[str]:
     """Return the lines printed at startup about the console's address and the operator's token."""
     lines = [f"Console {address.rstrip('/')}/console"]
     if token:
-        return [*lines, f"Token   {token}", f"        shown this once; {replace} makes another"]
-    return [*lines, f"        if the token is lost: {replace}"]
+        return [*lines, f"Token   {token}", f"        not shown again; to replace it: {replace}"]
+    return [*lines, f"        lost the token? {replace}"]
 
 
 def _create_token(options: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _create_token(options: argparse.Namespace) -> int:
         print(json.dumps({**done, "token": token}))
     else:
         print(token)
-        print("This is the operator's token. The one before opens nothing, and everybody is signed out.")
-        print("Keep it safe   it is shown this once, and kept nowhere")
-        print("Use it at      /console of the search page")
+        print("This is the new operator's token. The old one is void, and everyone has been signed out.")
+        print("Keep it safe   it is not stored and will not be shown again")
+        print("Use it at      /console on the search server")
     return 0

@@ -32,9 +32,10 @@ from vedette.web.commands.commands import AddSite
 from vedette.web.server import bind
 
 DESCRIPTION = """\
-Add the sites that you name, if they are new, and keep all sites of the data folder
-fresh and findable: fetch what is new, fetch again what may have changed, serve search
-pages and an API. Ends with Ctrl-C; the same command goes on where it stopped. "vedette sites" changes sites meanwhile.
+Add the sites you name, if they are new, then crawl all sites of the data
+folder, keep them fresh, and serve the search page, the console and the API.
+Press Ctrl-C to stop; run the same command again to continue. Use
+"vedette sites" to change sites while it runs.
 
   vedette up https://example.org/ --contact me@example.org
 """
@@ -42,17 +43,17 @@ pages and an API. Ends with Ctrl-C; the same command goes on where it stopped. "
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette up``."""
-    parser.add_argument("sites", metavar="SITE", nargs="*", help="an http(s) URL or a host name, to be added")
+    parser.add_argument("sites", metavar="SITE", nargs="*", help="a site to add: an http(s) URL or a host name")
     add_scope_options(parser)
     add_fetch_options(parser)
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
-        help="where pages and API are served, empty for nowhere (default: 127.0.0.1:8080)",
+        help="address of the search page, console and API; empty for none (default: 127.0.0.1:8080)",
     )
     add_data_options(parser)
-    add_output_options(parser, "print one JSON object at the end, and nothing else")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+    add_output_options(parser, "print one JSON object at the end and nothing else")
+    parser.add_argument("--quiet", action="store_true", help="do not show progress")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     rows = open_data_folder(options).site_rows()
     if not rows and not named and not listen:
         raise UsageError(
-            f'{settings.folder} has no sites yet: name one, such as "vedette up https://example.org/", or add it with '
+            f'{settings.folder} has no sites yet: name one, such as "vedette up https://example.org/", or add one with '
             '"vedette sites add"'
         )
     new = _select_new_sites(named, rows)
@@ -85,13 +86,13 @@ def run(options: argparse.Namespace) -> int:
             ),
             flush=True,
         )
-    with Screen(f"{format_count(len(rows) + len(new), 'site')}", quiet=quiet, note="Ctrl-C stops") as screen:
+    with Screen(f"{format_count(len(rows) + len(new), 'site')}", quiet=quiet, note="Ctrl-C to stop") as screen:
         numbers = run_to_end(settings, screen.update, on_note=print_note)
     if options.json:
         print(json.dumps({"data": str(settings.folder), **numbers}))
     else:
         print(format_summary(numbers))
-        print(f"Everything is in {settings.folder}.\nGo on with  {format_command('up', options)}")
+        print(f"The data is in {settings.folder}.\nContinue with  {format_command('up', options)}")
     return 0
 
 
@@ -122,7 +123,7 @@ def _format_welcome(options: argparse.Namespace, settings: RuntimeSettings, rows
     more = f" and {len(starts) - 3} more" if len(starts) > 3 else ""
     lines = [
         f"Data    {settings.folder}",
-        f"Search  {search_address(settings)}" if settings.listener else "Search  nowhere: serve.listen is empty",
+        f"Search  {search_address(settings)}" if settings.listener else "Search  not served: serve.listen is empty",
         *(
             console_lines(search_address(settings), token, format_command("token new", options))
             if settings.listener
@@ -135,10 +136,10 @@ def _format_welcome(options: argparse.Namespace, settings: RuntimeSettings, rows
         f"        {format_command('explain URL', options)}",
     ]
     if paused:
-        said = f"Paused  {', '.join(paused[:3])}; {format_command('sites resume SITE', options)} goes on with it"
+        said = f"Paused  {', '.join(paused[:3])}; to resume: {format_command('sites resume SITE', options)}"
         lines.insert(lines.index("Stop    Ctrl-C"), said)
     return "\n".join([*lines, ""])
 
 
 def _describe_no_sites(paused: Sequence[str]) -> str:
-    return "none that is not paused" if paused else "none yet: add the first one in the console"
+    return "all paused" if paused else "none yet: add the first one in the console"

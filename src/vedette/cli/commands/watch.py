@@ -18,8 +18,9 @@ from vedette.web.commands.commands import AddAlert, RemoveAlert
 from vedette.web.console.ports.alerts import AlertLine, SentMessage
 
 DESCRIPTION = """\
-Watches: each has a feed (/new.atom?watch=NAME), and may have a webhook, which is sent
-every new page that fits, signed. "vedette new --watch NAME" shows the same here.
+Manage watches, which report new pages. Each watch has a feed
+(/new.atom?watch=NAME) and can have a webhook, which gets a signed message for
+every new page that matches. "vedette new --watch NAME" lists the same pages.
 
   vedette watch add harbour --site news.example.org/local --query "harbour OR port"
   vedette watch add all --site "*" --webhook https://example.org/hooks/new-pages
@@ -30,15 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette watch`` and their options."""
     inner = add_subcommands(parser)
     more = add_folder_subcommand(inner, "add", "watch a site, a path on it, or a query", _add)
-    more.add_argument("name", metavar="NAME", help="by which it is known, also in addresses")
-    more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for everywhere")
-    more.add_argument("--query", metavar="QUERY", default="", help="what a search for new pages would say")
-    more.add_argument("--webhook", metavar="URL", default="", help="a URL that is sent each new page, signed")
-    more.add_argument("--reader", metavar="NAME", default="", help="whose private pages may go to the webhook")
-    add_folder_subcommand(inner, "list", "all watches, and what became of their latest messages", _list)
+    more.add_argument("name", metavar="NAME", help="the name of the watch, which is part of its feed's URL")
+    more.add_argument("--site", metavar="PLACE", default="", help="a host, or a path on one; * for all sites")
+    more.add_argument("--query", metavar="QUERY", default="", help="a search query that new pages must match")
+    more.add_argument("--webhook", metavar="URL", default="", help="a URL that gets a signed message for each new page")
+    more.add_argument(
+        "--reader", metavar="NAME", default="", help="also send private pages that this key or user may see"
+    )
+    add_folder_subcommand(inner, "list", "list all watches and the state of their last messages", _list)
     for name, purpose, act in (
-        ("remove", "watch for it no more", _remove),
-        ("test", "send a message without pages to a webhook, and say what came of it", _test),
+        ("remove", "remove a watch", _remove),
+        ("test", "send a test message to the webhook and print the outcome", _test),
     ):
         one = add_folder_subcommand(inner, name, purpose, act)
         one.add_argument("name", metavar="NAME", help="the name of the watch")
@@ -79,13 +82,13 @@ def _list(options: argparse.Namespace) -> int:
         return 0
     for kept in watches:
         watch = kept.watch
-        where = "" if not watch.place else "everywhere" if watch.place == "*" else f"on {sanitize(watch.place)}"
-        what = f'"{sanitize(watch.query)}"' if watch.query else "all"
+        where = "" if not watch.place else "on all sites" if watch.place == "*" else f"on {sanitize(watch.place)}"
+        what = f'"{sanitize(watch.query)}"' if watch.query else "all pages"
         print(f"{watch.name}: {what} {where}".rstrip() + f"; {format_count(kept.items, 'new page')}")
         if watch.webhook:
             print(f"  {sanitize(watch.webhook)}: {_describe_delivery(last.get(watch.name), behind.get(watch.name, 0))}")
     if not watches:
-        print(f"No watches yet: {format_command('watch add NAME --site PLACE', options)} makes one.")
+        print(f"No watches yet. To add one: {format_command('watch add NAME --site PLACE', options)}")
     return 0
 
 
@@ -112,16 +115,16 @@ def _open_alert_service(options: argparse.Namespace) -> FolderAlertService:
 def _describe_delivery(sent: SentMessage | None, behind: int = 0) -> str:
     """Describe the delivery of an alert's last webhook message, or of one that blocks later ones."""
     if sent is None:
-        return "nothing was sent yet"
+        return "nothing sent yet"
     message = sent.delivery
     if message.next_s is not None and message.tries:
         why = f"tried {format_count(message.tries, 'time')}: {sanitize(message.error, 300)}"
-        waiting = f"; {format_count(behind, 'message')} behind it" if behind else ""
+        waiting = f"; {format_count(behind, 'message')} queued behind it" if behind else ""
         when = format_relative_time(message.next_s, time.time())
-        return f"a message is not taken ({why}); the next try is {when}{waiting}"
+        return f"a message could not be delivered ({why}); next try {when}{waiting}"
     if message.error:
         return f"the last message was not delivered ({sanitize(message.error, 300)})"
-    return "the last message was delivered" if message.tries else "a message waits to be sent"
+    return "the last message was delivered" if message.tries else "a message is waiting to be sent"
 
 
 def _alert_to_dict(kept: AlertLine, sent: SentMessage | None = None, behind: int = 0) -> dict[str, object]:

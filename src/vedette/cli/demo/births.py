@@ -54,7 +54,7 @@ from vedette.timeutil import DAY_S, MINUTE_S, parse_date
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddAlert, Command, SetSite
 
-COLUMNS = ("looks by", "told", "median to the webhook", "95 %", "quarters", "median to discovery", "fetches a day")
+COLUMNS = ("polls by", "reported", "median to webhook", "95 %", "quartiles", "median to discovery", "fetches/day")
 
 
 class StrategyResult(NamedTuple):
@@ -84,11 +84,11 @@ def format_text(run: BirthsReport) -> str:
     table = format_table([COLUMNS, *(_table_row(run, way) for way in run.results)], gap="   ")
     births = run.results[0].delivered.births if run.results else 0
     about = (
-        f"{run.world}: {format_number(run.pages)} pages were known at the start, {format_number(births)} births "
-        f"counted in {run.days:g} days. {run.speed:g} times as fast as ours, so a second of work here is "
-        f"{run.speed / MINUTE_S:.1f} minutes there. {format_number(run.budget_per_day)} fetches a day for everything."
+        f"{run.world}: {format_number(run.pages)} pages known at the start, {format_number(births)} new pages counted "
+        f"in {run.days:g} days. The clock runs {run.speed:g} times as fast as real time, so a second of work here is "
+        f"{run.speed / MINUTE_S:.1f} minutes there. Budget: {format_number(run.budget_per_day)} fetches per day."
     )
-    meaning = "Minutes from birth; a page that was not told counts as later than all. Intervals by the bootstrap."
+    meaning = "Delays in minutes from birth; unreported pages count as later than all. Bootstrap intervals."
     return "\n".join([about, "", *table, "", meaning])
 
 

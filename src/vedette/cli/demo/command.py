@@ -37,21 +37,22 @@ MAX_VISITORS = 5.0
 MAX_DAYS = 365
 
 DESCRIPTION = """\
-Make a web of a few dozen sites on this machine, serve it on loopback addresses, crawl
-it, and search it in the browser. Its time runs faster than ours, pages are born all the
-time, and the first page names the latest. Beside it is a small real site: Vedette's own
-documentation. A made public searches along with you, so that there is something to see
-of searches and clicks. Nothing leaves the machine.
+Generate a web of a few dozen sites, serve it on loopback addresses, crawl it,
+and search it in your browser. Its clock runs faster than real time, new pages
+appear all the time, and the home page lists the latest. Vedette's own
+documentation is crawled with it as a small real site. Simulated visitors search
+along with you, so that there are searches and clicks to look at. Nothing leaves
+the machine.
 
   vedette demo --for 2min
 
-With --days it measures instead: crawlers with different rules for fetching pages again
-keep the same web for so many of its days, with the same budget, and are compared.
+With --days, compare refresh policies instead: each crawls the same web for that
+many simulated days with the same budget.
 
   vedette demo --days 30 --report
 
-With --births it measures how soon a webhook hears of new pages, against looking at all
-pages in turn and against looking at sitemaps alone, with the same budget.
+With --births, measure how soon a webhook gets new pages, compared with polling
+all pages in turn and with polling only sitemaps, with the same budget.
 
   vedette demo --births
 """
@@ -60,50 +61,54 @@ pages in turn and against looking at sitemaps alone, with the same budget.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette demo``."""
     parser.add_argument(
-        "--for", dest="duration", metavar="TIME", help="end after this time, such as 120s (default: with Ctrl-C)"
+        "--for", dest="duration", metavar="TIME", help="stop after this time, such as 120s (default: run until Ctrl-C)"
     )
     parser.add_argument(
         "--world", metavar="made:SIZE", default="made:small", help="tiny, small, medium or large (default: made:small)"
     )
     parser.add_argument(
-        "--port", type=int, default=8080, help="where the search page is served, 0 for any that is free (default: 8080)"
+        "--port", type=int, default=8080, help="port of the search page, 0 for any free port (default: 8080)"
     )
-    parser.add_argument("--seed", type=int, default=1, help="another number is another web (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the synthetic web (default: 1)")
     parser.add_argument(
         "--speed",
         metavar="X",
         type=parse_speed,
-        help="how many times as fast its time runs (default: 60; with --days 5000, with --births 200)",
+        help="how many times as fast its clock runs (default: 60; with --days 5000, with --births 200)",
     )
     parser.add_argument(
         "--visitors",
         metavar="N",
         type=parse_visitors,
         default=2.0,
-        help="how many searches a second a made public makes, at most 5; 0 for none (default: 2)",
+        help="searches per second by simulated visitors, at most 5; 0 for none (default: 2)",
     )
     parser.add_argument(
-        "--data", metavar="DIR", help="keep the data in this new folder (default: thrown away at the end)"
+        "--data", metavar="DIR", help="keep the data in this new folder (default: delete it at the end)"
     )
     parser.add_argument(
         "--days",
         metavar="N",
         type=parse_days,
-        help="compare refresh policies over so many days of a small web of its own",
+        help="compare refresh policies over N simulated days on a small web of their own",
     )
     parser.add_argument(
         "--births",
         action="store_true",
-        help="compare ways to look for new pages instead, over so many days (default: 1) after some hours of learning",
+        help="compare ways to find new pages instead, over N days (default: 1) after some hours of learning",
     )
     parser.add_argument(
-        "--report", metavar="DIR", nargs="?", const=".", help="with --days: write a report there (default: here)"
+        "--report",
+        metavar="DIR",
+        nargs="?",
+        const=".",
+        help="with --days: write a report to this folder (default: the current one)",
     )
     parser.add_argument(
-        "--json", action="store_true", help="with --days or --births: print one JSON object, and nothing else"
+        "--json", action="store_true", help="with --days or --births: print one JSON object and nothing else"
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--debug", action="store_true", help="show where an error comes from")
+    parser.add_argument("--quiet", action="store_true", help="do not show progress")
+    parser.add_argument("--debug", action="store_true", help="show the full traceback of an error")
 
 
 def parse_visitors(text: str) -> float:
@@ -113,14 +118,16 @@ def parse_visitors(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= MAX_VISITORS:
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of searches a second: write 0 to {MAX_VISITORS:g}')
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is not a number of searches per second: write 0 to {MAX_VISITORS:g}'
+        )
     return number
 
 
 def parse_days(text: str) -> int:
     """Parse ``--days`` of ``vedette demo``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_DAYS):
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of days: write 1 to {MAX_DAYS}, such as 30')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of days: write 1 to {MAX_DAYS}, such as 30')
     return int(text)
 
 
@@ -129,14 +136,16 @@ def run(options: argparse.Namespace) -> int:
     if options.births:
         options.days = options.days or 1
         if options.report:
-            raise UsageError("--births prints what it measured: leave out --report; --json is for programs")
+            raise UsageError("--report does not work with --births: drop it, or use --json")
     if options.days is None and (options.report or options.json):
         wanted = "--report" if options.report else "--json"
-        raise UsageError(f"{wanted} tells what --days measured: write vedette demo --days 30 {wanted}")
+        raise UsageError(f"{wanted} needs --days: write vedette demo --days 30 {wanted}")
     if options.days is not None and options.duration:
-        raise UsageError("the days say how long it takes: leave out --for, or --days and --births")
+        raise UsageError("--for does not work with --days or --births: drop one of them")
     if options.days is not None and options.world != options.parser.get_default("world"):
-        raise UsageError("what is measured has a web of its own: leave out --world; --seed makes another")
+        raise UsageError(
+            "--world does not work with --days or --births, which use a web of their own: drop it, or change --seed"
+        )
 
     return run_demo(options)
 
@@ -162,7 +171,7 @@ def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
         print(_format_welcome(options, server, docs, settings, token), flush=True)
         visitors = _start_visitors(options, settings, stack)
         until_s = None if duration_s is None else time.monotonic() + duration_s
-        note = "Ctrl-C stops" if duration_s is None else f"ends after {format_duration(duration_s)}; Ctrl-C stops"
+        note = "Ctrl-C to stop" if duration_s is None else f"stops after {format_duration(duration_s)}; Ctrl-C to stop"
         with show(_format_headline(options, server, docs), quiet=options.quiet, note=note) as screen:
             numbers = run_to_end(settings, screen.update, until_s, print_note)
         print(format_summary(numbers))
@@ -198,7 +207,9 @@ def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vedette-demo-")))
     folder = Path(named)
     if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"--data {named} is not empty, and a demo begins anew: name a folder that does not exist yet")
+        raise UsageError(
+            f"--data {named} is not empty, and a demo starts from scratch: name a folder that does not exist yet"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -214,9 +225,9 @@ def _start_visitors(options: argparse.Namespace, settings: RuntimeSettings, stac
 def _describe_visits(visitors: VisitorsHandle) -> str:
     tally = visitors.stop()
     if tally is None or not tally.visits:
-        return "No visitors came: they wait until there is something to find."
+        return "No visits yet: visitors wait until there is something to find."
     did = f"searched {format_count(tally.searches, 'time')} and opened {format_count(tally.clicks, 'result')}"
-    return f"Visitors came {format_count(tally.visits, 'time')}, {did}."
+    return f"{format_count(tally.visits, 'visit')}: visitors {did}."
 
 
 def _search_port(settings: RuntimeSettings) -> int:
@@ -230,19 +241,19 @@ def _format_welcome(
     options: argparse.Namespace, server: ServerHandle, docs: ServerHandle | None, settings: RuntimeSettings, token: str
 ) -> str:
     first, search = next(iter(server.hosts)), f"http://127.0.0.1:{_search_port(settings)}/"
-    public = f"made ones, who search about {options.visitors:g} times a second" if options.visitors else "none but you"
+    public = f"simulated, about {options.visitors:g} searches per second" if options.visitors else "only you"
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
-            f"Time runs {server.clock.speed:g} times as fast there.",
+            f"Its clock runs {server.clock.speed:g} times as fast as real time.",
             f"Search    {search}",
             *([f"Try       {search}search?q=crawl+delay"] if docs else ()),
             f"Console   {search}console",
             f"Token     {token}",
-            *([f"Docs      {_docs_address(docs)}, a real site, is crawled with it"] if docs else ()),
+            *([f"Docs      {_docs_address(docs)}, a real site, is crawled, too"] if docs else ()),
             f"Data      {settings.folder}",
             f"Visitors  {public}",
-            f"Look      curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
+            f"Inspect   curl -H 'Host: {first}' http://127.0.0.1:{server.port}/",
             f"Stop      {'after ' + options.duration if options.duration else 'Ctrl-C'}",
             "",
         ]
@@ -258,7 +269,7 @@ def _describe_verdict(logs: Sequence[Path], settings: RuntimeSettings) -> str:
     verdicts = [_judge(log, settings) for log in logs]
     requests, hosts = (sum(getattr(each, name) for each in verdicts) for name in ("requests", "hosts"))
     violations = [violation.detail for each in verdicts for violation in each.violations]
-    told = f"The servers' own log: {format_number(requests)} requests to {format_number(hosts)} hosts"
+    told = f"By the servers' own log: {format_number(requests)} requests to {format_number(hosts)} hosts"
     if not violations:
         return f"{told}, none too soon, none disallowed."
     total = sum(each.total for each in verdicts)

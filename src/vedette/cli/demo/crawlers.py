@@ -64,7 +64,7 @@ class DemoProgress(ProgressBar):
     def __exit__(self, kind: object = None, *_: object) -> None:
         super().__exit__()
         if kind is KeyboardInterrupt and not self._quiet:
-            print("vedette: stopped before its time; nothing was measured.", file=sys.stderr)
+            print("vedette: stopped early; nothing was measured.", file=sys.stderr)
 
     def update(self, words: str, done: int | None = None) -> None:
         """Show the current stage of the demo, and how much of it is done."""
@@ -156,7 +156,7 @@ def crawl_fully(some: Sequence[Contender]) -> Generator[None]:
     with run_trees(some, forever=False) as trees:
         while not all(tree.is_over for tree in trees):
             if time.monotonic() > until_s:
-                raise VedetteError(f"the first crawl was not over within {MAX_CRAWL_S:g} s: try a lower --speed")
+                raise VedetteError(f"the first crawl did not finish within {MAX_CRAWL_S:g} s: try a lower --speed")
             tend_trees([tree for tree in trees if not tree.is_over])
             yield
             time.sleep(TICK_S)  # the crawl itself runs in other processes
@@ -191,7 +191,7 @@ def run_first_crawl(
     with closing(crawl_fully(contenders)) as steps:
         for _ in steps:
             check()
-            progress.update("the first crawl")
+            progress.update("first crawl")
     held = read_holding(contenders[0].settings.folder)
     return held, sum(is_good(row.status) and row.kind == "page" for row in held.values())
 

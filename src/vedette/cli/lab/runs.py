@@ -93,7 +93,10 @@ def _columns_that_fit(metrics: Sequence[int], widths: Sequence[int], room: int) 
 
 def _column_meanings(columns: Sequence[str], shown: Sequence[int], experiment: Experiment) -> list[str]:
     words = {humanize(name): find_metric(experiment, name).description for name in experiment.metrics}
-    return [*(f"{columns[at]}: {words[columns[at]]}" for at in shown), "In brackets: 95 % intervals over seeds."]
+    return [
+        *(f"{columns[at]}: {words[columns[at]]}" for at in shown),
+        "In brackets: 95 % confidence intervals over seeds.",
+    ]
 
 
 def list_lab(options: argparse.Namespace) -> int:
@@ -113,7 +116,7 @@ def list_lab(options: argparse.Namespace) -> int:
         if bounds := [policy for policy in each.policies if policy.startswith(BOUND_PREFIX)]:
             print(f"  bounds    {', '.join(bounds)}")
         print(f"  budgets   {', '.join(f'{budget:g}' for budget in each.budgets)}")
-    print(f"\nWorlds here: {', '.join(list_worlds())}")
+    print(f"\nAvailable worlds: {', '.join(list_worlds())}")
     return 0
 
 
@@ -156,7 +159,7 @@ def _print_how_to_resume(folder: RunFolder) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         left = format_count(len(folder.list_pending()), "cell")
-        print(f"vedette: stopped; {left} left. The same command goes on.", file=sys.stderr)
+        print(f"vedette: stopped; {left} left. Run the same command to continue.", file=sys.stderr)
         raise
 
 
@@ -183,7 +186,7 @@ def _parse_budget(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise UsageError(f'"{text}" is no budget: write numbers above 0, such as 10,100') from error
+        raise UsageError(f'"{text}" is not a budget: write numbers above 0, such as 10,100') from error
 
 
 def _parse_whole(option: str, text: str) -> int:
@@ -197,7 +200,9 @@ def write_reports(options: argparse.Namespace) -> int:
     places = _report_folders(options)
     folders = options.runs or sorted(path.parent for path in Path("lab-runs").glob("*/manifest.json"))
     if not folders:
-        raise UsageError("there is no finished run in lab-runs; name one, or make one: vedette lab run --help")
+        raise UsageError(
+            "there is no finished run in lab-runs: name a run folder, or start a run (see vedette lab run --help)"
+        )
     runs = [read_run(folder) for folder in folders]
     for place in places:
         for path in write_report(runs, place):
@@ -211,10 +216,10 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
     if options.data is not None:
         folder = data_folder(argparse.Namespace(data=options.data or None, config=options.config))
         if check_format(folder) is None:
-            raise UsageError(f"{folder} is no data folder: name the one of your vedette up after --data")
+            raise UsageError(f"{folder} is not a data folder: name the folder that vedette up uses after --data")
         places.append(folder / "lab")
     if not places:
-        raise UsageError("say where the report goes: --to DIR, --data DIR for the console, or both")
+        raise UsageError("missing target: write --to DIR, --data DIR for the console, or both")
     return places
 
 
@@ -223,7 +228,7 @@ def print_headlines(options: argparse.Namespace) -> int:
     rows = [row for run in options.runs for row in read_run(run).rows]
     found = compute_headlines(rows, options.policy, options.rival)
     if not found:
-        raise UsageError(f"no run of discovery-per-host among these has both {options.policy} and {options.rival}")
+        raise UsageError(f"none of these runs of discovery-per-host has both {options.policy} and {options.rival}")
     if options.json:
         for each in found:
             print(json.dumps(each._asdict()))
@@ -274,9 +279,9 @@ def _parse_git_place(typed: str) -> WorldLocation:
 
 
 def _describe_missing(objects: int) -> str:
-    return f"; {format_count(objects, 'object')} not in the repository" if objects else ""
+    return f"; {format_count(objects, 'object')} missing from the repository" if objects else ""
 
 
 def _refuse_existing(out: Path) -> None:
     if out.exists():
-        raise UsageError(f"{out} is there already; name a file that is not")
+        raise UsageError(f"{out} already exists: name another file")

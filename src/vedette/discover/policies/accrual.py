@@ -259,7 +259,7 @@ class Accrual:
         age_h = (now - batch.last_poll_s) / HOUR_S
         return [
             f"accrual: {one:.2g} new pages expected {hours:.1f} h after the last poll; waiting loses {worth:.2g}"
-            f"{', mostly what a poll would teach' if learns else ''}"
+            f"{', mostly for what a poll would teach' if learns else ''}"
             if np.isfinite(hours)
             else f"accrual: never polled; a poll may bring {one:.2g} new pages"
             for one, hours, worth, learns in zip(expected, age_h, values.total, to_learn, strict=True)

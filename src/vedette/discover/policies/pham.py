@@ -152,7 +152,7 @@ class Pham:
     def reason(self, state: PhamState, batch: Sources, row: int, now: float) -> str:
         """Describe Pham's yield prediction of a source, and the share of polls that follows predictions."""
         predicted, share = _predict_yields(state, batch, now)[row], SHARES[self._choose_share(state)]
-        return f"{self.name}: {predicted:.1f} new links predicted; {share:.0%} of the looks go by predictions"
+        return f"{self.name}: {predicted:.1f} new links predicted; {share:.0%} of the polls follow predictions"
 
     def _choose_share(self, state: PhamState) -> int:
         if not state.plays.all():

@@ -41,5 +41,5 @@ class RoundRobin(Stateless):
     def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:
         """Describe how long ago round robin polled a discovery source."""
         if np.isneginf(batch.last_poll_s[row]):
-            return "round-robin: never looked at"
-        return f"round-robin: last looked at {(now - batch.last_poll_s[row]) / 60:.0f} min ago"
+            return "round-robin: never polled"
+        return f"round-robin: last polled {(now - batch.last_poll_s[row]) / 60:.0f} min ago"

@@ -78,9 +78,7 @@ class Thompson:
         """Describe the expected yield of a discovery source at this hour of the day."""
         hour = _get_hour(now)
         shape, rate = _compute_posterior(state, batch.place[row : row + 1], hour)
-        return (
-            f"thompson: {shape[0] / rate[0]:.1f} new links expected at {hour} h UTC, by {rate[0] - BETA:.0f} looks then"
-        )
+        return f"thompson: {shape[0] / rate[0]:.1f} new links expected at {hour} h UTC, from {rate[0] - BETA:.0f} polls"
 
 
 def _get_hour(now: float) -> int:

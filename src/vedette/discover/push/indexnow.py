@@ -40,7 +40,7 @@ def parse_ping(query: Mapping[str, str]) -> Ping | PingRejection:
     """
     url = resolve(query.get("url", "")[:MAX_URL_LENGTH], None)
     if url is None:
-        return PingRejection(400, "url is missing, or is no http(s) URL.")
+        return PingRejection(400, "url is missing, or is not an http(s) URL.")
     return _check_key(query.get("key", ""), query.get("keyLocation", ""), origin_of(url), (url,))
 
 
@@ -59,7 +59,7 @@ def parse_ping_body(body: bytes) -> Ping | PingRejection:
     host, key, place = (_text_or_empty(told.get(name)) for name in ("host", "key", "keyLocation"))
     urls = _resolve_urls(listed)
     if not urls:
-        return PingRejection(400, "urlList holds no http(s) URL.")
+        return PingRejection(400, "urlList contains no http(s) URL.")
     origin = origin_of(urls[0])
     if _normalize_host(host) != origin.host:
         return PingRejection(422, "host is missing, or the URLs are not its own.")
@@ -71,10 +71,10 @@ def _check_key(key: str, place: str, origin: Origin, urls: tuple[str, ...]) -> P
         return PingRejection(400, "key is missing: it has 8 to 128 letters, digits and dashes.")
     key_url = resolve(place[:MAX_URL_LENGTH], None) if place else f"{origin}/{key}.txt"
     if key_url is None:
-        return PingRejection(400, "keyLocation is no http(s) URL.")
+        return PingRejection(400, "keyLocation is not an http(s) URL.")
     below = key_url.partition("?")[0].rpartition("/")[0] + "/"
     if origin_of(key_url) != origin or not all(url.startswith(below) for url in urls):
-        return PingRejection(422, "The URLs do not lie where the key file speaks for them.")
+        return PingRejection(422, "The URLs are outside the folder of the key file.")
     return Ping(key, key_url, urls)
 
 

@@ -83,10 +83,10 @@ def describe_promise(site: Site, url: str) -> str:
     """Describe the promise that explains the fetches of a source; empty where nothing was promised.
 
     >>> describe_promise(Site("https://example.org/", promise=("900 /news",)), "https://example.org/news")
-    'promised: fetched at least every 900 s, before anything is weighed'
+    'promised: fetched at least every 900 s, whatever it is worth'
     """
     found = [each.interval_s for each in list_promises(site) if each.url == url]
-    return f"promised: fetched at least every {min(found):g} s, before anything is weighed" if found else ""
+    return f"promised: fetched at least every {min(found):g} s, whatever it is worth" if found else ""
 
 
 def group_by_host(promises: Sequence[Promise]) -> dict[str, list[Promise]]:

@@ -140,7 +140,7 @@ def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
     if start is None or not _is_fetchable(start):
         raise _build_site_error(text)
     if "@" in _split_url(start)[1]:
-        raise SiteError(f"{_quote_text(text)} holds a user name or password, which are never sent: leave them out")
+        raise SiteError(f"{_quote_text(text)} contains a user name or password, which are never sent: remove them")
     site = Site(start, **settings)
     _check_settings(site)
     return replace(site, start=normalize(start, site))
@@ -148,17 +148,15 @@ def read_site(text: str, **settings: Unpack[SiteSettings]) -> Site:
 
 def _check_settings(site: Site) -> None:
     if site.scope not in _SCOPE_CHECKS:
-        raise SiteError(f"scope {_quote_text(site.scope)} is unknown: give one of {', '.join(_SCOPE_CHECKS)}")
+        raise SiteError(f"scope {_quote_text(site.scope)} is unknown: choose one of {', '.join(_SCOPE_CHECKS)}")
     for pattern in site.include + site.exclude:
         if not pattern.startswith(("/", "*")):
-            raise SiteError(f"pattern {_quote_text(pattern)} fits no path: begin it with / or *")
+            raise SiteError(f"pattern {_quote_text(pattern)} matches no path: start it with / or *")
     if site.change not in _CHANGE_RULES:
-        raise SiteError(f"change {_quote_text(site.change)} is unknown: give one of {', '.join(_CHANGE_RULES)}")
+        raise SiteError(f"change {_quote_text(site.change)} is unknown: choose one of {', '.join(_CHANGE_RULES)}")
     for name in site.overrule:
         if name not in _OVERRULES:
-            raise SiteError(
-                f"{_quote_text(name)} is nothing to overrule: give some of {', '.join(_OVERRULES)}, or none"
-            )
+            raise SiteError(f"{_quote_text(name)} cannot be overruled: choose from {', '.join(_OVERRULES)}, or none")
 
 
 def _add_scheme(text: str) -> str:
@@ -187,7 +185,7 @@ def _is_fetchable(start: str) -> bool:
 
 
 def _build_site_error(text: str) -> SiteError:
-    advice = "give an http(s) URL or a host name, such as https://example.org/docs/"
+    advice = "write an http(s) URL or a host name, such as https://example.org/docs/"
     return SiteError(f"{_quote_text(text)} is not a site: {advice}")
 
 

@@ -182,7 +182,7 @@ class HostTable:
         assert task.robots_of is not None
         there, owner = self.get(origin_of(target).host), self.by_name[task.robots_of.host]
         there.robots_tasks.append(task._replace(host=there.name, url=target, hops=task.hops + 1, validators=("", "")))
-        owner.robots_trouble = "" if there is owner else f"its robots.txt is asked of {there.name}"
+        owner.robots_trouble = "" if there is owner else f"its robots.txt is fetched from {there.name}"
         self.enqueue(there)
 
     def pop_changed(self) -> list[HostState]:

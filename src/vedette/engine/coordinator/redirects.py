@@ -84,7 +84,7 @@ class RedirectFollower:
         if is_circle and not result.cookies:
             return "it redirects to itself"
         if is_circle and result.cookies == task.cookies:
-            return f"{COOKIE_WALL}: it redirects to itself in spite of its cookies"
+            return f"{COOKIE_WALL}: it redirects to itself even with its cookies"
         if task.hops < most:
             return ""
         return f"more than {most} redirects" + (f", perhaps {COOKIE_WALL}" if task.cookies else "")

@@ -119,5 +119,5 @@ class SitemapGuesser:
 
 def _describe_miss(result: FetchSuccess) -> str:
     if result.location is not None:
-        return f"it leads to {result.location[:200]}"
-    return "the page is none" if result.status < 300 else f"status {result.status}"
+        return f"it redirects to {result.location[:200]}"
+    return "not a sitemap" if result.status < 300 else f"status {result.status}"

@@ -152,7 +152,7 @@ def explain_idle_wait(book: CrawlStore, url: str, row: PageRow) -> str:
     idle_s = compute_idle_waits(np.array([row.fetched_s - row.changed_s]), first_interval_s)[0]
     if wait_s < (1 - TOLERANCE) * idle_s:
         return ""
-    return f"idle time: its host has time for a look after {wait_s / DAY_S:.2g} d, before it is worth the price"
+    return f"idle time: its host has time to fetch it after {wait_s / DAY_S:.2g} d, before it is worth the price"
 
 
 def _find_change_s(one: RefreshResult) -> float:

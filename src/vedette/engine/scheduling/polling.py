@@ -59,7 +59,7 @@ RATE_SAMPLE = 300
 MIN_OVERLAP, MAX_SIMILAR, BUSY = 0.2, 3, 1.5
 
 
-WAITS = "its time has come: it waits for its host"
+WAITS = "due now: waiting for its host"
 
 
 class PollResult(NamedTuple):

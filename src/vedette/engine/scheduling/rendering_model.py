@@ -75,7 +75,7 @@ class RenderingModel:
 
     >>> model = RenderingModel()
     >>> model.choose("https://a.test/app/x", "auto").reason
-    'no page like it has been rendered yet'
+    'no similar page has been rendered yet'
     >>> model.choose("https://a.test/app/x", "auto", worth=0.1, price=1.0).render
     False
     """
@@ -148,14 +148,14 @@ def _decide(
     if mode != "auto":
         return mode == "always", f"its site has render={mode}"
     if worth is not None and price is not None and share * worth < price * cost:
-        return False, f"worth {share * worth / cost:.3g} a unit of cost, below the price of {price:.3g}"
+        return False, f"worth {share * worth / cost:.3g} per unit of cost, below the price of {price:.3g}"
     if not group.rendered:
-        return True, "no page like it has been rendered yet"
+        return True, "no similar page has been rendered yet"
     if share >= MIN_SHARE:
-        return True, "renderings of pages like it bring text"
+        return True, "rendering similar pages brings text"
     if group.skipped >= group.rendered:
-        return True, "renderings of pages like it brought no text, and one is tried again"
-    return False, "renderings of pages like it bring no text"
+        return True, "rendering similar pages brought no text, but one is tried again"
+    return False, "rendering similar pages brings no text"
 
 
 def _looks_empty(result: FetchSuccess) -> bool:

@@ -31,7 +31,7 @@ def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: f
     """Explain why a page is excluded from the search index; empty where it is indexable.
 
     >>> explain_exclusion(IndexCandidate(404, "page", is_read=False), (), 0.0)
-    'it answered with status 404'
+    'it returned status 404'
     >>> explain_exclusion(IndexCandidate(200, "page", is_read=True, objections=("spam",)), (), 0.0)
     'it looks like spam'
     >>> explain_exclusion(IndexCandidate(200, "page", is_read=True, objections=("spam",)), ("spam",), 0.0)
@@ -40,17 +40,17 @@ def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: f
     if page.hidden_reason:
         return page.hidden_reason
     if not 200 <= page.status < 300:
-        return "it moved" if 300 <= page.status < 400 else f"it answered with status {page.status}"
+        return "it moved" if 300 <= page.status < 400 else f"it returned status {page.status}"
     if page.kind not in INDEXED_KINDS or not page.is_read:
-        return "it is no page to read"
+        return "it is not a readable page"
     found = [kind for kind in RejectReason if kind.name.lower() in page.objections and is_excluding(kind, page.words)]
     standing = [kind for kind in found if kind.name.lower() not in overruled]
     if standing:
         return str(standing[0])
     if page.has_other_canonical:
-        return "its author names another page in its place"
+        return "its author declares another page instead"
     until_s = _parse_unavailable_after(page.directives)
-    return "its author's time for it is over" if until_s is not None and until_s <= now_s else ""
+    return "its author's expiry date has passed" if until_s is not None and until_s <= now_s else ""
 
 
 def _parse_unavailable_after(marks: str) -> float | None:

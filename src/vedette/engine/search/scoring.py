@@ -318,5 +318,5 @@ def order_by_learning(
 def _describe_likes(believed: PageBeliefs, row: int) -> str:
     looks, likes = float(believed.looks[row]), float(believed.likes[row])
     if looks < MIN_LOOKS:
-        return "Few readers have seen it."
-    return f"Of about {looks:.0f} readers who looked at it lately, {likes:.0f} liked it."
+        return "Few people have seen it."
+    return f"Of about {looks:.0f} people who saw it recently, {likes:.0f} liked it."

@@ -49,7 +49,7 @@ DEEPEST = 1000
 MIN_RESULTS = 20
 # With fewer than these, another spelling is looked for.
 SPELLING_THRESHOLD = 3
-NO_PHRASE_NOTE = "No page has the exact phrase, so its words are searched without the quotes."
+NO_PHRASE_NOTE = "No page contains the exact phrase, so the search is done without the quotes."
 MAX_PINS = 5
 SYNONYM_WEIGHT = 0.8
 SNIPPET_LENGTH = 200

@@ -82,7 +82,7 @@ class RobotsState:
 
     def __post_init__(self) -> None:
         if self.status is RobotsStatus.READ and self.last_good is None:
-            raise ValueError("a robots.txt that was read has a copy")
+            raise ValueError("a parsed robots.txt needs its text")
 
     @property
     def rules(self) -> RobotsRules:
@@ -179,13 +179,13 @@ def describe_state(state: RobotsState, now_s: float) -> str:
         return "robots.txt has not been read yet" + (f" ({state.why})." if state.why else ".")
     if now_s >= state.until_s:
         expired = f"{_describe_expiry(state)} {_format_span(now_s - state.until_s)} ago"
-        return f"robots.txt is to be asked for before any page: {expired}."
+        return f"robots.txt must be fetched before any page: {expired}."
     if state.status is RobotsStatus.WAITING:
         return _describe_wait(state, now_s)
     held = f"for another {_format_span(state.until_s - now_s)}."
     if state.status is RobotsStatus.UNAVAILABLE:
         return f"There is no robots.txt ({state.why}): everything is allowed {held}"
-    return f"robots.txt {_describe_copy(state, now_s)} and holds {held}"
+    return f"robots.txt {_describe_copy(state, now_s)} and is valid {held}"
 
 
 def state_to_json(state: RobotsState) -> StoredState:
@@ -211,7 +211,7 @@ def state_from_json(stored: Mapping[str, object], user_agent: str) -> RobotsStat
             last_good=None if last_good is None else _copy_from_json(_get_typed(stored, "last_good", dict), user_agent),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise StoreCorrupt(f"the stored state of a robots.txt cannot be read ({error}); restore a backup") from error
+        raise StoreCorrupt(f"the stored state of a robots.txt cannot be read ({error}): restore a backup") from error
 
 
 def _copy_to_json(copy: RobotsCopy) -> StoredCopy:
@@ -252,14 +252,14 @@ def _get_seconds(stored: Mapping[str, object], key: str) -> float:
 def _describe_expiry(state: RobotsState) -> str:
     if state.status is RobotsStatus.WAITING:
         return f"the wait after a failure ({state.why}) ended"
-    return "what was known ran out"
+    return "the copy expired"
 
 
 def _describe_wait(state: RobotsState, now_s: float) -> str:
     times = "once" if state.failures == 1 else f"{state.failures} times in a row"
     kept = f"; the last good copy {_describe_copy(state, now_s)}" if state.last_good else ""
     wait = _format_span(state.until_s - now_s)
-    return f"No page is asked for during {wait}: robots.txt failed {times} ({state.why}){kept}."
+    return f"No pages are fetched for {wait}: robots.txt failed {times} ({state.why}){kept}."
 
 
 def _describe_copy(state: RobotsState, now_s: float) -> str:

@@ -63,7 +63,7 @@ class ImpactOrder:
         """Describe the expected gain of an unseen URL in words."""
         gain = float(batch.gain[row]) if isinstance(batch, UnseenWithGain) else np.nan
         if not np.isfinite(gain):
-            return f"{Breadth().reason(state, batch, row, now)}, as nobody knows what it would bring to searches"
+            return f"{Breadth().reason(state, batch, row, now)}, because its gain for searches is unknown"
         return f"expected gain {gain:.3g} of what one search shows"
 
 

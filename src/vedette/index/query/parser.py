@@ -229,7 +229,7 @@ def _parse_token(token: re.Match[str], now_s: float, notes: list[str]) -> Iterat
 def _describe_bad_value(operator: str, value: str) -> str:
     if not value:
         return f"“{operator}:” needs a value, so it is searched as words."
-    return f"“{operator}:{value[:40]}” is no value for “{operator}:”, so it is searched as words."
+    return f"“{operator}:{value[:40]}” is not a valid value for “{operator}:”, so it is searched as words."
 
 
 def _normalize_joins(items: list[_Item | Join]) -> list[_Item | Join]:
@@ -252,7 +252,7 @@ def _is_alternative(items: list[_Item | Join], at: int, notes: list[str]) -> boo
     if isinstance(before, _PartItem) and isinstance(item, _PartItem) and not (before.minus or item.minus):
         return True
     if not (isinstance(before, _FilterItem) and isinstance(item, _FilterItem) and before.name == item.name):
-        notes.append("OR stands between two things to be found; elsewhere it changes nothing.")
+        notes.append("OR only works between two terms; here it has no effect.")
     return False
 
 
@@ -292,7 +292,7 @@ class _QueryBuilder:
         if thing in things and not isinstance(thing, list):
             return True  # a word that is asked for twice is two groups; elsewhere, once is enough
         if len(things) == most:
-            self.notes.append(f"More than {most} of a kind are too many; the rest is left out.")
+            self.notes.append(f"Only the first {most} of a kind are used; the rest is ignored.")
             return False
         if self._has_room(len(written)):
             things.append(thing)
@@ -302,7 +302,7 @@ class _QueryBuilder:
     def _has_room(self, size: int) -> bool:
         """Check whether ``size`` more characters fit in the formatted query, whose length is limited."""
         if size + 1 > self.room:
-            self.notes.append("The query is too long; the rest is left out.")
+            self.notes.append("The query is too long; the rest is ignored.")
             return False
         self.room -= size + 1
         return True
@@ -318,13 +318,13 @@ class _QueryBuilder:
 def _build_notes(asked: ParsedQuery) -> Iterator[str]:
     """Yield the notes about a parsed query as a whole."""
     if asked.after_s is not None and asked.before_s is not None and asked.after_s >= asked.before_s:
-        yield "No time lies after the one and before the other."
+        yield "No date is both after the first and before the second one."
     if any((asked.every, asked.sites, asked.kinds, asked.languages)) or (asked.after_s, asked.before_s) != (None, None):
         return
     if any((asked.none, asked.not_sites, asked.not_kinds, asked.not_languages)):
-        yield "Name something to find as well."
+        yield "Add something to search for."
     elif asked.text.strip():
-        yield "There is no word in this query."
+        yield "This query has no words."
 
 
 def _parse_filter_value(operator: str, value: str, now_s: float) -> str | float | None:

@@ -105,8 +105,8 @@ def check_no_mutation(trial: Trial) -> str:
     decide(trial, state)
     trial.policy.observe(state, trial.seen, NOW_S)
     if _column_bytes(trial.batch) != before:
-        return "it changes the batch that it is handed"
-    return "" if pickle.dumps(state) == state_before else "it changes the state that it is handed"
+        return "it changes the batch that it gets"
+    return "" if pickle.dumps(state) == state_before else "it changes the state that it gets"
 
 
 def _column_bytes(batch: Any) -> list[bytes]:  # noqa: ANN401 - each stage has its own kind
@@ -120,23 +120,23 @@ def check_output_shape(trial: Trial) -> str:
     if trial.shape == "choose":
         return _check_picks(decision, rows, trial.k)
     if len(decision.values) != rows:
-        return f"it gives {len(decision.values)} numbers for {rows} rows"
+        return f"it returns {len(decision.values)} numbers for {rows} rows"
     # What is never due has no time; what is worth something has a number.
     never = np.inf if trial.shape == "due" else np.nan
     wrong = [value for value in decision.values if not (np.isfinite(value) or value == never)]
-    return f"it gives {wrong[0]} for a row" if wrong else ""
+    return f"it returns {wrong[0]} for a row" if wrong else ""
 
 
 def _check_picks(decision: Decision, rows: int, k: int) -> str:
     picked = decision.values
     if len(picked) != len(frozenset(picked)) or len(picked) > min(k, rows):
-        return f"it picks {len(picked)} of {rows} rows where {min(k, rows)} distinct ones may be picked"
+        return f"it picks {len(picked)} of {rows} rows instead of {min(k, rows)} distinct ones"
     if not all(0 <= row < rows for row in picked):
         return "it picks rows that are not in the batch"
     if len(decision.propensities) != len(picked):
-        return f"it gives {len(decision.propensities)} propensities for {len(picked)} picks"
+        return f"it returns {len(decision.propensities)} propensities for {len(picked)} picks"
     wrong = [each for each in decision.propensities if not 0 < each <= 1]
-    return f"it gives a propensity of {wrong[0]}; it must be above 0 and at most 1" if wrong else ""
+    return f"it returns a propensity of {wrong[0]}; it must be above 0 and at most 1" if wrong else ""
 
 
 def check_deterministic(trial: Trial) -> str:
@@ -147,7 +147,7 @@ def check_deterministic(trial: Trial) -> str:
     again = trial._replace(policy=type(trial.policy)())
     # A number that is none is refused elsewhere; here it equals itself.
     same = repr(decide(trial, state)) == repr(first) == repr(decide(again, state))
-    return "" if same else "it decides otherwise when asked the same again"
+    return "" if same else "it decides differently for the same input"
 
 
 def check_serializable(trial: Trial) -> str:
@@ -158,7 +158,7 @@ def check_serializable(trial: Trial) -> str:
         copies.append(json.loads(json.dumps(state)))
     first = repr(decide(trial, state))
     same = all(repr(decide(trial, copy)) == first for copy in copies)
-    return "" if same else "it decides otherwise after its state was stored and read again"
+    return "" if same else "it decides differently after its state is stored and loaded"
 
 
 def check_reasons(trial: Trial) -> str:

@@ -124,8 +124,8 @@ def resolve_span(span: Span, begin_s: float, end_s: float) -> tuple[float, float
     if first >= last:
         days = [datetime.fromtimestamp(at_s, UTC).date().isoformat() for at_s in (begin_s, end_s)]
         raise UsageError(
-            f"nothing lies from {span.begin or 'the begin'} to {span.end or 'the end'}; "
-            f"the world goes from {days[0]} to {days[1]}"
+            f"there is nothing from {span.begin or 'the start'} to {span.end or 'the end'}; "
+            f"the world covers {days[0]} to {days[1]}"
         )
     return first, last
 
@@ -138,7 +138,9 @@ def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
     try:
         read = datetime.fromisoformat(typed)
     except ValueError:
-        raise UsageError(f'"{typed}" is no date and no number of days; write 2023-05-01, say, or 30') from None
+        raise UsageError(
+            f'"{typed}" is neither a date nor a number of days; write 2023-05-01 or 30, for example'
+        ) from None
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 

@@ -97,11 +97,11 @@ def _charge_live(world: str) -> str:
 
 def _check_request(wanted: RunRequest) -> None:
     if not wanted.experiments:
-        raise UsageError("name an experiment; vedette lab list shows them")
+        raise UsageError("name an experiment; to list them: vedette lab list")
     if not wanted.worlds:
-        raise UsageError(f"say --world; there are: {', '.join(list_worlds())}")
+        raise UsageError(f"missing --world; available: {', '.join(list_worlds())}")
     if wrong := [budget for budget in wanted.budgets if not (0 < budget < math.inf)]:
-        raise UsageError(f"a budget of {wrong[0]:g} buys nothing: write numbers above 0, such as 10,100")
+        raise UsageError(f"invalid budget {wrong[0]:g}: write numbers above 0, such as 10,100")
     if not 1 <= wanted.seeds <= MAX_SEEDS:
         raise UsageError(f"--seeds {wanted.seeds}: write a number from 1 to {MAX_SEEDS}")
 
@@ -127,7 +127,7 @@ def _check_kind(label: str, found: Sequence[tuple[str, Experiment]]) -> None:
     kinds = list(dict.fromkeys(kind for _, experiment in found for kind in experiment.worlds))
     if label.partition(":")[0] not in kinds:
         asked = " and ".join(name for name, _ in found)
-        raise UsageError(f"{asked} cannot be put to {label}: it takes worlds of the kinds {', '.join(kinds)}")
+        raise UsageError(f"{asked} cannot run on {label}: choose a world of kind {', '.join(kinds)}")
 
 
 def parse_span(begin: str, end: str) -> Span:
@@ -141,7 +141,7 @@ def parse_span(begin: str, end: str) -> Span:
     if any(numbers) and not all(numbers):
         raise UsageError(f"--from {begin} --to {end}: write two days or two numbers")
     if len(orders) == 2 and not orders[0] < orders[1]:
-        raise UsageError(f"--from {begin} --to {end} is empty: write an end that comes after the beginning")
+        raise UsageError(f"--from {begin} --to {end} is empty: write an end after the start")
     return Span(begin, end)
 
 
@@ -151,7 +151,7 @@ def _parse_end(text: str) -> int:
     try:
         return date.fromisoformat(text).toordinal()
     except ValueError as error:
-        raise UsageError(f'"{text}" is neither a day nor a number: write 2023-01-31, or 100') from error
+        raise UsageError(f'"{text}" is neither a day nor a number: write 2023-01-31 or 100, for example') from error
 
 
 def _format_command(wanted: RunRequest, labels: Sequence[str]) -> str:

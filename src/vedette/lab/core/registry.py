@@ -49,7 +49,7 @@ def find_experiment(name: str) -> Experiment:
         return list_experiments()[name]
     found = _import_object(name)
     if missing := [each for each in _EXPERIMENT_ATTRIBUTES if not hasattr(found, each)]:
-        raise UsageError(f"{name} is no experiment: it has no {missing[0]}; see vedette.lab.core.experiment")
+        raise UsageError(f"{name} is not an experiment: it has no {missing[0]}; see vedette.lab.core.experiment")
     return cast("Experiment", found)
 
 
@@ -85,12 +85,12 @@ def find_policy(stage: str, name: str) -> Any:  # noqa: ANN401 - each stage has 
     if is_plugin(name):
         policy = _load_policy(name)
         if (meant := STAGES[find_shapes(policy)[0]]) != stage:
-            raise UsageError(f"{name} decides for the stage {meant}, and this asks a policy of {stage}")
+            raise UsageError(f"{name} is a policy for the stage {meant}, but this needs one for {stage}")
         return policy
     wanted = LIVE_POLICIES.get(stage, name) if name == DEFAULT else name
     known = load_policies(stage)
     if wanted not in known:
-        raise UsageError(f'there is no policy "{name}" of {stage}; {suggest_name(name, known)}')
+        raise UsageError(f'there is no {stage} policy "{name}"; {suggest_name(name, known)}')
     return known[wanted]
 
 
@@ -118,9 +118,9 @@ def _load_policy(name: str) -> Any:  # noqa: ANN401 - see policy_named
     try:
         policy = kind() if inspect.isclass(kind) else kind
     except Exception as error:
-        raise UsageError(f"{name} cannot be made without arguments: {error}") from error
+        raise UsageError(f"{name} cannot be created without arguments: {error}") from error
     if complaint := find_violation(policy):
-        raise UsageError(f"{name} is not run: {complaint}; see vedette.policy for what a policy owes")
+        raise UsageError(f"{name} fails the policy checks: {complaint}; see vedette.policy for the rules")
     return policy
 
 
@@ -146,8 +146,8 @@ def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return a hint for an unknown policy or experiment name: the nearest, and all known names.
 
     >>> suggest_name("radnom", ["random", "round-robin"])
-    'did you mean random? There are: random, round-robin'
+    'did you mean random? Available: random, round-robin'
     """
     names = list(known)
     meant = did_you_mean(word, names, "")
-    return f"{meant} There are: {', '.join(names)}".lstrip() if names else "there are none"
+    return f"{meant} Available: {', '.join(names)}".lstrip() if names else "none are available"

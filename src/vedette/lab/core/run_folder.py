@@ -78,7 +78,7 @@ def read_rows(path: Path) -> list[Row]:
     # One thread: a process that starts others, and is interrupted, has none besides its own.
     table = parquet.read_table(path, use_threads=False)
     if missing := [name for name in CELL_COLUMNS if name not in table.column_names]:
-        raise UsageError(f"{path.name} holds no rows of the lab: it has no column {missing[0]}")
+        raise UsageError(f"{path.name} has no lab rows: column {missing[0]} is missing")
     return [_parse_row(values) for values in table.to_pylist()]
 
 
@@ -132,9 +132,9 @@ class RunFolder:
     def _check_same_run(self) -> None:
         command = self.path / "command"
         if command.is_file() and command.read_text(encoding="utf-8").strip() != self._plan.command:
-            raise UsageError(f"{self.path} holds another run; name another folder with --out")
+            raise UsageError(f"{self.path} has another run; name another folder with --out")
         if not command.is_file() and self.path.exists() and (self.path.is_file() or any(self.path.iterdir())):
-            raise UsageError(f"{self.path} holds something else than a run; name another folder with --out")
+            raise UsageError(f"{self.path} is not a run folder; name another folder with --out")
 
     def list_pending(self) -> list[Cell]:
         """Return the cells of the run that are still to be computed, in order."""

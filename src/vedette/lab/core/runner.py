@@ -91,7 +91,7 @@ def _receive(hand: _WorkerProcess) -> _CellResult:
     except (EOFError, OSError):
         hand.process.join(1.0)
         return _CellResult(
-            error=f"its process ended (exit code {hand.process.exitcode}); perhaps memory was short: --jobs 1"
+            error=f"its process ended (exit code {hand.process.exitcode}); if it ran out of memory, try --jobs 1"
         )
     return said
 
@@ -100,7 +100,7 @@ def _build_error(cell: Cell, said: _CellResult) -> VedetteError:
     if said.is_usage:
         return UsageError(said.error)
     named = f"{cell.experiment} on {cell.world} with {cell.policy}, budget {cell.budget:g}, seed {cell.seed}"
-    error = CellFailed(f"{named}: {said.error}; what was finished is kept")
+    error = CellFailed(f"{named}: {said.error}; finished cells are kept")
     if said.trace:
         error.add_note(said.trace)
     return error

@@ -174,13 +174,12 @@ NAME_COLUMNS = ("world", "policy", "against")  # columns that hold names
 UNIT_NAMES = {"hosts": "hosts", "parts": "parts of the time", "seeds": "seeds"}
 
 READING_NOTE = """\
-Each number is a mean; in brackets is its 95 % interval (bootstrap, BCa, widened for few values; over {units}). A number
-without brackets has no chance in it, or was measured once. *n* is how many values there are."""
+Each number is a mean with its 95 % confidence interval in brackets (BCa bootstrap, widened for few values; over
+{units}). A number without brackets is deterministic or was measured once. *n* is the number of values."""
 
 COMPARISON_NOTE = """\
-Differences are taken host by host, part by part or run by run: both policies had the same world, budget and seed. *p*
-is by random signs, two-sided; *p (Holm)* holds for all lines of this table together. A difference without either is the
-same each time."""
+Differences are paired by host, part or run: both policies had the same world, budget and seed. *p* is from a two-sided
+sign-flip test; *p (Holm)* is corrected for all lines of this table. A difference without either never varies."""
 
 
 class Sheet(NamedTuple):

@@ -37,17 +37,17 @@ METRIC_NAMES = ("revenue", "overspend")
 OWN_METRICS: Mapping[str, Metric] = {
     "of_lp": Metric("revenue as a share of the fluid optimum", "share", True),
     "of_known": Metric("revenue as a share of what the default earns with known rates", "share", True),
-    "ctr": Metric("clicks by showings", "share", None),
+    "ctr": Metric("clicks per impression", "share", None),
     "used": Metric("share of all budgets that was spent", "share", None),
-    "off_plan": Metric(
-        "distance from budget times the day's traffic so far, by budgets and hours, in budgets", "share"
+    "off_plan": Metric("distance from an even spend over the day's traffic, by budgets and hours, in budgets", "share"),
+    "ahead": Metric("the part of it that was spent too early", "share", False),
+    "of_holds_free": Metric("revenue as a share of the revenue without holds on impressions (live)", "share", True),
+    "free_clicks": Metric("share of clicks that found the budget spent (live)", "share", False),
+    "victim_shown": Metric(
+        "impressions of the attacked to honest visitors, relative to those without an attack", "share", True
     ),
-    "ahead": Metric("the part of it that was spent too soon", "share", False),
-    "of_holds_free": Metric("revenue as a share of what is earned if showings hold nothing (live)", "share", True),
-    "free_clicks": Metric("share of clicks that found nothing left of a budget (live)", "share", False),
-    "victim_shown": Metric("showings of the attacked to honest visitors, by those without an attack", "share", True),
-    "taken": Metric("share of the attacked's budgets that attackers' clicks were charged", "share", False),
-    "slots_off": Metric("how far learned factors of lower slots are from the truth in the end, on average", "", False),
+    "taken": Metric("share of the attacked's budgets spent on attackers' clicks", "share", False),
+    "slots_off": Metric("mean error of the learned factors of lower slots at the end", "", False),
 }
 # It has elements of its own for each market; see ``runs.ads.lockstep``.
 _NOT_BATCHED = ("two-level",)
@@ -55,7 +55,7 @@ _NOT_BATCHED = ("two-level",)
 
 def _parse_slots(cell: Cell) -> int:
     if cell.budget != int(cell.budget) or not 1 <= cell.budget <= len(SLOTS):
-        raise UsageError(f"a budget of {cell.experiment} is a number of slots, from 1 to {len(SLOTS)}")
+        raise UsageError(f"the budget of {cell.experiment} is a number of slots from 1 to {len(SLOTS)}")
     return int(cell.budget)
 
 
@@ -145,7 +145,7 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
 def _count_days(cell: Cell) -> int | None:
     end = cell.span.end
     if (end and not end.isdecimal()) or cell.span.begin not in ("", "0"):
-        raise UsageError("a live market begins with its first day: --to is the number of days")
+        raise UsageError("a live market starts on its first day: write only --to, the number of days")
     return int(end) if end else None
 
 

@@ -169,10 +169,12 @@ def _small_market(phrases: int, ads: int, seed: int, rng: np.random.Generator) -
 
 
 OWN_METRICS: Mapping[str, Metric] = {
-    "reached": Metric("revenue by the fluid optimum; for MIX, minus mistakes by those allowed, of the worst ad"),
-    "promised": Metric("the least that is proven of it"),
-    "kept": Metric("share of markets in which it was reached", "share", True),
-    "empty": Metric("share of markets in which nothing is promised", "share"),
+    "reached": Metric(
+        "revenue relative to the fluid optimum; for MIX, minus the worst ad's mistakes relative to those allowed"
+    ),
+    "promised": Metric("the proven lower bound"),
+    "kept": Metric("share of markets in which the bound was reached", "share", True),
+    "empty": Metric("share of markets without a guarantee", "share"),
 }
 
 
@@ -180,7 +182,7 @@ class AdGuarantees(Experiment):
     """The ad guarantees experiment (``sponsor-promises``)."""
 
     name = "sponsor-promises"
-    about = "Do greedy, msvv, mix and bpol keep what is proven of them? (budget: slots, for mix)"
+    about = "Do greedy, msvv, mix and bpol keep their proven guarantees? (budget: slots, for mix)"
     worlds = ("market",)
     # Where nobody names a world.
     usual_worlds = tuple(f"market:{name}" for name in GUARANTEES)
@@ -193,7 +195,7 @@ class AdGuarantees(Experiment):
         """Run the ad guarantees experiment on one small market; no rows where nothing is proven of the policy."""
         world = cell.world.partition(":")[2]
         if world not in GUARANTEES:
-            raise UsageError(f"{self.name} is put to market:{', market:'.join(GUARANTEES)}")
+            raise UsageError(f"{self.name} runs only on market:{', market:'.join(GUARANTEES)}")
         return (
             build_guarantee_rows(world, cell.policy, int(cell.budget), cell.seed)
             if cell.policy in GUARANTEES[world]

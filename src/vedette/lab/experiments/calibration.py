@@ -271,15 +271,15 @@ _ALL_MODELS: tuple[ChangeModel, ...] = (
 )
 MODELS: Mapping[str, ChangeModel] = {model.name: model for model in _ALL_MODELS}
 OWN_METRICS: Mapping[str, Metric] = {
-    "log_score": Metric("mean logarithm of the chance given to what was found (held to 1e-4)", "nats", True),
-    "log_score_low": Metric("lower end of its 95 % interval", "nats"),
-    "log_score_high": Metric("upper end of its 95 % interval", "nats"),
-    "brier": Metric("mean squared error of the chances", "", False),
-    "brier_low": Metric("lower end of its 95 % interval"),
-    "brier_high": Metric("upper end of its 95 % interval"),
-    "said": Metric("mean chance of a change that was given", "share"),
-    "found": Metric("share of looks that found a change", "share"),
-    "looks": Metric("looks that were judged"),
+    "log_score": Metric("mean logarithm of the probability given to the outcome (at least 1e-4)", "nats", True),
+    "log_score_low": Metric("lower end of its 95 % confidence interval", "nats"),
+    "log_score_high": Metric("upper end of its 95 % confidence interval", "nats"),
+    "brier": Metric("mean squared error of the probabilities", "", False),
+    "brier_low": Metric("lower end of its 95 % confidence interval"),
+    "brier_high": Metric("upper end of its 95 % confidence interval"),
+    "said": Metric("mean predicted probability of a change", "share"),
+    "found": Metric("share of fetches that found a change", "share"),
+    "looks": Metric("fetches that were judged"),
 }
 
 
@@ -320,7 +320,7 @@ class Calibration(Experiment):
     """The calibration experiment."""
 
     name = "calibration"
-    about = "Do the chances that models of change give come true? (policies: models; budget: looks a day)"
+    about = "Are the change models calibrated? (policies: models; budget: fetches per day)"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = tuple(OWN_METRICS)
@@ -331,13 +331,13 @@ class Calibration(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the calibration experiment on a cell: a row of scores, and one for each tenth of the fetches."""
         if cell.policy not in MODELS:
-            raise UsageError(f'"{cell.policy}" is no model of change; {suggest_name(cell.policy, MODELS)}')
+            raise UsageError(f'"{cell.policy}" is not a change model; {suggest_name(cell.policy, MODELS)}')
         history = open_history(cell.world)
         begin_s, end_s = resolve_span(cell.span, history.begin_s, history.end_s)
         looks = FetchSampling(begin_s, end_s, cell.budget, cell.seed)
         judged = run_calibration(history, [MODELS[cell.policy]], looks, build_groups(history))
         if not len(judged.page):
-            raise UsageError(f"{cell.world}: nothing was looked at twice; write a longer span or a larger budget")
+            raise UsageError(f"{cell.world}: no page was fetched twice; use a longer span or a larger budget")
         return build_rows(judged, cell.seed)
 
 

@@ -29,7 +29,7 @@ class Discovery(Experiment):
     """The discovery experiment."""
 
     name = "discovery"
-    about = "Which known pages to look at for what is new? (budget: looks a snapshot, over all hosts; git: a cycle)"
+    about = "Which known pages to poll for new ones? (budget: polls per snapshot, over all hosts; git: per cycle)"
     worlds = ("frontpages", "git", "made", "live")
     metrics = (*METRIC_NAMES, *_OWN_METRICS)
     own = _OWN_METRICS

@@ -128,7 +128,7 @@ class DiscoveryAsLive(Experiment):
     """The discovery experiment with the crawler's own modules."""
 
     name = "discovery-as-live"
-    about = "Does the crawler poll as well as the lab's default? (budget: looks a snapshot on average)"
+    about = "Does the crawler poll as well as the lab's default? (budget: polls per snapshot on average)"
     worlds = ("frontpages",)
     metrics = BY_PRICE.metrics
     own = BY_PRICE.own

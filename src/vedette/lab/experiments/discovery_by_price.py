@@ -35,7 +35,7 @@ PATIENT_POLICY, PATIENT_H = "default-patient", 200.0
 _EXCLUDED_METRICS = ("regret", "regret_steady", "regret_so_far")
 _OWN_METRICS: Mapping[str, Metric] = {
     **{name: metric for name, metric in OWN_METRICS.items() if name not in _EXCLUDED_METRICS},
-    "looks": Metric("looks a snapshot, after the warm-up", "pages"),
+    "looks": Metric("polls per snapshot, after the warm-up", "pages"),
 }
 
 
@@ -87,7 +87,7 @@ class DiscoveryByPrice(Experiment):
     """The experiment of discovery with a price."""
 
     name = "discovery-by-price"
-    about = "Do looks by price find as much as a constant number? (budget: looks a snapshot on average)"
+    about = "Do polls by price find as much as a constant number? (budget: polls per snapshot on average)"
     worlds = ("frontpages",)
     metrics = (*(name for name in METRIC_NAMES if name not in _EXCLUDED_METRICS), *_OWN_METRICS)
     own = _OWN_METRICS
@@ -105,7 +105,7 @@ class DiscoveryByPrice(Experiment):
 def _load_policy(name: str) -> Accrual:
     policy = find_policy("discover", DEFAULT if name == PATIENT_POLICY else name)
     if not isinstance(policy, Accrual):
-        raise UsageError(f"{name} knows no price; {DEFAULT} does")
+        raise UsageError(f"{name} does not use a price; {DEFAULT} does")
     return replace(policy, patience_h=PATIENT_H) if name == PATIENT_POLICY else policy
 
 

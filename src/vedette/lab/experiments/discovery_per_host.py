@@ -22,7 +22,7 @@ class DiscoveryPerHost(Experiment):
     """The discovery experiment per host, which has its number in the recording as ``host``: a row, and one a day."""
 
     name = "discovery-per-host"
-    about = "Which sources of a host to look at for what is new? (budget: looks a snapshot, for each host)"
+    about = "Which sources of a host to poll for new pages? (budget: polls per snapshot, for each host)"
     worlds = ("frontpages",)
     metrics = (*METRIC_NAMES, *_OWN_METRICS)
     own = _OWN_METRICS
@@ -40,7 +40,7 @@ class DiscoveryPerHost(Experiment):
         world = open_frontpages(cell.world)
         hosts = find_hosts(world)
         if not hosts:
-            raise UsageError(f"{cell.world} has no host with {MIN_SOURCES} sources; leave --per-host out")
+            raise UsageError(f"{cell.world} has no host with {MIN_SOURCES} sources; drop --per-host")
         return [row for host in hosts for row in _build_host_rows(world, host, cell)]
 
 

@@ -55,7 +55,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "pairs_mean": Metric("the same as a mean over sites and steps", "share"),
     "disjoint": Metric("share of those pairs that have nothing new in common", "share"),
     "new": Metric("new pages", "pages"),
-    "orphans": Metric("share of new pages that no old page leads to", "share", False),
+    "orphans": Metric("share of new pages that no old page links to, directly or not", "share", False),
     "direct": Metric("share of the others that an old page itself links to", "share"),
     "cases": Metric("sites and steps at which something new could be found"),
 }
@@ -239,7 +239,7 @@ class Feasibility(Experiment):
     """The feasibility experiment."""
 
     name = "feasibility"
-    about = "Can few old pages lead to all new ones? (budget: the largest cover; policy: the pace of snapshots)"
+    about = "Do a few old pages link to all new ones? (budget: the largest cover; policy: the interval of snapshots)"
     worlds = ("git", "frontpages", "made", "live")
     own = OWN_METRICS
     metrics = ("coverage", "overhead", "overhead_mean", *OWN_METRICS)

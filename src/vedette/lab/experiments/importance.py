@@ -37,8 +37,8 @@ RESAMPLES = 500
 BINS = 10
 OWN_METRICS: Mapping[str, Metric] = {
     "spearman": Metric("rank correlation of importance and impact"),
-    "spearman_low": Metric("lower end of its 95 % interval"),
-    "spearman_high": Metric("upper end of its 95 % interval"),
+    "spearman_low": Metric("lower end of its 95 % confidence interval"),
+    "spearman_high": Metric("upper end of its 95 % confidence interval"),
     "pearson": Metric("plain correlation of importance and impact"),
     "pages": Metric("pages that live at the end of the span"),
     "queries": Metric("queries that some page answers"),
@@ -125,7 +125,7 @@ class Importance(Experiment):
     """The importance experiment."""
 
     name = "importance"
-    about = "Are the pages that many link to those that people's queries find? (budget: how many results count)"
+    about = "Are important pages the ones that queries find? (budget: how many results count)"
     worlds = ("git", "live")  # made histories have no texts
     own = OWN_METRICS
     metrics = tuple(OWN_METRICS)
@@ -137,7 +137,7 @@ class Importance(Experiment):
         history = open_history(cell.world)
         seen = take_snapshot(history, resolve_span(cell.span, history.begin_s, history.end_s)[1])
         if not seen.web.pages:
-            raise UsageError(f"{cell.world}: no page lives at the end of the span; write an earlier --to")
+            raise UsageError(f"{cell.world}: no page is alive at the end of the span; use an earlier --to")
         importance = compute_importance(seen, cell.policy)
         return [
             {"queries_from": float(kind), **row}

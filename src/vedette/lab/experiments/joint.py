@@ -37,11 +37,11 @@ SPLITS: Mapping[str, Split] = {
 OWN_METRICS: Mapping[str, Metric] = {
     "found": Metric("share of live pages that have a copy, averaged over time", "share", True),
     "current": Metric("share of live pages whose copy is current, averaged over time", "share", True),
-    **{f"{kind}_share": Metric(f"part of the fetches that are of the kind {kind}", "share") for kind in KINDS},
-    "split_refresh": Metric("part that the split gives to refreshes", "share"),
-    "split_look": Metric("part that the split gives to looks", "share"),
-    "fetches_a_day": Metric("fetches made a day"),
-    "price": Metric("what a fetch had to be worth: ordinary changes, had for a day longer"),
+    **{f"{kind}_share": Metric(f"share of fetches of the kind {kind}", "share") for kind in KINDS},
+    "split_refresh": Metric("share of the budget that the split gives to refreshes", "share"),
+    "split_look": Metric("share of the budget that the split gives to polls", "share"),
+    "fetches_a_day": Metric("fetches made per day"),
+    "price": Metric("price of a fetch, in ordinary changes seen a day earlier"),
 }
 
 
@@ -147,7 +147,7 @@ class Joint(Experiment):
     """The joint experiment; budgets are fetches a day, and a row is a part of the time."""
 
     name = "joint"
-    about = "How should refreshes, looks and first fetches share one budget of fetches a day?"
+    about = "How should refreshes, polls and first fetches share one budget of fetches per day?"
     worlds = ("git", "live")
     own = OWN_METRICS
     metrics = ("quality", *OWN_METRICS)
@@ -159,9 +159,7 @@ class Joint(Experiment):
         history = _load_window(cell.world, cell.span)
         asking = load_query_set(history, history.begin_s, history.end_s, cell.seed)
         if asking is None:
-            raise UsageError(
-                f"{cell.world} has no texts in this time that a query finds; write another --from and --to"
-            )
+            raise UsageError(f"{cell.world} has no text in this span that a query matches; change --from and --to")
         game = JointGame(history.begin_s, history.end_s, cell.budget, seed=cell.seed)
         return [{"part": float(part), **row} for part, row in enumerate(build_rows(history, asking, cell.policy, game))]
 

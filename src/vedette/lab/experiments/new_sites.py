@@ -39,8 +39,8 @@ OWN_METRICS: Mapping[str, Metric] = {
     "on_new_sites": Metric("share of new pages that are on new sites", "share"),
     "new": Metric("new pages", "pages"),
     "new_sites": Metric("new sites"),
-    "pages_per_site": Metric("pages of a new site at the snapshot at which it is new", "pages"),
-    "orphan_sites": Metric("share of new sites that no old page leads to", "share", False),
+    "pages_per_site": Metric("pages of a new site in its first snapshot", "pages"),
+    "orphan_sites": Metric("share of new sites that no old page links to", "share", False),
     "site_overhead": Metric("fetches of old pages per new site found: sum of fetches / sum of finds", "", False),
     "site_overhead_mean": Metric("the same as a mean of ratios over steps", "", False),
 }
@@ -145,7 +145,7 @@ class NewSites(Experiment):
     """The new-sites experiment."""
 
     name = "new-sites"
-    about = "How much of what is new is on new sites? (budget: the largest cover; policy: the pace of snapshots)"
+    about = "How many new pages are on new sites? (budget: the largest cover; policy: the interval of snapshots)"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = ("overhead", "overhead_mean", *OWN_METRICS)

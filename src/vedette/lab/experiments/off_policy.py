@@ -67,7 +67,7 @@ def find_log(name: str) -> tuple[Path, str]:
     for path in [Path(read[1]), *([Path(data) / "clicks" / read[1]] if data else [])]:
         if path.is_file():
             return path, model
-    raise UsageError(f"clicks:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{read[1]}")
+    raise UsageError(f"clicks:{name} not found: set VEDETTE_DATA to a folder with clicks/{read[1]}")
 
 
 def build_row(world: str, estimator: str, searches: int, seed: int) -> Measurements:
@@ -163,12 +163,12 @@ def _bootstrap_ends(values: Floats) -> tuple[float, float]:
 
 
 OWN_METRICS: Mapping[str, Metric] = {
-    "enough": Metric('share of logs about which something is said; of the others it says "not enough data"', "share"),
-    "effective": Metric("decisions on which an estimate rests, in effect"),
-    "estimate": Metric("share of searches that would succeed under the other order, as estimated", "share"),
-    "truth": Metric("the same where it was tried", "share"),
-    "error": Metric("difference of both", "share", False),
-    "held": Metric("share of the 95 % intervals that hold the truth", "share", True),
+    "enough": Metric('share of logs with an estimate; the others have "not enough data"', "share"),
+    "effective": Metric("effective sample size of an estimate"),
+    "estimate": Metric("estimated share of searches that succeed with the other ranking", "share"),
+    "truth": Metric("the true share", "share"),
+    "error": Metric("estimate minus truth", "share", False),
+    "held": Metric("share of the 95 % confidence intervals that contain the truth", "share", True),
     "width": Metric("width of the interval", "share", False),
 }
 
@@ -177,7 +177,7 @@ class OffPolicy(Experiment):
     """The off-policy experiment."""
 
     name = "off-policy"
-    about = "Do estimates of what another order would bring come true? (budget: searches in the log)"
+    about = "Are off-policy estimates of another ranking correct? (budget: searches in the log)"
     worlds = ("clicks",)
     metrics = tuple(OWN_METRICS)
     own = OWN_METRICS
@@ -187,7 +187,7 @@ class OffPolicy(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the off-policy experiment on a cell: one log and one estimate."""
         if cell.policy not in ESTIMATORS:
-            raise UsageError(f'there is no estimate "{cell.policy}": they are {", ".join(ESTIMATORS)}')
+            raise UsageError(f'there is no estimator "{cell.policy}"; choose one of {", ".join(ESTIMATORS)}')
         return [build_row(cell.world, cell.policy, int(cell.budget), cell.seed)]
 
 

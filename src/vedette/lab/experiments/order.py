@@ -28,9 +28,9 @@ from vedette.lab.runs.order.run import (
 DATASETS = (1, 2)
 OWN_METRICS: Mapping[str, Metric] = {
     "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
-    "of_best": Metric("the same as a share of what the best order has by then", "share", True),
-    "uncrawled": Metric("pages that are to be ordered"),
-    "crawled": Metric("pages that were there before"),
+    "of_best": Metric("the same as a share of the best order's at that point", "share", True),
+    "uncrawled": Metric("pages to order"),
+    "crawled": Metric("pages crawled before"),
     "asked": Metric("queries that some page answers"),
     "pearson": Metric("plain correlation of importance and impact, over the uncrawled pages"),
 }
@@ -57,7 +57,7 @@ class Order(Experiment):
     """The order experiment."""
 
     name = "order"
-    about = "Which unseen pages first? (budget: the share of the uncrawled pages that is fetched)"
+    about = "Which new pages first? (budget: the share of the uncrawled pages that is fetched)"
     worlds = ("git", "live")  # made histories have no texts
     metrics = (*OWN_METRICS, "fetches")
     own = OWN_METRICS

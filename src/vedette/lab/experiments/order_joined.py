@@ -235,8 +235,8 @@ def _compute_impact(scores: QueryScores, frequency: Floats, pages: int) -> Float
 
 OWN_METRICS: Mapping[str, Metric] = {
     "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
-    "crawled": Metric("pages that were there before"),
-    "uncrawled": Metric("pages that are to be ordered"),
+    "crawled": Metric("pages crawled before"),
+    "uncrawled": Metric("pages to order"),
     "asked": Metric("queries that some page answers"),
     "unanswered": Metric("queries that no crawled page answers"),
 }
@@ -246,7 +246,7 @@ class OrderJoined(Experiment):
     """The experiment of crawl orders on a joined web."""
 
     name = "order-joined"
-    about = "Which unseen pages first, on several sites at once? (budget: the share of the uncrawled pages)"
+    about = "Which new pages first, on several sites at once? (budget: the share of the uncrawled pages)"
     worlds = ("joined",)
     metrics = tuple(OWN_METRICS)
     own = OWN_METRICS

@@ -157,11 +157,11 @@ def run_with_sketches(case: Case, share: float) -> SketchResult:
 
 OWN_METRICS: Mapping[str, Metric] = {
     "impact_share": Metric("impact of what was fetched, as a share of that of all uncrawled pages", "share", True),
-    "of_all": Metric("the same as a share of what all sketches bring", "share", True),
+    "of_all": Metric("the same as a share of that with all sketches", "share", True),
     "count": Metric("queries that have sketches"),
     "score": Metric("mean score of the first ten results of the queries of this bucket, before"),
     "improved": Metric("new results among the first ten that a query of this bucket got"),
-    "expected": Metric("what the other half of the queries let expect"),
+    "expected": Metric("what the other half of the queries predicts"),
     "bucket_queries": Metric("queries of this bucket"),
 }
 

@@ -52,11 +52,11 @@ FLOOR = 1e-4  # no page changes less often than this in a day, so no chance stay
 CLASS_ENDS = (0, 1, 2, 4, 8, 16, 32)
 OWN_METRICS: Mapping[str, Metric] = {
     "stale": Metric("share of pages that are out of date at the end of a day", "share", False),
-    "stale_weighted": Metric("the same by what pages are worth", "share", False),
+    "stale_weighted": Metric("the same, weighted by worth", "share", False),
     "to_first": Metric("time until a day's first changed page is found, as a share of the day's budget", "", False),
-    "longest_wait": Metric("the longest that a page waited", "d", False),
+    "longest_wait": Metric("the longest wait of a page", "d", False),
     "gap": Metric("mean certified gap of the day's plans", "share", False),
-    "played": Metric("pages that are played with", "pages"),
+    "played": Metric("pages in the experiment", "pages"),
 }
 
 
@@ -102,9 +102,7 @@ def read_days(history: History, begin_s: float, end_s: float, seed: int) -> Page
     lives = (history.born_s <= begin_s) & (history.died_s >= end_s) & (history.kind == PAGE)
     pages = np.flatnonzero(lives)
     if days < MIN_DAYS or len(pages) < 2:
-        raise UsageError(
-            f"{history.name}: plans are for pages that live through {MIN_DAYS} days; write --from and --to"
-        )
+        raise UsageError(f"{history.name}: no pages that live for {MIN_DAYS} days; change --from and --to")
     if len(pages) > MAX_PAGES:
         pages = np.sort(rng_for(seed, "lab/plans/pages").choice(pages, MAX_PAGES, replace=False))
     place = np.full(history.pages, -1)
@@ -257,7 +255,7 @@ class Plans(Experiment):
     """The plans experiment: one row with times that differ (``unequal`` 1), one where every fetch takes 1 (0)."""
 
     name = "plans"
-    about = "Does it pay to look days ahead, and to count what a fetch costs? (budget: share of all pages a day)"
+    about = "Does it pay to plan days ahead, and to count what a fetch costs? (budget: share of all pages per day)"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = tuple(OWN_METRICS)
@@ -271,7 +269,7 @@ class Plans(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the plans experiment on a cell: a row for times that differ, and one for equal times."""
         if not 0 < cell.budget <= 1:
-            raise UsageError(f"a budget of {cell.experiment} is the share of all pages that a day has time for")
+            raise UsageError(f"the budget of {cell.experiment} is the share of all pages fetched per day")
         pages = _load_pages(cell.world, cell.span, cell.seed)
         equal = pages._replace(time=np.ones(len(pages.time)))
         cases = ((0.0, equal), (1.0, pages))

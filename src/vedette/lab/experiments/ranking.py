@@ -54,7 +54,7 @@ _POLICIES: Mapping[str, Any] = {
 OWN_METRICS: Mapping[str, Metric] = {
     "qpc_share": Metric("quality per click as a share of that of the order by true quality", "share", True),
     "became": Metric("share of the best pages that became popular in time", "share", True),
-    "explored": Metric("share of views that went to pages nobody had seen", "share"),
+    "explored": Metric("share of views of pages that nobody had seen", "share"),
     "pool": Metric("share of pages that nobody had seen at the end", "share", False),
     "popularity": Metric("awareness times quality of the best page at an age, which is a share of the expected life"),
     "visit_share": Metric("share of all visits that the best page has at an age", "share"),

@@ -38,8 +38,8 @@ OWN_METRICS: Mapping[str, Metric] = {
     "quality_calm": Metric("quality where no page changes by a wave", "share", True),
     "quality_said": Metric("quality as the crawler itself estimates it, without knowing the truth", "share"),
     "quality_error": Metric("mean distance of that estimate from the quality at the end of each day", "share", False),
-    "fetches_a_day": Metric("fetches made a day"),
-    "queries": Metric("queries that are asked, for the quality"),
+    "fetches_a_day": Metric("fetches made per day"),
+    "queries": Metric("queries used to measure the quality"),
     "queries_from": Metric("0: the TREC Million Query file, by Zipf's law; 1: drawn from the world's own pages"),
 }
 
@@ -67,8 +67,8 @@ def build_setup(policy: str, history: History, game: RefreshGame, asking: QueryS
 def _build_delta_q_bound(history: History, asking: QuerySet | None) -> BoundDeltaQ:
     if asking is None:
         raise UsageError(
-            f"bound-delta-q asks what pages say, and those of {history.name} have no texts that a query finds; "
-            "put it to a world git:PATH or live:FOLDER, or write --policies without it"
+            f"bound-delta-q needs page texts, and {history.name} has none that a query matches; "
+            "use a world git:PATH or live:FOLDER, or leave it out of --policies"
         )
     return BoundDeltaQ(history, asking.workload)
 
@@ -123,7 +123,7 @@ class Refresh(Experiment):
     """The refresh experiment; budgets are fetches a day, and a row is a part of the time."""
 
     name = "refresh"
-    about = "How current are copies under a budget of fetches a day?"
+    about = "How fresh are copies with a budget of fetches per day?"
     worlds = ("git", "made", "live")
     own = OWN_METRICS
     metrics = ("freshness", "age", "quality", "changed_per_fetch", *OWN_METRICS)

@@ -66,10 +66,10 @@ OWN_METRICS: Mapping[str, Metric] = {
     "tau": Metric("the threshold that served best"),
     "quality_tau0": Metric("the quality where every change counts (tau 0)", "share", True),
     "fetches_ratio": Metric("fetches for this quality, as a multiple of those that user-centric needs", "", False),
-    "beyond": Metric("1 where that is no more than a bound: fewer fetches were not tried, or more"),
+    "beyond": Metric("1 if that is only a bound, because fewer or more fetches were not tried"),
     "fetches_ratio_tau0": Metric("the same where every change counts (tau 0)", "", False),
-    "beyond_tau0": Metric("1 where that is no more than a bound"),
-    "pages": Metric("pages that stay"),
+    "beyond_tau0": Metric("1 if that is only a bound"),
+    "pages": Metric("pages that exist the whole time"),
     "weeks": Metric("weeks in which they are refreshed"),
     "changes": Metric("weeks and pages in which a page changed"),
     "spearman": Metric("rank correlation of a page's gains in both halves of the weeks"),
@@ -197,7 +197,7 @@ def _load_settings(world: str, span: Span, seed: int) -> tuple[WeeklySetting, ..
     )
     asking = load_query_set(weekly.web, weekly.web.begin_s, weekly.web.end_s, seed)
     if asking is None:
-        raise UsageError(f"{world}: no query finds any of its texts; put it to a world git:PATH or live:FOLDER")
+        raise UsageError(f"{world}: no query matches any of its texts; use a world git:PATH or live:FOLDER")
     shares = ShingleDistance(weekly.web)
     workloads = (asking.workload, score_by_links(asking.workload, weekly.links))
     return tuple(WeeklySetting(weekly, one, fit_pages(weekly, one, shares), shares) for one in workloads)
@@ -239,7 +239,7 @@ class UserCentric(Experiment):
     """The user-centric refresh experiment."""
 
     name = "user-centric"
-    about = "How many fetches a week does it take to serve those who search as well?"
+    about = "How many fetches per week does the same search quality take?"
     worlds = ("git", "live")  # made histories have no texts
     own = OWN_METRICS
     metrics = ("quality", *OWN_METRICS)

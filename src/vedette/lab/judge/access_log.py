@@ -178,7 +178,7 @@ def _parse_header(line: bytes, path: Path) -> LogHeader:
     except (ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:
-        raise UsageError(f"{path} is no access log of a lab server: its first line is not their header")
+        raise UsageError(f"{path} is not an access log of a lab server: its first line is not their header")
     return header
 
 
@@ -188,7 +188,7 @@ def _parse_row(line: bytes, number: int, path: Path) -> dict[str, Any]:
     except ValueError:
         row = None
     if not isinstance(row, dict):
-        raise UsageError(f"{path}, line {number}, is not one JSON object; the log was changed or damaged")
+        raise UsageError(f"{path}, line {number}: not a JSON object; the log was edited or damaged")
     return row
 
 
@@ -196,7 +196,7 @@ def _parse_entry(row: dict[str, Any], path: Path) -> AccessEntry:
     known = {key: row[key] for key in _KEYS if key in row}
     missing = [key for key in _KEYS if key not in known and key not in _OPTIONAL]
     if missing:
-        raise UsageError(f"{path} has a request without {missing[0]}; the log was changed or damaged")
+        raise UsageError(f"{path} has a request without {missing[0]}; the log was edited or damaged")
     return AccessEntry(**known)
 
 
@@ -217,6 +217,4 @@ def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
     if before.speed != header.speed:
         raise UsageError(f"{path} was written at speed {before.speed}, not {header.speed}; name another file")
     if any(entry.end_s > now_s for entry in entries):
-        raise UsageError(
-            f"{path} tells of a later world time than it is now; go on with its clock or name another file"
-        )
+        raise UsageError(f"{path} has a later world time than now; continue with its clock or name another file")

@@ -206,7 +206,7 @@ def parse_product_token(agent: str) -> str:
 
 def format_verdict(verdict: Verdict, sentences: int = 10) -> str:
     """Format the politeness verdict for a terminal: what was judged, a line per rule, and the first violations."""
-    agents = f", {verdict.left_out:,} of other agents left out" if verdict.left_out else ""
+    agents = f", {verdict.left_out:,} by other agents ignored" if verdict.left_out else ""
     lines = [f"{verdict.requests:,} requests to {verdict.hosts:,} hosts{agents}: {verdict.total:,} violations", ""]
     closest = {found.kind: f"closest {found.gap_s:.3f} s, {found.name}" for found in verdict.closest}
     lines += [f"  {kind:<16}{count:>9,}   {closest.get(kind, '')}".rstrip() for kind, count in verdict.counts]
@@ -334,19 +334,19 @@ class _Judge:
             return
         if not standing.permits:
             told = f"{standing.description} at {self._format_time(standing.answered_s)}"
-            self._add_violation("no robots", entry, f"though its robots.txt had last brought {told}.")
+            self._add_violation("no robots", entry, f"although its robots.txt had last returned {told}.")
         age_s = entry.start_s - standing.answered_s
         if age_s > DAY_S + LATENCY_WALL_S * self.header.speed:
             told = f"{age_s / 3600:.2f} h old, answered at {self._format_time(standing.answered_s)}"
-            self._add_violation("stale robots", entry, f"on the word of a robots.txt {told}.")
+            self._add_violation("stale robots", entry, f"based on a robots.txt that was {told}.")
         found = standing.rules.check(entry.url)
         if not found.allowed:
-            self._add_violation("disallowed", entry, f"though its robots.txt says {found.line}.")
+            self._add_violation("disallowed", entry, f"although its robots.txt says {found.line}.")
 
     def _add_violation(self, kind: str, entry: AccessEntry, how: str) -> None:
         self.counts[kind] += 1
         if len(self.violations) < self.most:
-            detail = f"{kind}: {self._format_url(entry)} was asked for at {self._format_time(entry.start_s)}, {how}"
+            detail = f"{kind}: {self._format_url(entry)} was requested at {self._format_time(entry.start_s)}, {how}"
             self.violations.append(Violation(kind, entry.host, entry.start_s, detail))
 
     def _format_time(self, world_s: float) -> str:

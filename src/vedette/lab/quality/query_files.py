@@ -73,7 +73,7 @@ def read_query_file(path: Path, seed: int = 0) -> Queries:
             return _parse_lines(lines, seed)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
-        raise UsageError(f"{path}: {reason}; a query file has one query a line") from error
+        raise UsageError(f"{path}: {reason}; a query file has one query per line") from error
 
 
 def build_queries(asked: Iterable[tuple[str, float]], model: str = "asked") -> Queries:

@@ -159,7 +159,9 @@ def parse_ad_market(name: str) -> AdMarketSetting:
     first, *variants = name.split("+")
     read = [_VARIANT.fullmatch(variant) for variant in variants]
     if first not in AD_MARKETS or not all(read):
-        raise UsageError(f'there is no market "{name}"; write {", ".join(AD_MARKETS)}, then perhaps +flat or +life-3')
+        raise UsageError(
+            f'there is no market "{name}"; choose one of {", ".join(AD_MARKETS)}, with +flat or +life-3 if you like'
+        )
     setting = AD_MARKETS[first]
     for variant in read:
         setting = _apply_variant(setting, variant)

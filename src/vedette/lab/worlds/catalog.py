@@ -80,7 +80,7 @@ def locate_world(name: str) -> WorldLocation:
     if kind not in WORLD_KINDS or not sign or not rest:
         ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME"
         raise UsageError(
-            f'world "{name}": write {ways}, jester:FILE or clicks:FILE; there are: {", ".join(list_worlds())}'
+            f'world "{name}": write {ways}, jester:FILE or clicks:FILE; available: {", ".join(list_worlds())}'
         )
     return _LOCATORS[kind](rest)
 
@@ -101,7 +101,7 @@ def register_world(name: str) -> str:
     """
     label = get_label(name)
     if locate_world(_names_by_label.get(label, name)) != locate_world(name):
-        raise UsageError(f"two worlds would both be called {label}; rename a folder, or run them apart")
+        raise UsageError(f"two worlds have the same name {label}; rename a folder, or run them separately")
     _names_by_label[label] = name
     return label
 
@@ -138,7 +138,7 @@ def _locate_git(rest: str) -> WorldLocation:
             return WorldLocation("git", f"git:{typed.strip('/')}{_format_fragment(part)}", path, part)
     where = f"{HISTORIES_VARIABLE}/{flat}/repo" if _is_relative_name(typed) else "a folder of yours"
     raise WorldMissing(
-        f"git:{rest} is not here: clone the repository to {where} "
+        f"git:{rest} not found: clone the repository to {where} "
         f"({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
     )
 
@@ -155,8 +155,8 @@ def _locate_frontpages(rest: str) -> WorldLocation:
         if _exists(path):
             return WorldLocation("frontpages", f"frontpages:{path.name}", path)
     raise WorldMissing(
-        f"frontpages:{rest} is not here: put the file into {DATA_VARIABLE}/discovery "
-        f"({_describe_variable(DATA_VARIABLE)}), or make one: vedette lab import-frontpages CLONE OUT"
+        f"frontpages:{rest} not found: put the file into {DATA_VARIABLE}/discovery "
+        f"({_describe_variable(DATA_VARIABLE)}), or create one: vedette lab import-frontpages CLONE OUT"
     )
 
 
@@ -173,7 +173,7 @@ def _locate_synthetic(rest: str) -> WorldLocation:
 def _locate_live(rest: str) -> WorldLocation:
     path = _expand_path(rest)
     if not _exists(path / "state.db"):
-        raise WorldMissing(f"live:{rest} is not here: name a data folder that vedette crawl or vedette up has filled")
+        raise WorldMissing(f"live:{rest} not found: name a data folder that vedette crawl or vedette up has filled")
     return WorldLocation("live", f"live:{_folder_label(path)}", path)
 
 
@@ -275,7 +275,7 @@ def open_history(name: str) -> History:
     place = locate_world(name)
     if place.kind in ("frontpages", "joined"):
         raise UsageError(
-            f"{place.label}: a world of this kind has no whole past; write git:PATH, made:NAME or live:FOLDER"
+            f"{place.label}: a world of this kind has no full history; use git:PATH, made:NAME or live:FOLDER"
         )
     return _load_history(place)
 
@@ -284,7 +284,7 @@ def open_frontpages(name: str) -> Frontpages:
     """Open the world of recorded front pages by name or label."""
     place = locate_world(name)
     if place.kind != "frontpages":
-        raise UsageError(f"{place.label} has no front pages; write frontpages:FILE.npz")
+        raise UsageError(f"{place.label} has no front pages; use frontpages:FILE.npz")
     return _load_frontpages(place)
 
 

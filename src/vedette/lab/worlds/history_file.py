@@ -66,7 +66,7 @@ class PackedTexts(Texts):
         try:
             return zstandard.ZstdDecompressor().decompress(packed, max_output_size=size_bytes)
         except zstandard.ZstdError:
-            raise StoreCorrupt("a block of texts cannot be unpacked; make the history anew") from None
+            raise StoreCorrupt("a block of texts cannot be unpacked; import the history again") from None
 
 
 class TextPacker:
@@ -164,9 +164,7 @@ def load_history(path: str | os.PathLike[str]) -> History:
         with where.open("rb") as file:
             whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError):
-        raise UsageError(
-            f"{where.name}: there is no history in it; make one: vedette lab import-git REPO OUT"
-        ) from None
+        raise UsageError(f"{where.name}: contains no history; create one: vedette lab import-git REPO OUT") from None
     head, body = _read_head(whole, where.name)
     try:
         return _build_history(head, body)
@@ -219,10 +217,10 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
 def _read_head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
     """Read the JSON head of a history file and check it; return it with the bytes behind it."""
     if len(whole) < _PREAMBLE.size or bytes(whole[:8]) != MAGIC:
-        raise UsageError(f"{name}: is no history of Vedette's; make one: vedette lab import-git REPO OUT")
+        raise UsageError(f"{name}: not a Vedette history file; create one: vedette lab import-git REPO OUT")
     _, number, size = _PREAMBLE.unpack_from(whole)
     if number != FORMAT:
-        raise StoreNewer(f"{name}: has format {number}, this Vedette reads {FORMAT}; make the history anew")
+        raise StoreNewer(f"{name}: format {number}, but this Vedette reads {FORMAT}; import the history again")
     end = _PREAMBLE.size + min(size, MAX_HEAD_BYTES)
     raw = bytes(whole[_PREAMBLE.size : end])
     if bytes(whole[end : end + 8]) != xxhash.xxh3_64_intdigest(raw).to_bytes(8, "little"):
@@ -264,4 +262,4 @@ def _unpack(piece: _ColumnEntry, body: memoryview) -> bytes:
 
 
 def _damaged_error(name: str) -> StoreCorrupt:
-    return StoreCorrupt(f"{name}: is damaged; make the history anew: vedette lab import-git REPO OUT")
+    return StoreCorrupt(f"{name}: damaged; import the history again: vedette lab import-git REPO OUT")

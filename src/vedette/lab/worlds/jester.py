@@ -48,7 +48,7 @@ def find_ratings(name: str) -> Path:
     for path in places:
         if path.is_file():
             return path
-    raise UsageError(f"jester:{name} is not here: set VEDETTE_DATA to a folder that has clicks/{name}, or write a path")
+    raise UsageError(f"jester:{name} not found: set VEDETTE_DATA to a folder with clicks/{name}, or write a path")
 
 
 def load_ratings(path: Path) -> JesterVotes:
@@ -57,7 +57,7 @@ def load_ratings(path: Path) -> JesterVotes:
         with np.load(path) as file:
             user, joke, rating = (file[name].astype(np.float64) for name in ("user", "joke", "rating"))
     except (OSError, KeyError, ValueError) as error:
-        raise UsageError(f"{path.name} holds no ratings: arrays user, joke and rating are expected") from error
+        raise UsageError(f"{path.name} contains no ratings: expected arrays user, joke and rating") from error
     votes = np.full((int(user.max()) + 1, int(joke.max()) + 1), -1, np.int8)
     votes[user.astype(np.int64), joke.astype(np.int64)] = rating >= FUNNY_RATING
     rated = np.maximum((votes >= 0).sum(axis=0), 1)

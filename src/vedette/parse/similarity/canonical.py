@@ -77,7 +77,7 @@ _REASONS: Mapping[str, str] = {
     "redirects": "redirects lead to it",
     "query": "its query is cleaner",
     "holds": "the other yields to a copy on another site",
-    "present": "it was chosen before and nothing weighty speaks against it",
+    "present": "it was chosen before, and there is no strong reason to change",
     "in_links": "more links lead to it",
     "shorter": "its URL is simpler",
     "found": "it was found first",
@@ -95,7 +95,7 @@ def choose_canonical(members: Sequence[Member], present: str = "") -> tuple[int,
     (1, 'its query is cleaner, unlike http://a.example/x?utm_source=b')
     """
     if not members:
-        raise ValueError("a group of copies has at least one member")
+        raise ValueError("a group of copies needs at least one member")
     sites: dict[str, list[Member]] = {}
     for member in members:
         sites.setdefault(_get_site(member.url), []).append(member)

@@ -53,7 +53,7 @@ class Ebr:
 
     def __post_init__(self) -> None:
         if not 0 <= self.tau <= 1:
-            raise ConfigError("ebr: tau is a part of a text, from 0 to 1")
+            raise ConfigError("ebr: tau must be between 0 and 1")
 
     def start(self, config: None) -> Memory:
         """Return an empty EBR memory: no page was fetched yet."""

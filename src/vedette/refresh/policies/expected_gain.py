@@ -178,9 +178,9 @@ class ExpectedGain:
         silence = float((plain.staleness - told.belief.staleness)[0])
         swept = max(float(part.wave_staleness(mine, one)[0]) for part, mine in self._waves_parts(state))
         dead = float(self.deaths.belief(self._deaths_memory(state), _as_deaths(one), at_s).staleness[0])
-        told_of = ["a change of it was announced"] if bool(is_announced(one, at_s)[0]) else []
+        told_of = ["a change was announced"] if bool(is_announced(one, at_s)[0]) else []
         found = [
-            (silence, "its site announces changes and was silent about it"),
+            (silence, "its site announces changes, but did not announce this one"),
             (swept, "pages near it changed at once"),
             (dead, "pages near it have disappeared"),
         ]
@@ -194,9 +194,8 @@ class ExpectedGain:
         weight = float(self.weights(state, one)[0])
         causes = " and ".join(self.causes(state, one, 0, now))
         return (
-            f"expected-gain: changes within {_format_days(wait_d)} as likely as not, has changed by now with a chance "
-            f"of {chance:.0%}{f' ({causes})' if causes else ''}, and a change of it counts {weight:.1f} times an "
-            "ordinary one"
+            f"expected-gain: 50 % chance of a change within {_format_days(wait_d)}, {chance:.0%} by now"
+            f"{f' ({causes})' if causes else ''}, and a change counts {weight:.1f} times an ordinary one"
         )
 
     def _waves_parts(self, state: Memory) -> list[tuple[Waves, Memory]]:

@@ -66,7 +66,7 @@ class GreedyC1:
         """Describe the current chance that the page has changed."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
-        return f"greedy-c1: changed by now with a chance of {chance:.0%}, {self.bound_d:.0f} days of waiting at most"
+        return f"greedy-c1: changed by now with probability {chance:.0%}, {self.bound_d:.0f} days of waiting at most"
 
     def _wait_d(self, state: Memory, batch: KnownPages, price: float) -> Floats:
         wait_d = get_life_curves(state, batch).wait_for_chance(np.maximum(price, 0.0) * batch.cost)

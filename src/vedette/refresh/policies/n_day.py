@@ -55,7 +55,7 @@ class NDay:
 
     def __post_init__(self) -> None:
         if not (1 <= self.days <= 5 and 0 <= self.discount <= 1 and 1 < self.bound_d < np.inf):
-            raise ConfigError("n-day: 1 to 5 days, a discount in 0 to 1, a bound of more than a day")
+            raise ConfigError("n-day: needs 1 to 5 days, a discount from 0 to 1, and a bound of more than a day")
 
     def start(self, config: None) -> Memory:
         """Return an empty n-day memory: nothing was fetched yet."""
@@ -79,7 +79,7 @@ class NDay:
         """Describe the current chance that the page is out of date."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
-        return f"n-day: changed by now with a chance of {chance:.0%}, planned {self.days} days ahead"
+        return f"n-day: changed by now with probability {chance:.0%}, planned {self.days} days ahead"
 
     def _wait_d(self, lives: LifeCurves, toll: Floats) -> Floats:
         """Find by bisection the wait after which the best n-day plan begins with a fetch."""

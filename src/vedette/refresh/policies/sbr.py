@@ -51,7 +51,7 @@ class Sbr:
 
     def __post_init__(self) -> None:
         if not 0 <= self.tau <= 1:
-            raise ConfigError("sbr: tau is a part of a text, from 0 to 1")
+            raise ConfigError("sbr: tau must be between 0 and 1")
 
     def start(self, config: None) -> Memory:
         """Return an empty SBR memory: no page was fetched yet."""

@@ -34,7 +34,7 @@ from vedette.web.public.ads import ClickOutcome, ShownAd
 from vedette.web.public.visits import Visitor, hash_visitor
 
 REFRESH_EVERY_S = 1.0
-_UNAVAILABLE = "the ads cannot be looked up just now"
+_UNAVAILABLE = "the ads are not available right now"
 
 
 class AdSettings(NamedTuple):

@@ -151,7 +151,7 @@ class FolderAdService:
         if found.failure is Failure.NAME:
             return f"{host}: {found.failure}"
         private = next((address for address in found.addresses if not is_public(address)), "")
-        return f"{host} is at {private}, a private address: an ad leads to a public one" if private else ""
+        return f"{host} is at {private}, a private address: an ad must link to a public one" if private else ""
 
     def run_command(self, command: AdCommand, by: str, id_: str = "") -> CommandResult:
         """Run an ad command through the coordinator, once per ``id_``."""

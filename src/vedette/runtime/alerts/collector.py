@@ -54,7 +54,7 @@ class NewPageCollector:
             self._save()
         except StoreCorrupt as error:
             self.close()
-            sys.stderr.write(f"vedette: {error}; it is kept as {ALERTS_FILE.move_aside(self._folder).name}\n")
+            sys.stderr.write(f"vedette: {error}; moved to {ALERTS_FILE.move_aside(self._folder).name}\n")
             self._save()
         self._fresh, self._duplicates, self._moved = {}, {}, {}
 

@@ -64,7 +64,7 @@ class _AdCommands:
         """Return the digest of an advertiser's API key that is not revoked; its secret gives access to ad reports."""
         keys = {key.name: key.digest for key in self._state.store.list_user_keys() if key.revoked_s is None}
         if name not in keys:
-            raise UsageError(f'there is no key "{name}": "vedette keys create {name}" makes one')
+            raise UsageError(f'there is no key "{name}"; to create it: "vedette keys create {name}"')
         return keys[name]
 
     def _drop_advertiser(self, command: RemoveAdvertiser) -> Applied:
@@ -79,11 +79,11 @@ class _AdCommands:
         self._get_advertiser(row.advertiser)
         if before is None:
             if len(self._campaigns) >= MAX_CAMPAIGNS:
-                raise UsageError(f"there are {MAX_CAMPAIGNS} campaigns, which is as many as can be: remove one first")
+                raise UsageError(f"there are already {MAX_CAMPAIGNS} campaigns, the maximum: remove one first")
             self._store.save_campaign(row._replace(added_s=self._now_s))
             return f'added the campaign "{row.name}"', (RemoveCampaign(row.name),)
         if before.advertiser != row.advertiser:
-            raise UsageError(f'the campaign "{row.name}" is another advertiser\'s: take another name')
+            raise UsageError(f'the campaign "{row.name}" belongs to another advertiser: choose another name')
         self._store.save_campaign(row._replace(added_s=before.added_s))
         return f'changed the campaign "{row.name}"', (SaveCampaign(before),)
 
@@ -97,7 +97,7 @@ class _AdCommands:
     def _pause_campaign(self, command: PauseCampaign) -> Applied:
         before = self._get_campaign(command.name)
         if before.paused is command.paused:
-            raise UsageError(f'the campaign "{command.name}" is {"paused already" if before.paused else "not paused"}')
+            raise UsageError(f'the campaign "{command.name}" is {"already paused" if before.paused else "not paused"}')
         self._store.save_campaign(before._replace(paused=command.paused))
         done = "paused" if command.paused else "resumed"
         return f'{done} the campaign "{command.name}"', (PauseCampaign(command.name, paused=before.paused),)
@@ -107,7 +107,7 @@ class _AdCommands:
         self._get_campaign(ad.campaign)
         if not ad.id:
             if sum(each.standing != "revoked" for each in self._ads.values()) >= MAX_ADS:
-                raise UsageError(f"there are {MAX_ADS} ads, which is as many as can be: revoke one first")
+                raise UsageError(f"there are already {MAX_ADS} ads, the maximum: revoke one first")
             number = self._store.save_ad(ad._replace(standing="submitted", added_s=self._now_s))
             return f"submitted {_describe_ad(number, ad)}", (ReviewAd(number, "revoked"),)
         before = self._get_ad(ad.id)
@@ -116,16 +116,16 @@ class _AdCommands:
         self._store.save_ad(ad._replace(standing="submitted", added_s=before.added_s))
         # What was approved once may be shown again as it was.
         again = () if before.standing == "submitted" else (ReviewAd(ad.id, before.standing),)
-        return f"edited {_describe_ad(ad.id, ad)}; it waits to be approved", (SaveAd(before), *again)
+        return f"edited {_describe_ad(ad.id, ad)}; it needs approval again", (SaveAd(before), *again)
 
     def _review_ad(self, command: ReviewAd) -> Applied:
         before = self._get_ad(command.ad_id)
         if before.standing == command.standing:
-            raise UsageError(f"the ad {command.ad_id} is {before.standing} already")
+            raise UsageError(f"the ad {command.ad_id} is already {before.standing}")
         if command.standing != "revoked":
             self._get_campaign(before.campaign)
         self._store.save_ad(before._replace(standing=command.standing))
-        done = {"approved": "approved", "revoked": "revoked", "submitted": "took back the word on"}[command.standing]
+        done = {"approved": "approved", "revoked": "revoked", "submitted": "withdrew the review of"}[command.standing]
         return f"{done} {_describe_ad(command.ad_id, before)}", (ReviewAd(command.ad_id, before.standing),)
 
     def _get_advertiser(self, name: str) -> AdvertiserRow:
@@ -140,7 +140,7 @@ class _AdCommands:
 
     def _get_ad(self, number: int) -> AdRow:
         if number not in self._ads:
-            raise UsageError(f'there is no ad {number}; "vedette sponsor list" shows them')
+            raise UsageError(f'there is no ad {number}; to list them: "vedette sponsor list"')
         return self._ads[number]
 
 
@@ -149,4 +149,4 @@ def _describe_ad(number: int, ad: AdRow) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, '"vedette sponsor list" shows them', show='"{}"', cutoff=0.75)
+    return did_you_mean(name, known, 'to list them: "vedette sponsor list"', show='"{}"', cutoff=0.75)

@@ -17,13 +17,13 @@ def execute_alert_command(order: AlertCommand, state: State, now_s: float) -> tu
     if isinstance(order, AddAlert):
         watch = order.watch._replace(added_s=now_s)
         if watch.name in rows:
-            raise UsageError(f'there is a watch "{watch.name}" already: remove it first, or take another name')
+            raise UsageError(f'there is already a watch "{watch.name}": remove it first, or choose another name')
         if len(rows) >= MAX_ALERTS:
-            raise UsageError(f"there are {MAX_ALERTS} watches, which is as many as can be: remove one first")
+            raise UsageError(f"there are already {MAX_ALERTS} watches, the maximum: remove one first")
         state.store.add_alert(watch)
         return f'added the watch "{watch.name}"', (RemoveAlert(watch.name),)
     if order.name not in rows:
-        advice = did_you_mean(order.name, rows, '"vedette watch list" shows them', show='"{}"', cutoff=0.75)
+        advice = did_you_mean(order.name, rows, 'to list them: "vedette watch list"', show='"{}"', cutoff=0.75)
         raise UsageError(f'there is no watch "{order.name}"; {advice}')
     state.store.delete_alert(order.name)
     return f'removed the watch "{order.name}"', (AddAlert(rows[order.name]),)

@@ -29,7 +29,7 @@ def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
         return None
     except ChannelClosed:
         raise StoreError(
-            f"the vedette that runs on {folder} did not answer: it is ending or very busy; try again"
+            f"the vedette running on {folder} did not answer: it is stopping or very busy; try again"
         ) from None
     return _check_reply(reply)
 
@@ -74,11 +74,11 @@ def _check_reply(reply: dict[str, Any]) -> dict[str, Any]:
 def _explain_silence(folder: Path, error: ChannelClosed) -> StoreError:
     """Explain why a command has no answer, and whether it will be carried out."""
     if not isinstance(error, NoAnswer):
-        return StoreError(f"not carried out: the vedette that runs on {folder} is ending or overloaded; try again")
+        return StoreError(f"not done: the vedette running on {folder} is stopping or overloaded; try again")
     silent_s = read_status(folder).age_s
     return CommandPending(
-        f"not carried out yet: the crawler has been busy for {silent_s:.0f} s. It has the command and carries it out "
-        "as soon as it can, unless it is ended first"
+        f"not done yet: the crawler has been busy for {silent_s:.0f} s. The command is queued and runs as soon as "
+        "possible, unless you stop the crawler first"
     )
 
 

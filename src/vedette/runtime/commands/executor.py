@@ -71,15 +71,15 @@ def _apply(command: AnyCommand, state: State, now_s: float, delay_s: float) -> A
     for kinds, execute in _EXECUTORS:
         if isinstance(command, kinds):
             return execute(command, state, now_s)
-    raise UsageError("this order is not known here: restart vedette, which is older than whoever orders")
+    raise UsageError("unknown command: the running vedette is older than this one; restart it")
 
 
 def _replace_token(command: ReplaceToken, state: State, _now_s: float) -> Applied:
     is_first = not state.store.read_token_digest()
     state.store.set_token(command.digest)
     if is_first:
-        return "made the operator's first token", ()
-    return "made a new operator's token; everybody is signed out of the console", ()
+        return "created the first operator's token", ()
+    return "created a new operator's token; everyone is signed out of the console", ()
 
 
 def _log_sign_in(_command: LogSignIn, _state: State, _now_s: float) -> Applied:
@@ -88,13 +88,13 @@ def _log_sign_in(_command: LogSignIn, _state: State, _now_s: float) -> Applied:
 
 def _log_fetch(command: FetchNow, _state: State, _now_s: float) -> Applied:
     more = f" and {len(command.urls) - 1} more" if len(command.urls) > 1 else ""
-    return f"asked for {command.urls[0]}{more} to be fetched now", ()
+    return f"requested a fetch of {command.urls[0]}{more}", ()
 
 
 def _apply_offer(command: Dismiss | Offer, state: State, _now_s: float) -> Applied:
     if isinstance(command, Dismiss):
         state.store.dismiss_unlisted_host(command.host)
-        return f"not offered as a site any more: {command.host}", (Offer(command.host),)
+        return f"no longer offered as a site: {command.host}", (Offer(command.host),)
     state.store.offer_unlisted_host(command.host)
     return f"offered as a site again: {command.host}", (Dismiss(command.host),)
 
@@ -118,7 +118,7 @@ def _undo_action(number: int, state: State, now_s: float, delay_s: float) -> App
     if row is None:
         raise UsageError(f"there is no action {number} in the log")
     if row.undone_s is not None:
-        raise UsageError(f'"{row.action.what}" is undone already')
+        raise UsageError(f'"{row.action.what}" has already been undone')
     if not row.action.undo:
         raise UsageError(f'"{row.action.what}" cannot be undone')
     redo: list[AnyCommand] = []
@@ -132,5 +132,5 @@ def _undo_action(number: int, state: State, now_s: float, delay_s: float) -> App
     if len(refused) == len(row.action.undo):
         raise refused[0]
     state.store.mark_undone(number, now_s)
-    left = f", but for what was changed since: {refused[0]}" if refused else ""
+    left = f", except for what has changed since: {refused[0]}" if refused else ""
     return f"undone: {row.action.what}{left}", tuple(redo)

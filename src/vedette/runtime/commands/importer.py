@@ -70,7 +70,7 @@ class Importer:
         self._limit_bytes = limit_bytes
         sites = tuple(row.site for row in state.store.list_sites())
         if not sites:
-            raise SiteError(f'{state.folder} has no sites to which anything could belong: "vedette sites add" first')
+            raise SiteError(f'{state.folder} has no sites: add one first with "vedette sites add SITE"')
         self._schedule = Schedule(recrawl=True)
         self._links = LinkResolver(SiteIndex(sites))
         copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
@@ -147,11 +147,11 @@ class Importer:
 
     def _find_skip_reason(self, record: ImportedAnswer) -> str:
         if record.truncated:
-            return "cut short when it was archived"
+            return "truncated in the archive"
         if record.fetched_s > self._now_s:
             return "dated in the future"
         if record.method not in {"", "GET"}:
-            return f"answer to {record.method}, which is no page"
+            return f"response to {record.method}, not a page"
         if record.status == 304 or not 200 <= record.status < 500 or record.status == 429:
             return f"status {record.status}"
         return ""
@@ -175,7 +175,7 @@ class Importer:
 
     def _replay_answer(self, old: ImportedResponse, id_: int, earlier: PageRow | None) -> FetchSuccess | None:
         if earlier is not None and earlier.fetched_s >= old.fetched_s:
-            self.summary.skipped["not younger than what is at hand"] += 1
+            self.summary.skipped["not newer than the stored page"] += 1
             return None
         host = origin_of(old.url).host
         errand = FetchTask(id_, host, old.url, "page", depth=DEPTH, copy=self._load_copy(earlier))

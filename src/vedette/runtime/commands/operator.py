@@ -27,7 +27,7 @@ def send_command(folder: Path, command: Command | AdCommand, by: str, id_: str =
     """Send an operator's command to the coordinator of a data folder, which commits before it answers."""
     reply = client.send_command(folder, command, by, id_, PAGE_TIMEOUT_S)
     if reply is None:
-        raise StoreError("not carried out: the crawler is being started again; try once more in a moment")
+        raise StoreError("not done: the crawler is restarting; try again in a moment")
     return CommandResult(str(reply["done"]), int(reply["action"]))
 
 
@@ -65,7 +65,7 @@ class FolderOperator:
         try:
             _post_command(self._folder, LogSignIn(), by)
         except (OSError, ChannelClosed):
-            print_error("somebody signed in to the console while no crawler ran: the log of actions has no entry")
+            print_error("someone signed in to the console while no crawler was running: the action log has no entry")
 
     def close_session(self, digest: str) -> None:
         """Close an operator's console session."""

@@ -14,7 +14,7 @@ from vedette.web.commands.commands import Command, RetryFailed, Rule
 
 LAST_FRONT = 7
 BATCH_SIZE = 500
-NOTHING_FAILED = "nothing had failed"
+NOTHING_FAILED = "nothing to retry: no URL has failed"
 
 
 def requeue_urls(state: State, ids: Sequence[int], *, without_pages: bool = False) -> None:
@@ -84,9 +84,9 @@ def retry_failed(command: RetryFailed, state: State, _now_s: float) -> tuple[str
         return NOTHING_FAILED, ()
     reasons = Counter(why for _, _, why in failed).most_common(3)
     hosts = len({origin_of(url).host for _, url, _ in failed})
-    urls = f"{len(ids)} failed URL{' waits' if len(ids) == 1 else 's wait'}"
-    where = "" if hosts == 1 else f" of {hosts} hosts"
-    return f"{urls}{where} to be fetched again ({', '.join(f'{count} x {why}' for why, count in reasons)})", ()
+    urls = f"{len(ids)} failed URL{'' if len(ids) == 1 else 's'}"
+    where = "" if hosts == 1 else f" on {hosts} hosts"
+    return f"{urls}{where} queued again ({', '.join(f'{count} x {why}' for why, count in reasons)})", ()
 
 
 def _list_failed(state: State, target: str) -> list[tuple[int, str, str]]:
@@ -100,9 +100,9 @@ def _list_failed(state: State, target: str) -> list[tuple[int, str, str]]:
         return [row for row in failed if check_scope(row[1], site) is None]
     own = SiteIndex(sites).find_site(target)
     if own is None:
-        raise UsageError(f'{target} belongs to no site of this folder: "vedette sites list" shows them')
+        raise UsageError(f'{target} belongs to no site of this folder; to list them: "vedette sites list"')
     known_as = normalize(target, own)
     found = [row for row in failed if row[1] == known_as]
     if not found:
-        raise UsageError(f'{target} has not failed: "vedette explain {target}" says what became of it')
+        raise UsageError(f'{target} has not failed; for details: "vedette explain {target}"')
     return found

@@ -97,7 +97,7 @@ class RequestHandler:
         """Handle an RPC request: dispatch it by its verb, and return the response or an error in words."""
         if request.verb not in self._handlers:
             return {
-                "error": f'the vedette that runs does not know "{request.verb}": it is older than this one; restart it'
+                "error": f'the running vedette does not know "{request.verb}": it is older than this one; restart it'
             }
         store = self._state.store
         if request.id and (known := store.find_answer(request.id)) is not None:
@@ -179,7 +179,7 @@ class RequestHandler:
         """Request a robots.txt to be read again; its URL is its id, since it is no page."""
         origin = origin_of(url)
         if not self._coordinator.host_table.sites.find_by_host(origin.host):
-            raise SiteError(f'{url} is of no site that runs: "vedette sites list" shows them')
+            raise SiteError(f'{url} belongs to no active site; to list them: "vedette sites list"')
         copy = self._coordinator.robots.get(origin, UNKNOWN).last_good
         self._robots_bodies[url] = copy.body if copy else None
         self._coordinator.request_robots(origin)
@@ -189,14 +189,16 @@ class RequestHandler:
         """Normalize a requested URL by its site; raise if no active site covers it."""
         rules = self._coordinator.rules
         if is_in_domains(origin_of(url).host, rules.blocked):
-            raise SiteError(f"{url} is {Refusal.BLOCKED}: take the block back first")
+            raise SiteError(f"{url} is {Refusal.BLOCKED}: remove the block first")
         if (own := self._coordinator.normalize_url(url)) is not None:
             return own
         paused = find_site(url, rules.paused)
         if paused is not None:
-            raise SiteError(f'{url} belongs to {paused.start}, which is paused: "vedette sites resume {paused.start}"')
+            raise SiteError(
+                f'{url} belongs to {paused.start}, which is paused; to resume it: "vedette sites resume {paused.start}"'
+            )
         why = find_refusal(url, rules.sites)
-        raise SiteError(f'{url} is {why}: "vedette sites add {origin_of(url)}/" makes it part of one')
+        raise SiteError(f'{url} is {why}; to add a site: "vedette sites add {origin_of(url)}/"')
 
     def _list_fetched(self, now_s: float, ids: list[int | str]) -> Response:
         rows = [

@@ -31,7 +31,9 @@ def key_from_row(row: UserKeyRow) -> Key:
         scopes, sites = tuple(map(str, settings["scopes"])), tuple(map(str, settings["sites"]))
         return Key(row.name, bytes.fromhex(row.digest), scopes, rate, row.created_s, row.revoked_s, sites)
     except (LookupError, TypeError, ValueError, VedetteError) as error:
-        raise StoreCorrupt(f"the key {row.name} is kept in a row that cannot be read ({error}): restore it") from error
+        raise StoreCorrupt(
+            f"the row of key {row.name} in state.db cannot be read ({error}): restore a backup"
+        ) from error
 
 
 def row_from_key(key: Key) -> UserKeyRow:
@@ -60,11 +62,11 @@ def _create_key(row: UserKeyRow, state: State) -> tuple[str, tuple[Command, ...]
     """Create a search API key; the name of a revoked key may be reused for a new one."""
     if any(key.name == row.name and key.revoked_s is None for key in state.store.list_user_keys()):
         raise UsageError(
-            f'there is a key "{row.name}" already: revoke it first ("vedette keys revoke {row.name}"), or take another '
-            "name"
+            f'there is already a key "{row.name}": revoke it first ("vedette keys revoke {row.name}"), or choose '
+            "another name"
         )
     state.store.save_user_key(row)
-    return f'made the key "{row.name}" for {" and ".join(key_from_row(row).scopes)}', (RevokeKey(row.name),)
+    return f'created the key "{row.name}" for {" and ".join(key_from_row(row).scopes)}', (RevokeKey(row.name),)
 
 
 def _set_revoked(command: RevokeKey | RestoreKey, state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
@@ -74,11 +76,11 @@ def _set_revoked(command: RevokeKey | RestoreKey, state: State, now_s: float) ->
     if command.name not in rows:
         raise UsageError(f'there is no key "{command.name}"; {_suggest(command.name, rows)}')
     if (rows[command.name].revoked_s is not None) is is_out:
-        raise UsageError(f'the key "{command.name}" is {"revoked already" if is_out else "not revoked"}')
+        raise UsageError(f'the key "{command.name}" is {"already revoked" if is_out else "not revoked"}')
     state.store.save_user_key(rows[command.name]._replace(revoked_s=now_s if is_out else None))
     if is_out:
         return f'revoked the key "{command.name}"', (RestoreKey(command.name),)
-    return f'the key "{command.name}" opens again what it did', (RevokeKey(command.name),)
+    return f'restored the key "{command.name}"', (RevokeKey(command.name),)
 
 
 def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, tuple[Command, ...]]:
@@ -103,10 +105,10 @@ def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, 
 
 def _describe_added(rules: Sequence[Rule], new: Collection[Rule]) -> str:
     if len(rules) == 1:
-        return f"{'rule added' if new else 'there already'}: {rules[0]}"
+        return f"{'rule added' if new else 'rule exists already'}: {rules[0]}"
     if len(new) == len(rules):
         return f"added {len(new)} rules"
-    return f"added {len(new)} of {len(rules)} rules; the others were there"
+    return f"added {len(new)} of {len(rules)} rules; the others already existed"
 
 
 def _get_rule_key(kind: str, query: str, value: str) -> tuple[str, ...]:
@@ -119,11 +121,11 @@ def _remove_rules(rules: Sequence[Rule], state: State) -> tuple[str, tuple[Comma
         if rule.kind == "synonym":
             spellings.append((rule.value, rule.query))
         if not any(state.store.delete_search_rule(rule.kind, *spelling) for spelling in spellings):
-            raise UsageError(f'there is no such rule ({rule}); "vedette rules list" shows them')
+            raise UsageError(f'there is no such rule ({rule}); to list them: "vedette rules list"')
     apply_rule_change(rules, state)
     done = f"rule removed: {rules[0]}" if len(rules) == 1 else f"removed {len(rules)} rules"
     return done, (AddRules(tuple(rules)),)
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, '"vedette keys list" shows them', show='"{}"', cutoff=0.75)
+    return did_you_mean(name, known, 'to list them: "vedette keys list"', show='"{}"', cutoff=0.75)

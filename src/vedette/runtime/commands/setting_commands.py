@@ -81,10 +81,10 @@ def execute_setting_command(command: SetMachine, state: State, _now_s: float) ->
     override(Config(), typed)  # what is no setting at all, or no value of one, is said first
     if others := [name for name in command.changes if name not in SETTABLE]:
         listed = f"{', '.join(SETTABLE[:-1])} and {SETTABLE[-1]}"
-        raise UsageError(f"{others[0]} holds from the next start on; at once change {listed}")
+        raise UsageError(f"{others[0]} cannot be changed without a restart; these can: {listed}")
     after = {name: value for name, value in before.items() if name not in command.changes} | typed
     if after == before:
-        raise UsageError("nothing would change: it is set so already")
+        raise UsageError("nothing to change: this is the current setting")
     state.store.set_value(OVERRIDES_KEY, json.dumps(after))
     if CONTACT in command.changes:
         requeue_refused_addresses(state)

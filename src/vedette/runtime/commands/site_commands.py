@@ -76,7 +76,7 @@ def _build_inverse(command: SiteCommand, rows: Mapping[str, SiteRow]) -> tuple[C
 def _add_site(command: AddSite, state: State, rows: Mapping[str, SiteRow], now_s: float) -> str:
     start = command.site.start
     if start in rows:
-        raise SiteError(f'{start} is there already: change it with "vedette sites set {start} …"')
+        raise SiteError(f'{start} already exists: change it with "vedette sites set {start} …"')
     state.store.save_site(SiteRow(command.site, paused=command.paused, added_s=now_s))
     return f"added {start}{_describe_robots_override(command.site)}"
 
@@ -109,7 +109,7 @@ def _remove_site(command: RemoveSite, state: State, rows: Mapping[str, SiteRow])
         return f"removed {command.start}; its pages are kept"
     others = SiteIndex([other.site for other in rows.values() if other is not row])
     forgotten = _forget_pages(state, row.site, others)
-    return f"removed {command.start} and what was kept of {forgotten} URL{'' if forgotten == 1 else 's'}"
+    return f"removed {command.start} and {forgotten} URL{'' if forgotten == 1 else 's'}"
 
 
 def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
@@ -145,7 +145,7 @@ def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
             refused = StateReader(state.db).list_refused(refusal)
             ids += [id_ for id_, url in refused if (site := sites.find_site(url)) is not None and site.start in gained]
     requeue_urls(state, ids)
-    return f"; {len(ids)} URL{' waits' if len(ids) == 1 else 's wait'} again" if ids else ""
+    return f"; {len(ids)} URL{'' if len(ids) == 1 else 's'} queued again" if ids else ""
 
 
 def _reindex_rejudged(state: State, old: Mapping[str, Site]) -> None:
@@ -163,15 +163,17 @@ def _get_overrules(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...
 
 def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
     if start not in rows:
-        raise SiteError(f"{start} is no site of this folder; {_suggest(start, rows)}")
+        raise SiteError(f"{start} is not a site of this folder; {_suggest(start, rows)}")
     return rows[start]
 
 
 def _suggest(start: str, known: Iterable[str]) -> str:
-    return did_you_mean(start, known, '"vedette sites list" shows them', cutoff=0.75)
+    return did_you_mean(start, known, 'to list them: "vedette sites list"', cutoff=0.75)
 
 
 def _describe_robots_override(site: Site) -> str:
     return (
-        f" (robots.txt of {site.start} is ignored: confirmed as the operator's own site)" if site.ignore_robots else ""
+        f" (robots.txt of {site.start} is ignored: the operator confirmed to own the site)"
+        if site.ignore_robots
+        else ""
     )

@@ -136,7 +136,7 @@ class CoordinatorProcess:
         now_s, book = self.clock.now(), self.state.store
         behind_s = max(float(book.get_value("clock_s") or 0.0) - now_s, 0.0)
         if behind_s >= 1.0:
-            print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts rest as long as was left then")
+            print_error(f"the clock is {behind_s:.0f} s behind the last run: hosts keep the delays that were left then")
         for row in book.load_hosts():
             ready_s = min(row.ready_s - behind_s, now_s + MAX_REST_S)
             self.coordinator.host_table.restore_host(row, ready_s)
@@ -309,7 +309,9 @@ class CoordinatorProcess:
         """Drop fetchers that have said nothing for the time of a lease; every message renews it."""
         for fd, peer in list(self._peers.items()):
             if peer.worker is not None and wall_s - peer.last_seen_s > self.settings.lease_wall_s:
-                print_error(f"worker {peer.worker} has said nothing for {wall_s - peer.last_seen_s:.0f} s and is ended")
+                print_error(
+                    f"fetcher {peer.worker} has not responded for {wall_s - peer.last_seen_s:.0f} s; killing it"
+                )
                 _kill_sibling(peer.pid)
                 self._disconnect(fd, peer)
 

@@ -288,7 +288,7 @@ def _load_secrets(site: Site) -> Secrets:
     try:
         return read_secrets(site.secrets)
     except ConfigError as error:
-        print_error(f"{site.start} is asked without its secrets: {error}")
+        print_error(f"{site.start} is fetched without its secrets: {error}")
         return Secrets()
 
 

@@ -58,7 +58,7 @@ class Housekeeper:
             self._retention.step(now_s, wall_s, roomy=not self._is_disk_low)
             self._retention_error = ""
         except OSError as error:
-            self._retention_error = f"the archive could not be tidied: {error.strerror or error}"
+            self._retention_error = f"the archive could not be cleaned up: {error.strerror or error}"
             self._retention.abandon_file()
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Housekeeper:
             return ""
         return (
             f"less than {format_size(self.store.min_free_bytes)} free on the disk of {self.state.folder} "
-            "(store.min_free): fetching goes on when there is room"
+            "(store.min_free): fetching resumes when there is enough space"
         )
 
     def get_warning(self) -> str:

@@ -84,9 +84,9 @@ class HubClient:
                 return "" if 200 <= came.status < 300 else f"the hub answered {came.status}{_format_complaint(came)}"
             target = resolve(came.header("location") or "", url)
             if target is None:
-                return "the hub leads elsewhere, and does not say where"
+                return "the hub redirects without a location"
             url = target
-        return "the hub leads from one address to the next"
+        return "the hub redirects too often"
 
     def _post_once(self, url: str, body: bytes) -> FetchOutcome | str:
         route = self._find_route(origin_of(url))
@@ -108,7 +108,7 @@ class HubClient:
             return str(found.failure or "name does not exist")
         if any(map(is_public, addresses)):
             return "no contact is set, and a public hub must be able to reach you: set crawl.contact"
-        return "the hub lies at a private address, which is not allowed"
+        return "the hub has a private address, which is not allowed"
 
     def _transfer(self, ask: FetchRequest, route: Endpoint, body: bytes) -> FetchOutcome:
         clock = self._settings.clock
@@ -217,8 +217,8 @@ class HubSubscriber:
     def _warn_no_public_url(self, hubs: int) -> None:
         if not self._settings.config.serve.public_url and not self._has_warned:
             self._has_warned = True
-            feeds = "1 feed names a hub" if hubs == 1 else f"{hubs} feeds name a hub"
-            print_error(f"{feeds}, which cannot reach this server: set serve.public_url to subscribe")
+            feeds = "1 feed has a hub" if hubs == 1 else f"{hubs} feeds have a hub"
+            print_error(f"{feeds} that cannot reach this server: set serve.public_url to subscribe")
 
     def _call_hubs(self) -> None:
         if not self._settings.config.serve.public_url:

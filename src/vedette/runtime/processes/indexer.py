@@ -89,5 +89,5 @@ def _explain_errors(folder: Path) -> Iterator[None]:
         yield
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
-            f"{folder}: {error}; it can be made anew, nothing is lost: make room, or check permissions"
+            f"{folder}: {error}; nothing is lost, the index can be rebuilt: free disk space or check permissions"
         ) from error

@@ -51,7 +51,7 @@ class StoreGuard:
             more = work()
         except StoreCorrupt as error:
             close()
-            print_error(f"{error}; it is kept as {self._file.move_aside(self._folder).name}")
+            print_error(f"{error}; moved to {self._file.move_aside(self._folder).name}")
             return False
         except (StoreError, OSError) as error:
             self._report(str(error))

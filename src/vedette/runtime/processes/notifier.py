@@ -43,8 +43,8 @@ class Notifier:
         self._guard = StoreGuard(
             settings.folder,
             ALERTS_FILE,
-            trouble="nobody is told of new pages for now",
-            recovered="new pages are told of again",
+            trouble="alerts are not sent for now",
+            recovered="alerts are sent again",
         )
 
     def step(self) -> bool:

@@ -155,7 +155,7 @@ def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> li
             if addresses:
                 _check_addresses(site, addresses, rules)
         except UsageError as error:
-            advice.append(f"nothing of {site.start} is fetched: {error}; or pause it: vedette sites pause {site.start}")
+            advice.append(f"{site.start} is not fetched: {error}; or pause it: vedette sites pause {site.start}")
     return advice
 
 
@@ -166,10 +166,10 @@ def _check_addresses(site: Site, addresses: Sequence[str], rules: CrawlRules) ->
     host = origin_of(site.start).host
     if any(map(is_public, addresses)):
         raise ContactMissing(
-            f"{host} is a public host, and its operator must be able to reach you: say --contact you@example.org, "
+            f"{host} is a public host, and its operator must be able to reach you: add --contact you@example.org, "
             "set crawl.contact in vedette.toml, or set it in the console under Sites"
         )
-    raise AddressRefused(f"{host} is at the private address {addresses[0]}: say --allow-private if you mean it")
+    raise AddressRefused(f"{host} has the private address {addresses[0]}: add --allow-private to allow this")
 
 
 def _resolve_site(site: Site, detours: Sequence[ConnectOverride], on_note: Note) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def _resolve_site(site: Site, detours: Sequence[ConnectOverride], on_note: Note)
         return (detour.address,)
     pause_s = 1.0
     while (found := resolve_host(origin.host)).failure is Failure.RESOLVER:
-        on_note(f"The resolver does not answer for {origin.host}; trying again in {pause_s:.0f} s (Ctrl-C stops)")
+        on_note(f"The resolver does not answer for {origin.host}; trying again in {pause_s:.0f} s (Ctrl-C to stop)")
         time.sleep(pause_s)  # nothing else is to be done before the name is known
         pause_s = min(pause_s * 2, 60.0)
     if found.failure is not None:

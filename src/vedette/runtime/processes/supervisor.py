@@ -39,6 +39,8 @@ STOP_DEADLINE_S = 3.5
 # A child that dies at once, again and again, must not keep the machine busy.
 RESTART_DELAYS_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 STABLE_AFTER_S = 5.0
+# What messages call processes whose names, as ps shows them, are older.
+_ROLES = {"keeper": "coordinator", "worker": "fetcher", "herald": "notifier", "recorder": "event recorder"}
 # How often a client looks for room in the coordinator's backlog, or for its answer: nothing signals either.
 POLL_S = 0.005
 
@@ -185,9 +187,8 @@ class Supervisor:
         child.deaths = 1 if now_s - child.started_s > STABLE_AFTER_S else child.deaths + 1
         pause_s = RESTART_DELAYS_S[min(child.deaths, len(RESTART_DELAYS_S)) - 1]
         child.next_s = now_s + pause_s
-        return (
-            f"{child.name} ended ({_describe_exit(code)}) and is started again{_describe_delay(pause_s, child.deaths)}"
-        )
+        role, delay = _describe_role(child.name), _describe_delay(pause_s, child.deaths)
+        return f"{role} ended ({_describe_exit(code)}); restarting{delay}"
 
     def _remove_socket(self) -> None:
         """Remove the dead coordinator's socket file, so that no fetcher starts and no client tries it."""
@@ -216,12 +217,22 @@ def _run_server(settings: RuntimeSettings, counts: str) -> int:
     return _run_lazily("server", "run_server", settings)
 
 
+def _describe_role(name: str) -> str:
+    """Return the role of a process for messages, with its number if there are several.
+
+    >>> _describe_role("keeper"), _describe_role("worker 0"), _describe_role("server")
+    ('coordinator', 'fetcher 0', 'server')
+    """
+    kind, space, number = name.partition(" ")
+    return f"{_ROLES.get(kind, kind)}{space}{number}"
+
+
 def _describe_exit(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _describe_delay(pause_s: float, deaths: int) -> str:
-    return f" in {pause_s:g} s, the {deaths}. time in a row" if pause_s else ""
+    return f" in {pause_s:g} s (failure {deaths} in a row)" if pause_s else ""
 
 
 def _tune_gc() -> None:

@@ -47,7 +47,9 @@ class PushHandler:
     def handle(self, now_s: float, what: str, **told: Any) -> Response:  # noqa: ANN401 - each question has its own words
         """Handle a push request to the coordinator and return the response."""
         if what not in self._handlers:
-            raise UsageError(f'the vedette that runs does not know push "{what[:40]}": it is older; restart it')
+            raise UsageError(
+                f'the running vedette does not know push "{what[:40]}": it is older than this one; restart it'
+            )
         if not self._state.db.in_transaction:
             self._state.db.execute("BEGIN IMMEDIATE")
         return self._handlers[what](now_s, **told)

@@ -57,13 +57,13 @@ class PingHandler:
         place = self.coordinator.normalize_url(ping.key_url)
         if place is None:
             return PingResult(
-                403, "The key file lies outside of the site that is crawled here: name another keyLocation."
+                403, "The key file is outside of the site that is crawled here: name another keyLocation."
             )
         row = self.store.get_key(place, ping.key)
         if row is None or self._is_old(row, now_s):
             return self._request_key(PingKeyRow(place, ping.key, host, "asked", now_s), row, ping, now_s)
         if row.standing == "bad":
-            return PingResult(403, "The key file does not hold this key.")
+            return PingResult(403, "The key file does not contain this key.")
         return self._hold_urls(ping, place) if row.standing == "asked" else self._accept(host, ping, now_s)
 
     def step(self, now_s: float) -> None:
@@ -78,7 +78,7 @@ class PingHandler:
                 self._send_signals(row.host, row.url, list(urls), now_s)
             else:
                 self.store.count_ignored(
-                    f"indexnow {row.host}", "a key that its file does not hold", max(len(urls), 1), now_s
+                    f"indexnow {row.host}", "a key that its file does not contain", max(len(urls), 1), now_s
                 )
 
     def _find_in_scope(self, ping: Ping) -> str | None:
@@ -95,7 +95,7 @@ class PingHandler:
         asked = sum(each.standing == "asked" for each in keys)
         tries = sum(each.standing != "good" and now_s - each.asked_s < TRIES_OVER_S for each in keys)
         if asked >= MAX_PENDING_KEYS or tries >= MAX_TRIES or (before is None and not self._make_room(keys)):
-            return PingResult(429, "Too many keys were shown for this host. Try again in an hour.")
+            return PingResult(429, "Too many different keys for this host. Try again in an hour.")
         self.store.save_key(row)
         self.coordinator.request_urls([row.url], now_s)
         return self._hold_urls(ping, row.url)
@@ -113,13 +113,13 @@ class PingHandler:
         held = self.held.setdefault((place, ping.key), {})
         room = min(MAX_URLS - len(held), MAX_HELD - sum(map(len, self.held.values())))
         if room < len(ping.urls):
-            return PingResult(429, "Too many URLs wait for this key to be looked up. Try again later.")
+            return PingResult(429, "Too many URLs are waiting for this key to be checked. Try again later.")
         held.update(dict.fromkeys(ping.urls))
-        return PingResult(202, "The key is being looked up.")
+        return PingResult(202, "The key is being checked.")
 
     def _accept(self, host: str, ping: Ping, now_s: float) -> PingResult:
         if self.store.count_signals(f"indexnow {host}") + len(ping.urls) > MAX_WAITING:
-            return PingResult(429, "Too many URLs of this host wait to be looked at. Try again later.")
+            return PingResult(429, "Too many URLs of this host are waiting. Try again later.")
         self._send_signals(host, ping.key_url, list(ping.urls), now_s)
         return PingResult(200, "Taken.")
 

@@ -79,7 +79,7 @@ class FolderPushService:
         if row is None or row.standing == "ended":
             return PushReply(404 if row is None else 410)
         if wait_s := self._limits.take_token(token, DELIVERY_RATE):
-            return self._count_refused(token, "more than a feed can have to say", PushReply(429, wait_s=ceil(wait_s)))
+            return self._count_refused(token, "too large for a feed", PushReply(429, wait_s=ceil(wait_s)))
         if why := _find_objection(row, delivery):
             self._count_refused(token, why, PushReply(202))
             return self._report_refused(token)

@@ -92,7 +92,7 @@ class SubscriptionManager:
         """Return why a WebSub hub's verification is refused; empty if it was requested, then the lease begins."""
         row = self.store.find_by_token(token)
         if row is None:
-            return "nothing is subscribed to at this address"
+            return "there is no subscription at this URL"
         if intent.topic != row.topic:
             return "a topic that was not asked for"
         if intent.mode == "denied":
@@ -112,7 +112,7 @@ class SubscriptionManager:
         if self.coordinator.normalize_url(row.feed) is None:
             return row._replace(standing="ended")
         if row.asked:
-            row = row._replace(why="the hub took the request, and did not ask back")
+            row = row._replace(why="the hub accepted the request but did not verify it")
         return row._replace(standing="wanted") if row.lease_wall_s <= wall_s else row
 
     def _build_request(self, row: Subscription, wall_s: float) -> HubRequest:

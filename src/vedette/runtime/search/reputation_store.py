@@ -51,19 +51,19 @@ def describe_ranking(told: RankingReport | None, now_s: float) -> str:
     >>> describe_ranking(RankingReport(clicks=12), 0.0)
     'by relevance: 12 clicks are too few to learn from'
     >>> describe_ranking(RankingReport(is_learned=True, guard=RollbackGuard(9.0, 0.0, "quality per click fell")), 5.0)
-    'by relevance alone, as a guard holds: quality per click fell'
+    'by relevance alone, because the guard is active: quality per click fell'
     """
     if told is None:
         return ""
     if not told.is_on:
-        return "by relevance: learning from clicks is switched off"
+        return "by relevance: learning from clicks is turned off"
     if told.guard.is_active(now_s):
-        return f"by relevance alone, as a guard holds: {told.guard.why}"
+        return f"by relevance alone, because the guard is active: {told.guard.why}"
     if not told.is_learned:
         clicks = "1 click is" if told.clicks == 1 else f"{told.clicks} clicks are"
         return f"by relevance: {clicks} too few to learn from"
     share = told.tried / max(told.results, 1)
-    return f"by relevance and {told.clicks} clicks; {share:.1%} of what was shown was there to be tried"
+    return f"by relevance and {told.clicks} clicks; {share:.1%} of the results shown were on trial"
 
 
 REPUTATION_FILE = "reputation"

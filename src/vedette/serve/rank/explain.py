@@ -18,7 +18,7 @@ OTHER_REASONS = {
     "fresh": "it is recent",
     "importance": "important pages link to it",
     "host_importance": "its site is important",
-    "popularity": "readers choose it often",
+    "popularity": "people often choose it",
 }
 CAVEATS = {"spam": "though it looks a little like spam"}
 

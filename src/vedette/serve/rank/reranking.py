@@ -34,7 +34,7 @@ DEFAULT_PROMOTION = "prospect"
 # Rules that give unproven results a chance: how many looks a page of the promoted pool has at most, None where what a
 # view teaches decides. Uniform promotion is not among them: its propensities can only be estimated.
 PROMOTIONS: Mapping[str, float | None] = {DEFAULT_PROMOTION: None, "selective": 0.0, "relaxed-selective": 3.0}
-UNPROVEN = "here to be tried: few people have seen it"
+UNPROVEN = "on trial: few people have seen it"
 
 POINTS = 1.0  # T
 MAX_POINTS = 3.0  # that quality adds or takes away

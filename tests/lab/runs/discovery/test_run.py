@@ -316,7 +316,7 @@ def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
     row, *_ = by_host.EXPERIMENT.run(Cell("discovery-per-host", world, "bound-myopic", 4.0, 1))
     assert (row["host"], row["sources"], row["coverage"]) == (0.0, 12.0, 4 / 12)
     (tmp_path / "small").mkdir()
-    with pytest.raises(UsageError, match="leave --per-host out"):
+    with pytest.raises(UsageError, match="drop --per-host"):
         by_host.EXPERIMENT.run(
             Cell("discovery-per-host", a_file(patient_world(), tmp_path / "small"), "random", 1.0, 1)
         )
@@ -325,7 +325,7 @@ def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", [0.0, 2.5, -1.0])
 def test_a_budget_is_a_whole_number_of_looks(tmp_path: Path, budget: float) -> None:
     """Half a look cannot be made."""
-    with pytest.raises(UsageError, match="whole number of looks"):
+    with pytest.raises(UsageError, match="whole number of polls"):
         pooled.EXPERIMENT.run(Cell("discovery", a_file(patient_world(), tmp_path), "random", budget, 1))
 
 
@@ -364,5 +364,5 @@ def test_a_run_by_price_tells_what_it_promises(tmp_path: Path) -> None:
 
 def test_a_price_is_asked_only_of_who_knows_one() -> None:
     """Thompson has no price to hold a look against."""
-    with pytest.raises(UsageError, match="knows no price"):
+    with pytest.raises(UsageError, match="does not use a price"):
         by_price.EXPERIMENT.run(Cell("discovery-by-price", "frontpages:none.npz", "thompson", 1.0, 1))

@@ -187,7 +187,7 @@ def test_the_bound_is_refused_where_pages_have_no_texts() -> None:
     game = RefreshGame(history.begin_s, history.end_s, 10.0)
     asking = load_query_set(history, game.begin_s, game.end_s, 1)
     assert asking is None
-    with pytest.raises(UsageError, match=r"no texts.*git:"):
+    with pytest.raises(UsageError, match=r"needs page texts.*git:"):
         build_setup("bound-delta-q", history, game, asking)
 
 

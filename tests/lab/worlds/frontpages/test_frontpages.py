@@ -116,19 +116,19 @@ def good() -> dict[str, Any]:
     [
         ("times", None, "times is missing"),
         ("times", np.array([100, 300, 200]), "times do not increase"),
-        ("times", np.array([100.0, 200.0, 300.0]), "another shape or type"),
-        ("source", np.array([0, 1]), "a source that is not there"),
+        ("times", np.array([100.0, 200.0, 300.0]), "the wrong shape or type"),
+        ("source", np.array([0, 1]), "a source that does not exist"),
         ("source", np.array([0]), "rows differ in length"),
         ("target", np.array([0, 10**9]), "not numbered from 0"),
-        ("target", np.array([0, 0]), "twice at a time"),
+        ("target", np.array([0, 0]), "twice at the same time"),
         ("stop", np.array([2, 1]), "ends before it starts"),
         ("stop", np.array([2, 4]), "ends before it starts"),
-        ("observed", np.array([[0, 0, 1], [1, 0, 7]]), "counts other links"),
-        ("observed", np.array([[0, 0, 1], [0, 0, 1]]), "says something twice"),
-        ("observed", np.array([[0, 3, 1]]), "names what is not there"),
+        ("observed", np.array([[0, 0, 1], [1, 0, 7]]), "does not match the links"),
+        ("observed", np.array([[0, 0, 1], [0, 0, 1]]), "duplicate or negative"),
+        ("observed", np.array([[0, 3, 1]]), "source or snapshot that does not exist"),
         ("observed", np.array([[0, 0]]), "three columns"),
         ("source_host", np.array(["a", "b"]), "differ in length"),
-        ("source_name", np.array([1]), "another shape or type"),
+        ("source_name", np.array([1]), "the wrong shape or type"),
         ("source_name", np.array(["x", None], dtype=object), "cannot be read"),
     ],
 )
@@ -154,7 +154,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     """Whatever bytes a file has, it is refused in words."""
     path = tmp_path / "front.npz"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="no recording of front pages"):
+    with pytest.raises(UsageError, match="not a recording of front pages"):
         load_frontpages(path, "wrong")
     with pytest.raises(UsageError, match="no such file"):
         load_frontpages(tmp_path / "absent.npz", "absent")
@@ -291,5 +291,5 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
 
 def test_where_nothing_can_be_written_nothing_is_read(tmp_path: Path) -> None:
     """Reading takes long, so a folder that is not there is said at once."""
-    with pytest.raises(UsageError, match="a folder that is there"):
+    with pytest.raises(UsageError, match="an existing folder"):
         import_frontpages(tmp_path / "whatever", tmp_path / "absent" / "front.npz")

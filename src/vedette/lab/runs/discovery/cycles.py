@@ -142,9 +142,9 @@ RECRAWL_INTERVALS = (1, 2, 4)
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _RESAMPLES = 1_000
 CYCLE_METRICS: Mapping[str, Metric] = {
-    "coverage_low": Metric("where coverage lies with 95 %, over cycles: the lower end", "share"),
-    "coverage_high": Metric("the upper end", "share"),
-    "depth": Metric("pages looked at in a cycle with something new", "pages", False),
+    "coverage_low": Metric("lower end of the 95 % confidence interval of coverage, over cycles", "share"),
+    "coverage_high": Metric("upper end of it", "share"),
+    "depth": Metric("pages polled in a cycle with something new", "pages", False),
     "overhead_full": Metric("overhead with the cost of full crawls, and with what they find", "", False),
     "ceiling": Metric("share that all pages find which led to something new at an earlier full crawl", "share", True),
     "cases": Metric("hosts and cycles at which something new could be found"),

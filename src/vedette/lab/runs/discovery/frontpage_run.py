@@ -83,7 +83,7 @@ def create_chooser(policy: DiscoveryPolicy | str, world: Frontpages, k: int, see
     if not isinstance(policy, str):
         return PolicyPoller(policy, world, k, seed)
     if policy not in BOUNDS:
-        raise UsageError(f'there is no bound "{policy}" of discovery; there are {", ".join(BOUNDS)}')
+        raise UsageError(f'there is no discovery bound "{policy}"; choose one of {", ".join(BOUNDS)}')
     return BOUNDS[policy](world, k, span.start, span.stop)
 
 
@@ -125,7 +125,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "regret_so_far": Metric("regret of all that was found up to the end of a day", "share", False),
     "found": Metric("targets found in all, those of the warm-up too", "pages", True),
     "new": Metric("targets that could first be seen after the warm-up", "pages"),
-    "failed": Metric("looks that failed, since the recording has no such page then", "share"),
+    "failed": Metric("polls that failed, because the recording has no such page at that time", "share"),
 }
 _REFERENCE_BOUND = "bound-myopic"
 _SNAPSHOTS_PER_DAY, _SNAPSHOTS_PER_WEEK = 24, 168
@@ -193,7 +193,7 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
 def parse_poll_budget(cell: Cell) -> int:
     """Parse a cell's budget of polls a snapshot, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
-        raise UsageError(f"a budget of {cell.experiment} is a whole number of looks a snapshot, from 1 on")
+        raise UsageError(f"the budget of {cell.experiment} is a whole number of polls per snapshot, at least 1")
     return int(cell.budget)
 
 

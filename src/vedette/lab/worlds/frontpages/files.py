@@ -28,7 +28,7 @@ def load_frontpages(path: Path, name: str) -> Frontpages:
         return _parse_arrays(_read_arrays(path), name)
     except _FormatError as wrong:
         raise UsageError(
-            f"{path.name} is no recording of front pages: {wrong} (expected: an .npz file with {_EXPECTED})"
+            f"{path.name} is not a recording of front pages: {wrong} (expected: an .npz file with {_EXPECTED})"
         ) from None
 
 
@@ -58,9 +58,9 @@ def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {each: archive[each] for each in archive.files}
     except FileNotFoundError:
-        raise _FormatError("there is no such file") from None
+        raise _FormatError("no such file") from None
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise _FormatError("it cannot be read") from error
+        raise _FormatError("cannot be read") from error
 
 
 def _parse_arrays(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Frontpages:
@@ -80,24 +80,27 @@ def _parse_arrays(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> Frontpag
 def _check_rows(source: Ints, target: Ints, start: Ints, stop: Ints, shape: tuple[int, int]) -> None:
     snapshots, sources = shape
     _require(len({len(each) for each in (source, target, start, stop)}) == 1, "rows differ in length")
-    _require(bool(np.all((source >= 0) & (source < sources))), "a row names a source that is not there")
+    _require(bool(np.all((source >= 0) & (source < sources))), "a row has a source that does not exist")
     # Every target has a row, so there are no more of them: a file cannot ask for more memory than it brings.
     _require(bool(np.all((target >= 0) & (target < len(target)))), "targets are not numbered from 0 without gaps")
     _require(bool(np.all((start >= 0) & (start < stop) & (stop <= snapshots))), "a row ends before it starts")
     order = np.lexsort((start, target, source))
     same = (np.diff(source[order]) == 0) & (np.diff(target[order]) == 0)
-    _require(not np.any(same & (start[order][1:] < stop[order][:-1])), "a source shows a target twice at a time")
+    _require(not np.any(same & (start[order][1:] < stop[order][:-1])), "a source shows a target twice at the same time")
 
 
 def _parse_observed(observed: Ints, seen: Ints) -> npt.NDArray[np.bool_]:
     """Parse which front page scrapes succeeded, checked against the counts of links shown."""
-    _require(observed.shape[1] == 3, "observed has not three columns")
-    _require(bool(np.all((observed[:, :2] >= 0) & (observed[:, :2] < seen.shape))), "observed names what is not there")
+    _require(observed.shape[1] == 3, "observed does not have three columns")
+    _require(
+        bool(np.all((observed[:, :2] >= 0) & (observed[:, :2] < seen.shape))),
+        "observed has a source or snapshot that does not exist",
+    )
     said = np.full(seen.shape, -1, np.int64)
     said[observed[:, 0], observed[:, 1]] = observed[:, 2]
-    _require(int(np.count_nonzero(said >= 0)) == len(observed), "observed says something twice, or less than 0")
+    _require(int(np.count_nonzero(said >= 0)) == len(observed), "observed has duplicate or negative values")
     ok: npt.NDArray[np.bool_] = said > 0
-    _require(bool(np.all(said[ok] == seen[ok])), "observed counts other links than the rows have")
+    _require(bool(np.all(said[ok] == seen[ok])), "observed does not match the links of the rows")
     return ok
 
 
@@ -112,13 +115,13 @@ def _count_links(source: Ints, start: Ints, stop: Ints, shape: tuple[int, ...]) 
 def _integer_column(arrays: Mapping[str, npt.NDArray[Any]], name: str, dimensions: int) -> Ints:
     _require(name in arrays, f"{name} is missing")
     column = arrays[name]
-    _require(column.dtype.kind in "iu" and column.ndim == dimensions, f"{name} has another shape or type")
+    _require(column.dtype.kind in "iu" and column.ndim == dimensions, f"{name} has the wrong shape or type")
     return column.astype(np.int64)
 
 
 def _string_column(arrays: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[str, ...]:
     _require(name in arrays, f"{name} is missing")
-    _require(arrays[name].dtype.kind == "U" and arrays[name].ndim == 1, f"{name} has another shape or type")
+    _require(arrays[name].dtype.kind == "U" and arrays[name].ndim == 1, f"{name} has the wrong shape or type")
     return tuple(arrays[name].tolist())
 
 

@@ -136,7 +136,7 @@ def import_frontpages(
     ``progress`` gets how many snapshots are read, and of how many. From ``many`` scrapes on, several processes read.
     """
     if not out.parent.is_dir() or out.is_dir():
-        raise UsageError(f"{out}: name a file in a folder that is there")
+        raise UsageError(f"{out}: name a file in an existing folder")
     place = parse_location(str(clone))
     tip = open_tip(place)
     snapshots, missing = _list_snapshots(tip)

@@ -79,7 +79,7 @@ def open_tip(place: GitLocation) -> Tip:
     """Open the git repository of a location for reading, and find the tip of its branch."""
     repository = _open_repository(place.path)
     if repository.is_shallow:
-        raise UsageError(f"{place.path}: is a shallow clone, its past is cut off; type: git fetch --unshallow")
+        raise UsageError(f"{place.path}: shallow clone without its full history; run: git fetch --unshallow")
     return Tip(repository, _find_commit(repository, place))
 
 
@@ -87,14 +87,14 @@ def missing_folder_error(place: GitLocation, commit: "pygit2.Commit") -> UsageEr
     """Build the error for a folder that the git branch never had, with suggestions."""
     folders = [entry.name or "" for entry in commit.tree if entry.type_str == "tree"]
     known = _suggest_names(place.folder, folders)
-    return UsageError(f'{place.path}: never had a folder "{place.folder[:80]}" on this branch; {known}')
+    return UsageError(f'{place.path}: there was never a folder "{place.folder[:80]}" on this branch; {known}')
 
 
 def _open_repository(path: str) -> "pygit2.Repository":
     try:
         import pygit2
     except ImportError:
-        raise UsageError('git worlds need pygit2; type: pip install "vedette[lab]"') from None
+        raise UsageError('git worlds need pygit2: pip install "vedette[lab]"') from None
     for tried in (Path(path), Path(path) / REPOSITORY_NAMES[0]):
         try:
             return pygit2.Repository(str(tried))
@@ -102,7 +102,7 @@ def _open_repository(path: str) -> "pygit2.Repository":
             reason = error
     if Path(path).exists():
         raise UsageError(f"{path}: cannot be read as a git repository ({str(reason)[:120]})")
-    raise UsageError(f"{path}: there is no such repository; write the path of a clone, bare or not")
+    raise UsageError(f"{path}: no such repository; write the path of a clone (may be bare)")
 
 
 def _find_commit(repository: "pygit2.Repository", place: GitLocation) -> "pygit2.Commit":
@@ -116,7 +116,7 @@ def _find_commit(repository: "pygit2.Repository", place: GitLocation) -> "pygit2
             return repository.branches[place.branch].peel(pygit2.Commit)
         return repository.head.peel(pygit2.Commit)
     except (pygit2.GitError, KeyError, ValueError):
-        wanted = f'there is no branch "{place.branch[:80]}"' if place.branch else "HEAD names no branch that is there"
+        wanted = f'there is no branch "{place.branch[:80]}"' if place.branch else "HEAD points to no existing branch"
         raise UsageError(f"{place.path}: {wanted}; {_suggest_names(place.branch, branches)}") from None
 
 

@@ -234,7 +234,7 @@ def list_addresses(hosts: Iterable[WorldHost]) -> list[str]:
     addresses = list(dict.fromkeys([LOOPBACK, *(host.address for host in hosts)]))
     for address in addresses:
         if not _is_loopback(address):
-            raise UsageError(f"a made web is served on IPv4 loopback only, not on {address}; use 127.x.y.z")
+            raise UsageError(f"a synthetic web can be served only on IPv4 loopback, not on {address}; use 127.x.y.z")
     return addresses
 
 
@@ -295,9 +295,7 @@ def _bind_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
                 raise UsageError(f"port {port} of {address}: {fault.strerror}; name another port, or 0") from None
         else:
             return sockets
-    raise VedetteError(
-        f"no port is free on all of {len(addresses)} loopback addresses; end other servers and try again"
-    )
+    raise VedetteError(f"no port is free on all {len(addresses)} loopback addresses; stop other servers and try again")
 
 
 def _bind(address: str, port: int) -> socket.socket:
