@@ -35,7 +35,7 @@ from vedette.runtime.search.reputation_store import (
     save_ranking_status,
     save_reputation,
 )
-from vedette.serve.rank.reranking import POLICY, UNPROVEN, is_learned_policy
+from vedette.serve.rank.reranking import POLICY, UNPROVEN_NOTES, is_learned_policy
 from vedette.timeutil import DAY_S
 from vedette.web.console.ports.monitoring import ExploredPage, RankingReport
 
@@ -130,7 +130,7 @@ def _build_status(
     seen: Impressions, taught: LearnedQuality | None, table: PageTable, before: RollbackGuard, now_s: float
 ) -> RankingReport:
     is_learned = np.array([is_learned_policy(name) for name in seen.by_policy], bool)
-    is_tried = np.array([reason == UNPROVEN for reason in seen.reason], bool)
+    is_tried = np.array([reason in UNPROVEN_NOTES for reason in seen.reason], bool)
     # Both groups are compared over the hours in which something learned was shown, since a guard let go.
     hour = np.floor(24 * seen.at_days)
     is_grouped = np.array([bool(name) for name in seen.by_policy], bool)

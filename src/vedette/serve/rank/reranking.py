@@ -35,6 +35,8 @@ DEFAULT_PROMOTION = "prospect"
 # view teaches decides. Uniform promotion is not among them: its propensities can only be estimated.
 PROMOTIONS: Mapping[str, float | None] = {DEFAULT_PROMOTION: None, "selective": 0.0, "relaxed-selective": 3.0}
 UNPROVEN = "on trial: few people have seen it"
+# As recorded with searches, by earlier versions, too.
+UNPROVEN_NOTES = (UNPROVEN, "here to be tried: few people have seen it")
 
 POINTS = 1.0  # T
 MAX_POINTS = 3.0  # that quality adds or takes away
