@@ -177,6 +177,7 @@ def _overrule_command(names: list[str], site: Explanation, options: argparse.Nam
 
 # How a fact of the console begins in a line of the terminal.
 _LINE_LABELS = {
+    "50 % chance of a change": "Median    50 % chance of a change ",
     "Probability of a change": "Changed   with probability ",
     "Change reported": "Reported  as changed ",
     "Worth of a fetch": "Worth     ",
@@ -221,7 +222,7 @@ def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterat
     if told["steps"]:
         yield f"Typed     {told['url']}; normalized by: {', '.join(told['steps'])}"
     yield f"Site      {_describe_site(told)}"
-    yield f"robots    {_describe_robots(told['robots'])}"
+    yield f"Robots    {_describe_robots(told['robots'])}"
     for rule in told["hidden"]:
         yield f"Hidden    {sanitize(str(Rule(rule['kind'], rule['query'], rule['value'])), 400)}"
     if told["known"] is None:
