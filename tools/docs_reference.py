@@ -22,10 +22,12 @@ from vedette.web.console.ui.chart_metrics import export_reason_counts
 from vedette.web.metrics import Metrics
 
 Json = Mapping[str, Any]
-_ENDPOINTS: Final = "A running server shows this page at `/api/docs`, and the same as OpenAPI 3.1 at `/api/openapi.json`."
+_ENDPOINTS: Final = (
+    "A running server shows this page at `/api/docs`, and the same as OpenAPI 3.1 at `/api/openapi.json`."
+)
 _SCRAPED: Final = (
-    "What `/metrics` returns, for Prometheus: see [Monitoring](../deploying.md#monitoring). Numbers of all server "
-    "processes are added up. A metric appears when it has its first value."
+    "What `/metrics` returns, for Prometheus: see [Monitoring](../deploying.md#monitoring). They cover all server "
+    "processes. A metric appears when it has its first value."
 )
 _NAMES: Final = (
     "Everything that `import vedette` gives you, with signatures and docstrings from the source. "
@@ -73,15 +75,20 @@ def _write_operation(name: str, operation: Json) -> str:
 
 
 def _write_object(name: str, schema: Json) -> str:
-    parts = [f"### {name}", _plain(schema.get("description", ""))]
+    kinds = "An object with one of these names as `order`, and these fields." if "oneOf" in schema else ""
+    parts = [f"### {name}", _plain(schema.get("description", kinds))]
     for one in schema.get("oneOf", ()):
-        parts += [f"#### `{one['properties']['order']['const']}`", _plain(one.get("description", "")), _fields(one)]
+        fields = dict(one["properties"])
+        parts += [f"#### `{fields.pop('order')['const']}`", _fields({**one, "properties": fields})]
     return "\n\n".join([*parts, _fields(schema)])
 
 
 def _fields(schema: Json) -> str:
-    needed, fields = schema.get("required", ()), schema.get("properties", {})
-    rows = ((f"`{name}`", _kind(one), _tick(name in needed), _plain(one.get("description", ""))) for name, one in fields.items())
+    needed = schema.get("required", ())
+    rows = (
+        (f"`{name}`", _kind(one), _tick(name in needed), _plain(one.get("description", "")))
+        for name, one in schema.get("properties", {}).items()
+    )
     return _table("field|type|required|meaning", rows)
 
 
@@ -100,7 +107,7 @@ def _kind(schema: Json) -> str:
     """Describe which values a schema allows, in a few words.
 
     >>> _kind({"type": "integer", "minimum": 1, "maximum": 50, "default": 10})
-    'integer, 1 to 50 (default 10)'
+    'integer, 1 to 50 (default `10`)'
     """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
@@ -114,7 +121,7 @@ def _kind(schema: Json) -> str:
         return f"array of {', '.join(_kind(one) for one in kinds)}"
     low, high = schema.get("minimum"), schema.get("maximum")
     limits = f", {low} to {high}" if high else f", {low} or more" if low is not None else ""
-    default = f" (default {schema['default']})" if "default" in schema else ""
+    default = f" (default `{json.dumps(schema['default'])}`)" if schema.get("default") else ""
     return f"{schema.get('format', schema.get('type', 'any'))}{limits}{default}"
 
 
@@ -137,18 +144,19 @@ def write_metrics() -> str:
     families = list(metrics.describe_families())
     crawl = [family for family in families if family.type == "gauge"]
     server = [family for family in families if family.type != "gauge"]
-    return "\n\n".join(
-        ["# Metrics", _SCRAPED, "## Server", _metrics(server), "## Crawl and search", _metrics(crawl)]
-        + ["## Counts by reason", "One number for each bar of the console's charts.", _metrics(reasons)]
-    )
+    parts = ["# Metrics", _SCRAPED, "## Server", _metrics(server), "## Crawl and search", _metrics(crawl)]
+    parts += ["## Counts by reason", "One number for each bar of the console's charts.", _metrics(reasons)]
+    return "\n\n".join(parts)
 
 
 def _metrics(families: Iterable[Metric]) -> str:
     rows = []
-    for family in sorted(families, key=lambda one: one.name):
+    for family in families:
         labels = dict.fromkeys(label for sample in family.samples for label in sample.labels if label != "le")
         name = f"{family.name}_total" if family.type == "counter" else family.name
-        rows.append((f"`{name}`", family.type, " ".join(f"`{label}`" for label in labels), _plain(family.documentation)))
+        rows.append(
+            (f"`{name}`", family.type, " ".join(f"`{label}`" for label in labels), _plain(family.documentation))
+        )
     return _table("metric|type|labels|meaning", rows)
 
 
@@ -216,7 +224,7 @@ def _write_docstring(text: str) -> str:
 
 
 def _cell(node: ast.expr | None) -> str:
-    return f"`{ast.unparse(node)}`" if node else ""
+    return "" if node is None or isinstance(node, ast.Call) else f"`{ast.unparse(node)}`"
 
 
 def _tick(is_needed: object) -> str:

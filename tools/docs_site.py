@@ -14,7 +14,9 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[1]
 ICON: Final = ROOT / "src" / "vedette" / "web" / "static" / "icon.svg"
-COPIED: Final = {f"{name.lower()}.md": f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")}
+COPIED: Final = {
+    f"{name.lower()}.md": f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+}
 # Pages by the file that a link names: in a repository it leads to the source, on the site to what is made of it.
 PAGES: Final = {
     **{source: page for page, source in COPIED.items()},
@@ -27,6 +29,7 @@ PAGES: Final = {
 _FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"`[^`\n]+`")
+_LIST = re.compile(r"^(?![-*|#>\s\d])(.+\n)(?=- )", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -41,7 +44,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Rewrite what MkDocs would read otherwise than GitHub, outside of fenced code."""
     place = page.file.src_uri
     pieces = _FENCE.split(markdown)
-    pieces[::2] = [_unescape_pipes(rewrite_links(prose, place)) for prose in pieces[::2]]
+    # A list may follow a paragraph without an empty line on GitHub.
+    pieces[::2] = [_LIST.sub(r"\1\n", _unescape_pipes(rewrite_links(prose, place))) for prose in pieces[::2]]
     return "".join(pieces)
 
 
@@ -50,8 +54,8 @@ def rewrite_links(prose: str, place: str) -> str:
 
     >>> rewrite_links("[scope](src/vedette/discover/urls/scope.py), [words](docs/glossary.md#a)", "architecture.md")
     'scope (`discover/urls/scope.py`), [words](glossary.md#a)'
-    >>> rewrite_links("[it](../ARCHITECTURE.md) and [examples/a.py](../../examples/a.py)", "results/lab.md")
-    'it (`docs/ARCHITECTURE.md`) and `examples/a.py`'
+    >>> rewrite_links("[it](../../ARCHITECTURE.md), [examples/a.py](../../examples/a.py)", "results/lab.md")
+    '[it](../architecture.md), `examples/a.py`'
     """
     folder = "" if place in COPIED else posixpath.dirname(f"docs/{place}")
 
@@ -77,4 +81,6 @@ def _find_page(path: str) -> str | None:
 def _unescape_pipes(prose: str) -> str:
     r"""Write ``\|`` in code in tables as ``|``, which Python-Markdown takes for code there, unlike GitHub."""
     rows = prose.split("\n")
-    return "\n".join(_CODE.sub(lambda code: code[0].replace("\\|", "|"), row) if row[:1] == "|" else row for row in rows)
+    return "\n".join(
+        _CODE.sub(lambda code: code[0].replace("\\|", "|"), row) if row[:1] == "|" else row for row in rows
+    )
