@@ -5,7 +5,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
@@ -26,8 +26,8 @@ _ENDPOINTS: Final = (
     "A running server shows this page at `/api/docs`, and the same as OpenAPI 3.1 at `/api/openapi.json`."
 )
 _SCRAPED: Final = (
-    "What `/metrics` returns, for Prometheus: see [Monitoring](../deploying.md#monitoring). They cover all server "
-    "processes. A metric appears when it has its first value."
+    "What `/metrics` returns for Prometheus, for all server processes together. A metric appears when it has its first "
+    "value. [Monitoring](../deploying.md#monitoring) shows how to scrape it."
 )
 _NAMES: Final = (
     "Everything that `import vedette` gives you, with signatures and docstrings from the source. "
@@ -231,10 +231,11 @@ def _tick(is_needed: object) -> str:
     return "yes" if is_needed else ""
 
 
-def _table(head: str, rows: Iterable[Iterable[str]]) -> str:
-    """Return a table in Markdown, or nothing if it would have no rows."""
-    lines = ["|" + "|".join(row) + "|" for row in rows]
-    return "\n".join([f"|{head}|", "|---" * (head.count("|") + 1) + "|", *lines]) if lines else ""
+def _table(head: str, rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown without its empty columns, or nothing if it would have no rows."""
+    columns = [column for column in zip(head.split("|"), *rows, strict=True) if any(column[1:])]
+    lines = ["|" + "|".join(row) + "|" for row in zip(*columns, strict=True)]
+    return "\n".join([lines[0], "|---" * len(columns) + "|", *lines[1:]]) if lines else ""
 
 
 def _plain(text: str) -> str:
