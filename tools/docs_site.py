@@ -29,6 +29,7 @@ PAGES: Final = {
 _FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _CODE = re.compile(r"`[^`\n]+`")
+_CELL = re.compile(r"(<td[^>]*><code>)([^<]{16,})(?=</code>)")
 _LIST = re.compile(r"^(?![-*|#>\s\d])(.+\n)(?=- )", re.MULTILINE)
 
 
@@ -47,6 +48,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     # A list may follow a paragraph without an empty line on GitHub.
     pieces[::2] = [_LIST.sub(r"\1\n", _unescape_pipes(rewrite_links(prose, place))) for prose in pieces[::2]]
     return "".join(pieces)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 - MkDocs' names
+    """Let long names in tables break where a reader would break them."""
+    return _CELL.sub(lambda cell: cell[1] + re.sub(r"([._/])(?=\w)", r"\1<wbr>", cell[2]), html)
 
 
 def rewrite_links(prose: str, place: str) -> str:
