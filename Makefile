@@ -7,7 +7,7 @@ PY := .venv/bin/python
 FOR ?=
 PORT ?=
 
-.PHONY: help setup setup-run demo up test check prove lock clean
+.PHONY: help setup setup-run demo up test check docs prove lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +36,9 @@ check: setup ## format, lint, strict types, import contract, purity
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-cache
 	$(PY) -m pytest -q tests/contracts
+
+docs: setup ## build the documentation site in build/site
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
 prove: setup ## the long tests: more fuzzing, more kills
 	VEDETTE_PROVE=1 $(PY) -m pytest --timeout 3600

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -14,7 +14,7 @@ from tests.browser.browsing import NO_BROWSER, browser
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 QUERY = "refresh policy"
-SIZE = {"width": 1280, "height": 760}
+SIZE: ViewportSize = {"width": 1280, "height": 760}
 CRAWLED_AFTER_MS = 60_000
 
 

@@ -1,10 +1,10 @@
 """Prometheus metrics of the web server (``/metrics``). No label comes from what users send."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.concurrency import run_in_threadpool
@@ -59,6 +59,11 @@ class Metrics:
     def count_event(self, kind: EventKind, outcome: str) -> None:
         """Count a view or click event in the metrics; ``outcome`` is "taken", or the code of the refusal."""
         self._events.labels(kind, outcome).inc()
+
+    def describe_families(self) -> Iterable[Metric]:
+        """Return every metric family of the server, a gauge for each monitored number included, for the docs."""
+        self._update_series(dict.fromkeys(_ALL_SERIES, 0.0))
+        return self._registry.collect()
 
     def metrics_route(
         self,
