@@ -201,7 +201,7 @@ def _assign_addresses(seed: int, names: tuple[str, ...], *, calm: bool) -> Itera
 def open_synthetic_world(name: str, seed: int = 1, *, calm: bool = False) -> SyntheticWorld:
     """Open the synthetic web of this size and seed as a world; a calm one has neither traps nor faults."""
     if name not in SIZES:
-        raise UsageError(f"there is no synthetic world {name!r}; known: {', '.join(SIZES)}")
+        raise UsageError(f'there is no world "made:{name}": choose made:{", made:".join(SIZES)}')
     proses = build_library(seed)
     web = build_web(seed, build_sites(SIZES[name], seed, proses, calm=calm))
     return SyntheticWorld(f"made:{name}:{seed}" + (":calm" if calm else ""), web, proses, calm=calm)
