@@ -23,7 +23,8 @@ def prose(thing: str) -> str:
 
 def item(number: int) -> str:
     """Words that few other items have in this order."""
-    return " ".join(f"{SEA[(number * 7 + i * 3) % 12]} {SEA[(number * 3 + i * i) % 12]}" for i in range(60))
+    step = 3 + number // len(SEA)
+    return " ".join(f"{SEA[(number * 7 + i * step) % 12]} {SEA[(number * 3 + i * i) % 12]}" for i in range(60))
 
 
 def pdf(text: str) -> bytes:
@@ -174,7 +175,7 @@ def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[st
     assert f"not in the index: it is a copy of another page: {site}story" in words
     assert "overrule" not in words
     assert f"a copy of {site}story (3 pages with the same content" in words
-    assert "stands for 2 copies" in vedette("explain", f"{site}story", cwd=cwd)
+    assert "represents 2 copies" in vedette("explain", f"{site}story", cwd=cwd)
 
 
 def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, Path]) -> None:

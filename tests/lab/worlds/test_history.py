@@ -137,7 +137,7 @@ def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: Hi
     else:
         del raw[at:]
     path.write_bytes(raw)
-    with pytest.raises((StoreCorrupt, StoreNewer, UsageError), match="make"):
+    with pytest.raises((StoreCorrupt, StoreNewer, UsageError), match="import"):
         same(load_history(path), history)
 
 

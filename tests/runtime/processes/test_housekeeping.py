@@ -259,7 +259,7 @@ def test_trouble_with_a_file_is_told_and_does_not_end_the_keeper(tmp_path: Path)
         for _ in range(30):
             chores.step(NOW_S + DAY_S, NOW_S + DAY_S)
             troubles.append(chores.get_warning())
-        assert any("tidied" in words for words in troubles)
+        assert any("cleaned up" in words for words in troubles)
         assert troubles[-1] == ""
         assert chores.get_pause_reason() == ""
         path.rmdir()

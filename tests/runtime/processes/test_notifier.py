@@ -259,7 +259,7 @@ def test_a_book_that_cannot_be_read_makes_way(web: Web, capfd: pytest.CaptureFix
     with closing(Notifier(settings_for(web))) as herald:
         assert not herald.step()
         assert not herald.step()
-    assert "it is kept as watch-damaged-1.db" in capfd.readouterr().err
+    assert "moved to watch-damaged-1.db" in capfd.readouterr().err
     assert (web.folder / "watch-damaged-1.db").exists()
     with closing(AlertStore(web.folder)) as book:
         assert book.list_new_pages(1) == []
