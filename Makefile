@@ -26,7 +26,7 @@ demo: setup-run ## crawl and search a synthetic web and our docs on loopback; PO
 up: setup-run ## crawl real sites: SITES="https://example.org/ …" CONTACT=you@example.org OPTIONS="--allow-private …"
 	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT)) $(OPTIONS)
 
-test: check ## check, then run every test (under 20 minutes)
+test: check ## check, then run every test (about 35 minutes on 2 cores)
 	@tools/programs
 	$(PY) -m pytest -n 2 --dist loadfile --durations 15
 
