@@ -9,17 +9,16 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from vedette.errors import VedetteError
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.console.ports.monitoring import FoundPage, Monitoring, RuntimeSettings, SourceLine
 from vedette.web.console.ui.binned_counts import BinnedCounts, get_bin_size, load_counts, render_binned_chart
 from vedette.web.console.ui.charts import MIN_POINTS, Point, render_bar_table
-from vedette.web.console.ui.forms import FormValues, Problems, parse_settings
-from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range
-from vedette.web.formatting import THIN, sentence, stamp
+from vedette.web.formatting import THIN, stamp
 
 # A birth is the date that a page states, or the feed or sitemap that named it. Nobody knows others, and a date
 # without a time of day says nothing of minutes: such pages are counted, and left out of all times.
@@ -188,16 +187,13 @@ class DiscoveryPage:
 
     def change_settings(self, request: Request) -> Response:
         """Set another discovery policy, or show the page again with the problem."""
-        form = read_form(request)
-        command, problems = parse_settings(
-            form, FIELD_SETTINGS, fill_form_values(self.monitoring.get_runtime_settings())
+        return self.shell.save_settings(
+            request,
+            FIELD_SETTINGS,
+            fill_form_values(self.monitoring.get_runtime_settings()),
+            PAGE_URL,
+            lambda form, problems: self.show(request, form, problems),
         )
-        try:
-            if command is not None:
-                return self.shell.run_command(request, command, PAGE_URL)
-        except VedetteError as error:
-            problems = {"form": sentence(str(error))}
-        return self.show(request, form, problems)
 
     def show(self, request: Request, typed: FormValues | None = None, problems: Problems | None = None) -> Response:
         """Show how discovery of new pages goes over the chosen time range, or export a table or chart as CSV."""

@@ -8,7 +8,6 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from vedette.errors import VedetteError
 from vedette.web.console.crawl.forecast import (
     CALIBRATION_TABLE,
     build_calibration_rows,
@@ -24,12 +23,12 @@ from vedette.web.console.ui.binned_counts import (
     sum_by_bin,
 )
 from vedette.web.console.ui.charts import Point
-from vedette.web.console.ui.forms import FormValues, Problems, parse_settings
-from vedette.web.console.ui.layout import ConsoleShell, read_form
+from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_interval
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
-from vedette.web.formatting import sentence, stamp
+from vedette.web.formatting import stamp
 
 PAGE_URL: Final = "/console/refresh"
 REFRESH_SERIES: Final = ("refreshes", "wasted_share")
@@ -100,16 +99,13 @@ class RefreshPage:
 
     def change_settings(self, request: Request) -> Response:
         """Set another refresh policy or budget, or show the Refresh page again with each field's problem."""
-        form = read_form(request)
-        command, problems = parse_settings(
-            form, FIELD_SETTINGS, fill_form_values(self.monitoring.get_runtime_settings())
+        return self.shell.save_settings(
+            request,
+            FIELD_SETTINGS,
+            fill_form_values(self.monitoring.get_runtime_settings()),
+            PAGE_URL,
+            lambda form, problems: self._render(request, self.monitoring.get_refresh_status(), form, problems),
         )
-        try:
-            if command is not None:
-                return self.shell.run_command(request, command, PAGE_URL)
-        except VedetteError as error:
-            problems = {"form": sentence(str(error))}
-        return self._render(request, self.monitoring.get_refresh_status(), form, problems)
 
     def _find_csv(self, request: Request, refresh: RefreshStatus) -> Response | None:
         over, now_s, asked = parse_time_range(request), self.shell.now_s(), request.query_params.get("csv")

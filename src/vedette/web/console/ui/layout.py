@@ -1,7 +1,7 @@
 """Layout around every console page: navigation, form access, and the notice of a done action with undo."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote
@@ -9,13 +9,15 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from vedette.errors import VedetteError
 from vedette.web.auth.access import AccessControl, get_path
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import Command
 from vedette.web.console.ports.lab_reports import NO_REPORTS, ReportStore
 from vedette.web.console.ports.sites import ActionLine, AdminService
-from vedette.web.console.ui.forms import FormValues, parse_number
+from vedette.web.console.ui.forms import FormValues, Problems, parse_number, parse_settings
 from vedette.web.console.ui.scales import format_percent, format_value, format_worth
+from vedette.web.formatting import sentence
 from vedette.web.rendering import Branding, render_page
 
 ACTOR = "the console"
@@ -97,6 +99,27 @@ class ConsoleShell:
         """
         done = self.admin.run_command(command, self.describe_actor(request), identify_command(request, command))
         return RedirectResponse(add_done_parameter(back, done.action), 303)
+
+    def save_settings(
+        self,
+        request: Request,
+        fields: Mapping[str, str],
+        before: FormValues,
+        back: str,
+        show_again: Callable[[FormValues, Problems], Response],
+    ) -> Response:
+        """Save a form of runtime settings and redirect, or show it again with the problem of each field.
+
+        ``fields`` has the setting of each field, ``before`` its value until now.
+        """
+        form = read_form(request)
+        command, problems = parse_settings(form, fields, before)
+        try:
+            if command is not None:
+                return self.run_command(request, command, back)
+        except VedetteError as error:
+            problems = {"form": sentence(str(error))}
+        return show_again(form, problems)
 
     def describe_actor(self, request: Request) -> str:
         """Describe who gives a command for the activity log: the console, and the user that a proxy names."""
