@@ -13,7 +13,7 @@ from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.console.ports.monitoring import FoundPage, Monitoring, RuntimeSettings, SourceLine
 from vedette.web.console.ui.binned_counts import BinnedCounts, get_bin_size, load_counts, render_binned_chart
 from vedette.web.console.ui.charts import MIN_POINTS, Point, render_bar_table
-from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.forms import FormValues, Problems, group_policies
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_value
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
@@ -234,10 +234,7 @@ class DiscoveryPage:
             between=format_rate_interval,
             machine=machine,
             typed={**fill_form_values(machine), **(typed or {})},
-            policies=[(name, name, POLICY_DESCRIPTIONS[name]) for name in COMMON_POLICIES],
-            research=[
-                (name, name, words) for name, words in POLICY_DESCRIPTIONS.items() if name not in COMMON_POLICIES
-            ],
+            policies=group_policies(POLICY_DESCRIPTIONS, COMMON_POLICIES),
             fields=FIELD_SETTINGS,
             problems=problems or {},
         )

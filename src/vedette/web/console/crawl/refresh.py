@@ -23,7 +23,7 @@ from vedette.web.console.ui.binned_counts import (
     sum_by_bin,
 )
 from vedette.web.console.ui.charts import Point
-from vedette.web.console.ui.forms import FormValues, Problems
+from vedette.web.console.ui.forms import FormValues, Problems, group_policies
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_interval
 from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
@@ -145,10 +145,7 @@ class RefreshPage:
             seen=_DUE_TABLE.paginate(request, refresh.soon),
             machine=machine,
             typed={**fill_form_values(machine), **(typed or {})},
-            policies=[(name, name, POLICY_DESCRIPTIONS[name]) for name in COMMON_POLICIES],
-            research=[
-                (name, name, words) for name, words in POLICY_DESCRIPTIONS.items() if name not in COMMON_POLICIES
-            ],
+            policies=group_policies(POLICY_DESCRIPTIONS, COMMON_POLICIES),
             fields=FIELD_SETTINGS,
             problems=problems or {},
             why_then=describe_due,

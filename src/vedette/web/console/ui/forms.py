@@ -1,6 +1,7 @@
 """Form helpers of the console: typed values, the problem of each field, runtime settings, and numbers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from vedette.config import Config, override
 from vedette.errors import ConfigError, VedetteError
@@ -60,6 +61,26 @@ def find_setting_problem(name: str, value: str) -> str:
     except ConfigError as error:
         return sentence(str(error).partition(f"{name} = ")[2].partition('": ')[2] or str(error))
     return ""
+
+
+class PolicyChoices(NamedTuple):
+    """The policies that a form offers, each as value, label and hint: those for everybody, and those for research."""
+
+    named: list[tuple[str, str, str]]
+    research: list[tuple[str, str, str]]
+
+
+def group_policies(descriptions: Mapping[str, str], named: Collection[str]) -> PolicyChoices:
+    """Group policies with their descriptions into the named ones and those for research.
+
+    >>> group_policies({"uniform": "in turn", "sbr": "as published"}, ["uniform"])
+    PolicyChoices(named=[('uniform', 'uniform', 'in turn')], research=[('sbr', 'sbr', 'as published')])
+    """
+    options = [(name, name, words) for name, words in descriptions.items()]
+    return PolicyChoices(
+        [option for option in options if option[0] in named],
+        [option for option in options if option[0] not in named],
+    )
 
 
 def parse_number(text: str, digits: int = 15) -> int | None:
