@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # its stubs are a package of their own
+import yaml
 
 from vedette import config
 from vedette.cli.main import parse_arguments

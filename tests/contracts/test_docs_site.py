@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
-import yaml  # type: ignore[import-untyped]  # its stubs are a package of their own
+import yaml
 
 import vedette
 from vedette import config
