@@ -64,13 +64,13 @@ _AUTHOR_OBJECTIONS = frozenset({"noindex", "author"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+def _content_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
     """Yield the ``vedette explain`` lines on a page's extracted content: summary, canonical URL, copies, archive."""
-    content = told["content"]
+    content = info["content"]
     if content is None:
         return
-    yield f"Read      {_describe_content(told['page']['kind'], content)}"
-    if rendering := describe_rendering(told.get("rendering"), needs_script=content["needs_script"]):
+    yield f"Read      {_describe_content(info['page']['kind'], content)}"
+    if rendering := describe_rendering(info.get("rendering"), needs_script=content["needs_script"]):
         yield f"Rendered  {sanitize(rendering, 400)}"
     if content["description"]:
         yield f'Summary   "{sanitize(content["description"])}"'
@@ -78,11 +78,11 @@ def _content_lines(told: Explanation, options: argparse.Namespace) -> Iterator[s
         yield f"Canonical {sanitize(content['canonical'])}, declared by the page"
     if content["marks"]:
         yield f"Marks     {', '.join(map(_format_mark, content['marks']))}"
-    if told["change"]:
-        yield f"Compared  {_describe_change(told['change'])}"
-    if told["copies"]:
-        yield f"Copies    {_describe_copies(told['copies'])}"
-    yield f"Indexing  {_describe_indexing(told['index'], told['site'], options)}"
+    if info["change"]:
+        yield f"Compared  {_describe_change(info['change'])}"
+    if info["copies"]:
+        yield f"Copies    {_describe_copies(info['copies'])}"
+    yield f"Indexing  {_describe_indexing(info['index'], info['site'], options)}"
 
 
 def _describe_content(kind: str, content: Explanation) -> str:
@@ -142,12 +142,12 @@ def _format_objection(objection: Explanation) -> str:
     return f"{objection['why']}: {sanitize(objection['detail'])}" if objection["detail"] else str(objection["why"])
 
 
-def _trap_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+def _trap_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
     """Yield the ``vedette explain`` lines on a URL held back as a trap: until when, and how to fetch it anyway."""
-    held = told["held"]
+    held = info["held"]
     yield f"Until     {describe_hold_end(held)}{'' if held['for_good'] else _describe_pattern(held)}"
-    one = format_command(f"fetch {told['known_as']}", options)
-    yield f'Overrule  "{_overrule_command(["trap"], told["site"], options)}" fetches all of them, "{one}" only this one'
+    one = format_command(f"fetch {info['known_as']}", options)
+    yield f'Overrule  "{_overrule_command(["trap"], info["site"], options)}" fetches all of them, "{one}" only this one'
 
 
 def _describe_pattern(held: Explanation) -> str:
@@ -161,12 +161,12 @@ def _describe_pattern(held: Explanation) -> str:
     )
 
 
-def _copy_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+def _copy_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
     """Yield the ``vedette explain`` lines on a URL refused as a copy: what is fetched instead, by which rule."""
-    spared = told["spared"]
+    spared = info["spared"]
     if spared is not None:
         yield f"Instead   {sanitize(spared['instead'], 300)} is fetched ({sanitize(spared['rule'], 300)})"
-    yield f'Overrule  "{_overrule_command(["copy"], told["site"], options)}" fetches all of them'
+    yield f'Overrule  "{_overrule_command(["copy"], info["site"], options)}" fetches all of them'
 
 
 def _overrule_command(names: list[str], site: Explanation, options: argparse.Namespace) -> str:
@@ -212,66 +212,66 @@ def run(options: argparse.Namespace) -> int:
     folder = data_folder(options)
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=load_config(options).crawl.source_interval_s))
     ask = partial(ask_briefly, folder)
-    told = collect_explanation(parse_web_url(options.url), folder, schedule, ask, time.time())
-    print(json.dumps(told) if options.json else "\n".join(_explanation_lines(told, options)))
+    info = collect_explanation(parse_web_url(options.url), folder, schedule, ask, time.time())
+    print(json.dumps(info) if options.json else "\n".join(_explanation_lines(info, options)))
     return 0
 
 
-def _explanation_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    yield told["known_as"]
-    if told["steps"]:
-        yield f"Typed     {told['url']}; normalized by: {', '.join(told['steps'])}"
-    yield f"Site      {_describe_site(told)}"
-    yield f"Robots    {_describe_robots(told['robots'])}"
-    for rule in told["hidden"]:
+def _explanation_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
+    yield info["known_as"]
+    if info["steps"]:
+        yield f"Typed     {info['url']}; normalized by: {', '.join(info['steps'])}"
+    yield f"Site      {_describe_site(info)}"
+    yield f"Robots    {_describe_robots(info['robots'])}"
+    for rule in info["hidden"]:
         yield f"Hidden    {sanitize(str(Rule(rule['kind'], rule['query'], rule['value'])), 400)}"
-    if told["known"] is None:
-        yield from _unknown_url_lines(told, options)
+    if info["known"] is None:
+        yield from _unknown_url_lines(info, options)
         return
-    if told["page"] is not None:
-        yield f"Fetched   {_describe_page(told['page'], told['now_s'])}"
-        yield from _content_lines(told, options)
-    yield from refresh_lines(told["refresh"])
-    yield from _format_facts(describe_polling(told.get("look")))
-    if told["known"]["standing"] in {"waiting", "leased"}:
-        yield from _format_facts(describe_first_fetch(told.get("first")))
-    yield from _format_facts(describe_budget(told["budget"]))
-    yield _describe_next(told, options)
-    yield from _refusal_lines(told, options)
-    yield from _format_facts(describe_ranking(told.get("ranking")))
-    if told["page"] is not None and told["page"]["archived"]:
-        place = told["page"]["archived"]
+    if info["page"] is not None:
+        yield f"Fetched   {_describe_page(info['page'], info['now_s'])}"
+        yield from _content_lines(info, options)
+    yield from refresh_lines(info["refresh"])
+    yield from _format_facts(describe_polling(info.get("look")))
+    if info["known"]["standing"] in {"waiting", "leased"}:
+        yield from _format_facts(describe_first_fetch(info.get("first")))
+    yield from _format_facts(describe_budget(info["budget"]))
+    yield _describe_next(info, options)
+    yield from _refusal_lines(info, options)
+    yield from _format_facts(describe_ranking(info.get("ranking")))
+    if info["page"] is not None and info["page"]["archived"]:
+        place = info["page"]["archived"]
         yield f"Archived  warc/{place['file']}, {format_bytes(place['length'])} from byte {place['offset']}"
-    elif told["page"] is not None and told["known"]["copy_lost"]:
-        yield f"Archived  no: {told['known']['copy_lost']}"
+    elif info["page"] is not None and info["known"]["copy_lost"]:
+        yield f"Archived  no: {info['known']['copy_lost']}"
 
 
-def _refusal_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
+def _refusal_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
     """Yield the ``vedette explain`` lines on a refused URL: as a trap or a copy, and how to fetch it anyway."""
-    if told["site"] is None:
+    if info["site"] is None:
         return
-    if told["held"] is not None:
-        yield from _trap_lines(told, options)
-    elif (told["known"]["why"] or "").startswith(Refusal.COPY):
-        yield from _copy_lines(told, options)
+    if info["held"] is not None:
+        yield from _trap_lines(info, options)
+    elif (info["known"]["why"] or "").startswith(Refusal.COPY):
+        yield from _copy_lines(info, options)
 
 
-def _unknown_url_lines(told: Explanation, options: argparse.Namespace) -> Iterator[str]:
-    if told["spared"] is not None:
+def _unknown_url_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]:
+    if info["spared"] is not None:
         yield f"Known     no; links to it count as links to another page: {Refusal.COPY}"
-        yield from _copy_lines(told, options)
+        yield from _copy_lines(info, options)
         return
     yield "Known     no: no fetched page links to it, and no sitemap or feed lists it"
-    if told["robots"]["verdict"] == "disallowed" and not told["robots"]["ignored"]:
+    if info["robots"]["verdict"] == "disallowed" and not info["robots"]["ignored"]:
         yield "Next      never, while robots.txt disallows it"
-    elif told["site"] is not None:
-        yield f"Next      not scheduled; to fetch it now: {format_command('fetch ' + told['known_as'], options)}"
+    elif info["site"] is not None:
+        yield f"Next      not scheduled; to fetch it now: {format_command('fetch ' + info['known_as'], options)}"
 
 
-def _describe_site(told: Explanation) -> str:
-    site = told["site"]
+def _describe_site(info: Explanation) -> str:
+    site = info["site"]
     if site is None:
-        return f'none: {told["refusal"]}; to add one: "vedette sites add SITE"'
+        return f'none: {info["refusal"]}; to add one: "vedette sites add SITE"'
     paused = f"; paused; to resume: vedette sites resume {site['start']}" if site["paused"] else ""
     return f"{site['start']} (scope {site['scope']}){paused}"
 
@@ -296,57 +296,57 @@ def _describe_page(page: Explanation, now_s: float) -> str:
     return f"{format_relative_time(page['fetched_s'], now_s)}: status {page['status']}, {title}{size}, {change}{leads}"
 
 
-def _describe_retry(told: Explanation, options: argparse.Namespace) -> str:
+def _describe_retry(info: Explanation, options: argparse.Namespace) -> str:
     """Describe when a failed URL is tried again; empty for one that was refused."""
-    known, now_s = told["known"], told["now_s"]
+    known, now_s = info["known"], info["now_s"]
     if known["standing"] != "failed":
         return ""
-    retry = format_command(f"retry {told['known_as']}", options)
+    retry = format_command(f"retry {info['known_as']}", options)
     if known["retry_s"] is None:
         return f"\nNext      given up; to retry: {retry}"
     when = format_relative_time(known["retry_s"], now_s) if known["retry_s"] > now_s else "now"
     return f"\nNext      {when}; to retry now: {retry}"
 
 
-def _describe_next(told: Explanation, options: argparse.Namespace) -> str:
-    known, now_s = told["known"], told["now_s"]
+def _describe_next(info: Explanation, options: argparse.Namespace) -> str:
+    known, now_s = info["known"], info["now_s"]
     if known["standing"] == "waiting":
-        return f"Waiting   {_describe_waiting(told, format_command('up', options))}"
+        return f"Waiting   {_describe_waiting(info, format_command('up', options))}"
     if known["standing"] == "leased":
-        return f"Waiting   {_describe_leased(told, format_command('up', options))}"
+        return f"Waiting   {_describe_leased(info, format_command('up', options))}"
     if known["standing"] in {"refused", "failed"}:
         when = f", {format_relative_time(known['ended_s'], now_s)}" if known["ended_s"] is not None else ""
         why = sanitize(known["why"] or "the reason was not recorded", 400)
-        return f"{known['standing'].capitalize():<9} {why}{when}{_describe_retry(told, options)}"
-    due_s = told["page"]["due_s"] if told["page"] else None
+        return f"{known['standing'].capitalize():<9} {why}{when}{_describe_retry(info, options)}"
+    due_s = info["page"]["due_s"] if info["page"] else None
     if due_s is None:
-        return f"Next      not due; to fetch it now: {format_command('fetch ' + told['known_as'], options)}"
+        return f"Next      not due; to fetch it now: {format_command('fetch ' + info['known_as'], options)}"
     when = format_relative_time(due_s, now_s) if due_s > now_s else "now, as soon as its host is free"
-    return f"Next      {when} ({told['page']['rule']})"
+    return f"Next      {when} ({info['page']['rule']})"
 
 
-def _describe_waiting(told: Explanation, go_on: str) -> str:
-    known, host = told["known"], told["host"]
+def _describe_waiting(info: Explanation, go_on: str) -> str:
+    known, host = info["known"], info["host"]
     queue = "" if known["front"] is None else f"in front queue {known['front']} of {host['name']}"
     ahead = "" if known["ahead"] is None else f", {known['ahead']} ahead of it"
-    since = "" if told["page"] else f", known for {format_rough_duration(told['now_s'] - known['found_s'])}"
-    asked = f"; host: {_describe_host(told)}" if told["running"] else f"; {_describe_silence(told, go_on)}"
+    since = "" if info["page"] else f", known for {format_rough_duration(info['now_s'] - known['found_s'])}"
+    asked = f"; host: {_describe_host(info)}" if info["running"] else f"; {_describe_silence(info, go_on)}"
     return f"{queue or 'far back in the queue of ' + host['name']}{ahead}{since}{asked}"
 
 
-def _describe_silence(told: Explanation, go_on: str) -> str:
-    return "the crawler is too busy to say when" if told["busy"] else f"no crawl is running; to continue: {go_on}"
+def _describe_silence(info: Explanation, go_on: str) -> str:
+    return "the crawler is too busy to say when" if info["busy"] else f"no crawl is running; to continue: {go_on}"
 
 
-def _describe_leased(told: Explanation, go_on: str) -> str:
-    if told["busy"]:
+def _describe_leased(info: Explanation, go_on: str) -> str:
+    if info["busy"]:
         return "assigned to a fetcher; the crawler is too busy to say when it will be fetched"
-    if not told["running"]:
+    if not info["running"]:
         return f"was assigned to a fetcher when the crawl ended; to continue: {go_on}"
-    return f"assigned to a fetcher, which sends it as soon as the host is free; host: {_describe_host(told)}"
+    return f"assigned to a fetcher, which sends it as soon as the host is free; host: {_describe_host(info)}"
 
 
-def _describe_host(told: Explanation) -> str:
-    host, now_s = told["host"], told["now_s"]
+def _describe_host(info: Explanation) -> str:
+    host, now_s = info["host"], info["now_s"]
     soon = f", free {format_relative_time(host['ready_s'], now_s)}" if host["ready_s"] > now_s + 0.5 else ""
     return f"{host['wait'] or 'ready'}{soon}"

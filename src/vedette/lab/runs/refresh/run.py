@@ -309,8 +309,10 @@ class _RefreshRun:
 
     def _update_price(self, due: Ints, now_s: float) -> None:
         """Count pages that came due, each once until it is fetched, and move the price where it is time."""
+        if not self._priced:
+            return
         came = due[~self._is_counted[due]]
         self._is_counted[came] = True
         self._price = self._price.advance(now_s).add_spent(refreshes=len(came))
-        if self._priced and self._price.should_move(self._game.budget / DAY_S, self._born):
+        if self._price.should_move(self._game.budget / DAY_S, self._born):
             self._price = self._price.move_price(self._game.budget / DAY_S, self._born)
