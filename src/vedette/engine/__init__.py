@@ -1,6 +1,6 @@
-"""Crawl engine: the path of a URL, pure, in two halves: a coordinator that decides, and fetchers that request.
+"""Crawl engine: a coordinator that decides and fetchers that send requests, both pure.
 
 ``coordinator.Coordinator`` assigns work and applies reports; ``fetcher.Fetcher`` turns assignments into requests and
-answers into reports. Both are values in, values out: ``runtime`` drives them in processes of their own, tests in one
-process, at made-up times.
+responses into reports. Both take and return plain values. ``runtime`` drives them in separate processes; tests drive
+them in one process with a simulated clock.
 """

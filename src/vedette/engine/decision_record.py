@@ -1,6 +1,6 @@
 """Decision record: facts, random stream and outcome of a policy decision as plain values, for replay.
 
-Nothing is recorded unless it is requested: the cost of that is one comparison a batch.
+Recording is off by default; the check costs one comparison per batch.
 """
 
 import json
@@ -11,10 +11,10 @@ Column = Sequence[float] | Sequence[bool] | Sequence[int] | Sequence[Sequence[fl
 
 
 class Decision(NamedTuple):
-    """Record of one batch of policy decisions. ``policies`` maps the names of those who decided to their settings.
+    """Record of one batch of policy decisions. ``policies`` maps the name of each policy involved to its settings.
 
-    ``stream`` names the random stream that came from ``seed``; ``facts`` and ``outcome`` are columns of equal length,
-    or rows of numbers where a policy remembers more than one of each page.
+    ``stream`` names the random stream derived from ``seed``. ``facts`` and ``outcome`` are columns of equal length, or
+    rows of numbers where a policy stores several values per page.
     """
 
     stage: str

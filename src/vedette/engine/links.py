@@ -1,10 +1,11 @@
-"""Link resolver: resolve, scope and normalize the links of pages, cached, since most links of a site repeat.
+"""Link resolver: resolve, scope and normalize the links of pages, with a cache, since most links of a site repeat.
 
-A link goes through three steps that cost far more than a lookup: it is resolved against its page, given to the site
-that takes it, and normalized by that site. The result depends on the absolute text of the link alone, so it is cached
-by that text, in two halves: when the younger is full, it becomes the older, and what was not used since is dropped.
+A link goes through three steps that cost far more than a lookup: resolve it against its page, find the site it belongs
+to, normalize it by that site's rules. The result depends only on the absolute text of the link, so it is cached under
+that text. The cache has two halves: when the newer one is full it replaces the older one, which drops every entry that
+was not used since.
 
-Links that no site takes are not followed, but the unlisted hosts that they name can be found (``find_unlisted_hosts``).
+Links that belong to no site are not followed, but ``find_unlisted_hosts`` returns the unlisted hosts they name.
 """
 
 import re
@@ -18,13 +19,14 @@ from vedette.model import Site, origin_of
 NO_RULES = CopyRules()
 
 CACHE_HALF = 50_000
-# Longer links are rare, and a hostile page must not fill the memory with them.
+# Longer links are rare, and a hostile page must not fill memory with them.
 MAX_CACHED_LENGTH = 500
-# A second character after "/" that makes a link lead to another host, now or once it was stripped.
+# A second character after "/" that makes a link point to another host, directly or after stripping.
 _OFF_HOST_CHARACTERS = frozenset("/\\\t\n\r")
-# A link that names its host, and what it writes between the slashes: all that the host can depend on.
+# A link that names its host, and the text between the slashes: the host depends on nothing else.
 _NAMES_HOST = re.compile(r"\s{0,9}(https?:)?//([^/\\?#]{1,300}+)(?=[/\\?#]|\Z)", re.ASCII | re.IGNORECASE)
-# The standard lets signs into hosts that no name has, some of which a shell would read: nobody is offered those.
+# The URL standard allows characters that no real host name has, and a shell could interpret some of them: never suggest
+# such hosts.
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
 MAX_UNLISTED_HOSTS = 20
 MAX_HOSTS = 10_000
@@ -53,7 +55,7 @@ class LinkResolver:
         return tuple(url for url in found if url is not None)
 
     def resolve_each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
-        """Resolve each link of a page; None where no site takes it."""
+        """Resolve each link of a page; None where no site covers it."""
         start = base.find("/", base.find("//") + 2)
         origin, folder = base[:start], base[: base.partition("?")[0].rfind("/") + 1]
         young, found = self._young, []
@@ -74,7 +76,7 @@ class LinkResolver:
         return found
 
     def find_unlisted_hosts(self, hrefs: Iterable[str]) -> tuple[str, ...]:
-        """Find the unlisted hosts that links taken by no site name; each once, the first few.
+        """Find the unlisted hosts among links that no site covers; each once, the first few.
 
         >>> links = LinkResolver(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
         >>> links.find_unlisted_hosts(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
@@ -91,7 +93,7 @@ class LinkResolver:
         return tuple(found)
 
     def _find_unlisted_host(self, authority: str) -> str | None:
-        """Parse the host of a link's authority, unless a site has it; cached, as many pages name the same few."""
+        """Parse the host of a link's authority, unless a site covers it; cached, since many pages name the same few."""
         if authority not in self._hosts:
             if len(self._hosts) >= MAX_HOSTS:
                 self._hosts.clear()
@@ -108,12 +110,12 @@ class LinkResolver:
         if len(text) <= MAX_CACHED_LENGTH:
             if len(self._young) >= CACHE_HALF:
                 self._old = dict(self._young)
-                self._young.clear()  # the same object: a caller may hold it
+                self._young.clear()  # the same object: a caller may hold a reference to it
             self._young[text] = url
         return url
 
     def _resolve(self, url: str | None) -> str | None:
-        """Resolve a link to the normalized URL of the site that takes it."""
+        """Resolve a link to the normalized URL of the site that covers it."""
         site = self.sites.find_site(url) if url is not None else None
         return (
             apply_copy_rules(normalize(url, site), site, self._learned)
@@ -123,5 +125,5 @@ class LinkResolver:
 
 
 def apply_copy_rules(url: str, site: Site, learned: CopyRules) -> str:
-    """Apply learned duplicate rules to a URL: return the one to fetch instead, unless the operator overrules."""
+    """Apply learned duplicate rules to a URL: return the one to fetch instead, unless the operator overrides them."""
     return url if not learned.rules or "copy" in site.overrule else learned.apply(url)[0]

@@ -1,9 +1,9 @@
 """Messages between coordinator and fetchers: tasks out, results back. Plain values, sent in batches.
 
-The coordinator decides what may be fetched; a fetcher decides when, within the host's pauses, and reads the answer.
+The coordinator decides what may be fetched. A fetcher decides when, within the host's delays, and parses the response.
 
-They are named tuples, not dataclasses, because they cross a process boundary with every page, and pickle packs a tuple
-several times as fast.
+They are named tuples, not dataclasses: they cross a process boundary with every page, and pickle handles a tuple
+several times faster.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.model import Failure, Headers, Origin, Purpose, RenderMode, Site
 from vedette.parse.change.comparison import Change, StoredVersion
 
-# A rendering that brings fewer words than this brought nothing to find.
+# A rendering that adds fewer words than this added nothing worth finding.
 MIN_WORDS_BROUGHT = 10
 
 Kind = Literal["page", "document", "feed", "sitemap", "other"]
 
 
 class ArchiveLocation(NamedTuple):
-    """Message part: where an answer is archived (file, offset, length)."""
+    """Message part: where a response is archived (file, offset, length)."""
 
     file: str
     offset: int
@@ -29,7 +29,7 @@ class ArchiveLocation(NamedTuple):
 
 
 class StoredCopy(NamedTuple):
-    """Message part: the stored copy of a page that is fetched again: validators, last answer, content."""
+    """Message part: the stored copy of a page that is fetched again: validators, last response, content."""
 
     etag: str
     last_modified: str
@@ -41,7 +41,7 @@ class StoredCopy(NamedTuple):
 
 
 class PagePart(NamedTuple):
-    """Message part: a request of a page that a fetcher renders: whose it is, its number there, and its page."""
+    """Message part: a request made by a page during rendering: which fetcher, its number there, and the page."""
 
     worker: int
     number: int
@@ -53,12 +53,11 @@ class PagePart(NamedTuple):
 class FetchTask(NamedTuple):
     """Message to a fetcher: fetch a page (by its id), or one hop towards an origin's robots.txt (id 0).
 
-    ``worth`` orders the tasks of a host; ``value`` is in the unit of the price, and orders hosts (None: the worth).
-    ``validators`` are the ETag and Last-Modified of the stored copy, empty where it is fetched in full.
-    ``valid_until_s`` is when the robots.txt that allows it expires; it is not sent later than that. ``cookies`` were
-    set by the redirects that led here. ``render`` says
-    whether the page may be rendered: ``auto`` where it looks empty; ``render_why`` why it may not, where that was a
-    choice. ``part_of`` says for which rendering it is fetched.
+    ``worth`` orders the tasks of a host; ``value`` uses the unit of the price and orders hosts (None: use the worth).
+    ``validators`` are the ETag and Last-Modified of the stored copy, empty for an unconditional fetch.
+    ``valid_until_s`` is when the robots.txt that allows the fetch expires; the request is not sent later. ``cookies``
+    were set by the redirects that led here. ``render`` says whether the page may be rendered (``auto``: if it seems
+    empty); ``render_why`` says why not, where that was a choice. ``part_of`` names the rendering that needs this fetch.
     """
 
     id: int
@@ -92,14 +91,14 @@ class HostSettings(NamedTuple):
 
 
 class Content(NamedTuple):
-    """Message part: the content of a page that others need; dates are None and words empty where unknown.
+    """Message part: the content of a page that other parts need; dates are None and words empty where unknown.
 
-    ``baseline`` is what the next version will be compared with, ``change`` what became of the last one. ``directives``
-    are words of its owner about what may be done with it; ``objections`` are what speaks against indexing it, by name,
-    each with what it rests on. ``anchors`` are what the page calls its links, one for each. ``stored`` is its text,
-    packed for the index, where it is new. ``private`` names the site with whose secrets it was fetched, where it was.
-    ``is_unmeasured`` says that a change counts only if searches notice it, which is not known yet. ``identity``
-    tells it from pages of nearly the same text.
+    ``baseline`` is what the next version is compared with, ``change`` the result of the last comparison. ``directives``
+    are the owner's robots directives; ``objections`` are the reasons against indexing, by name, each with its evidence.
+    ``anchors`` holds the anchor text of each link. ``stored`` is the text packed for the index, if it is new.
+    ``private`` names the site whose credentials were used for the fetch, if any. ``is_unmeasured`` means that a change
+    counts only if searches notice it, which is not known yet. ``identity`` distinguishes the page from others with
+    nearly the same text.
     """
 
     baseline: StoredVersion
@@ -130,7 +129,7 @@ class Content(NamedTuple):
 
 
 class WorkBatch(NamedTuple):
-    """Message to a fetcher: hosts and tasks; rules for links and the User-Agent where they have changed."""
+    """Message to a fetcher: hosts and tasks, plus link rules and User-Agent if they have changed."""
 
     hosts: tuple[HostSettings, ...] = ()
     tasks: tuple[FetchTask, ...] = ()
@@ -152,7 +151,7 @@ class Ack(NamedTuple):
 
 
 class PartReply(NamedTuple):
-    """Message to a fetcher: what became of a request of a page that it renders; status 0 where it was refused."""
+    """Message to a fetcher: the outcome of a request made by a page during rendering; status 0 if it was refused."""
 
     number: int
     status: int = 0
@@ -163,14 +162,14 @@ class PartReply(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Message to a fetcher: finish what is in flight, report, and end."""
+    """Message to a fetcher: finish the requests in flight, report, and exit."""
 
 
 # Fetcher to coordinator
 
 
 class PartRequest(NamedTuple):
-    """Message from a fetcher: a page that it renders asks for a URL."""
+    """Message from a fetcher: a page being rendered requests a URL."""
 
     url: str
     part: PagePart
@@ -187,18 +186,18 @@ class Rendering(NamedTuple):
 
     @property
     def has_brought_text(self) -> bool:
-        """Whether the rendering of a page brought text that its HTML did not have."""
+        """Whether rendering a page produced text that its HTML did not have."""
         return self.words >= self.words_before + MIN_WORDS_BROUGHT
 
 
 class FetchSuccess(NamedTuple):
-    """Message from a fetcher: an answer, read; what the coordinator needs, and where the rest is archived.
+    """Message from a fetcher: a parsed response: what the coordinator needs, and where the rest is archived.
 
-    ``unlisted_hosts`` are hosts that no site takes and that a page which is fetched for the first time links to.
-    ``dates`` are when the pages behind the links changed, as far as a sitemap or feed says so; none at all where it
-    never does. ``connection_s`` is for how long a connection was held, by our clock, however fast time goes; a browser
-    that rendered the page counts the same. ``part_body`` is the answer to a request of a page that is rendered.
-    ``cookies`` are to be sent where a redirect leads. ``is_rebuilt`` says that its Last-Modified is not the page's own.
+    ``unlisted_hosts`` are hosts outside all sites that the page links to, collected at its first fetch. ``dates`` are
+    the modification dates that a sitemap or feed gives for its links; empty if it gives none. ``connection_s`` is how
+    long a connection was held, in wall time even where world time runs faster; browser time for rendering counts the
+    same way. ``part_body`` is the response to a request of a page being rendered. ``cookies`` must be sent to the
+    redirect target. ``is_rebuilt`` means that the Last-Modified date is not the page's own.
     """
 
     task: FetchTask
@@ -232,7 +231,7 @@ class FetchSuccess(NamedTuple):
 
 
 class FetchFailure(NamedTuple):
-    """Message from a fetcher: a request that got no answer."""
+    """Message from a fetcher: a request that got no response."""
 
     task: FetchTask
     failure: Failure
@@ -246,9 +245,9 @@ FetchResult = FetchSuccess | FetchFailure
 
 
 class HostUpdate(NamedTuple):
-    """Message from a fetcher: when a host may be asked again, its failure streak, and why it waits.
+    """Message from a fetcher: when the next request to a host may be sent, its failure streak, and why it waits.
 
-    The reason is empty where it simply rests.
+    The reason is empty for an ordinary crawl delay.
     """
 
     name: str
@@ -260,7 +259,7 @@ class HostUpdate(NamedTuple):
 class FetchReport(NamedTuple):
     """Message from a fetcher: everything since its last report.
 
-    ``archived`` is how far its archive files may be acknowledged.
+    ``archived`` is the position up to which its archive files may be acknowledged.
     """
 
     serial: int

@@ -15,7 +15,7 @@ from vedette.parse.change.comparison import StoredVersion
 
 Ids = npt.NDArray[np.uint32]
 Outlinks = tuple[Sequence[str], Sequence[str]]
-"""URLs, and what the page calls each; no names at all where nobody knows them."""
+"""URLs with the page's anchor text for each; the texts are empty if unknown."""
 SignalKind = Literal["sitemap", "feed", "ping"]
 
 
@@ -66,7 +66,7 @@ class UrlFrontier(Protocol):
         """Frontier port of the coordinator: return the id of each host; unseen ones get the next."""
 
     def add(self, told: LinkBatch, found_s: float) -> Ids:
-        """Frontier port of the coordinator: add links; return the ids of those that were unknown and now wait."""
+        """Frontier port of the coordinator: add links; return the ids of those that were unknown and are now queued."""
 
     def find_unknown(self, urls: Sequence[str]) -> list[int]:
         """Frontier port: count mentions of URLs; return the positions of those that must be added."""
@@ -86,16 +86,16 @@ class UrlFrontier(Protocol):
     def lease(
         self, hosts: Sequence[int], worker: int, until_s: float, rng: np.random.Generator | None = None
     ) -> list[LeasedUrl]:
-        """Frontier port of the coordinator: lease one URL for each mention of a host, as far as any wait."""
+        """Frontier port of the coordinator: lease one URL for each mention of a host, as far as any are waiting."""
 
     def acknowledge(self, ids: Iterable[int], fate: UrlState, worker: int) -> Ids:
-        """Frontier port of the coordinator: end leased URLs; return those that the fetcher had leased."""
+        """Frontier port of the coordinator: finish leased URLs; return those that the fetcher had leased."""
 
     def release_leases(self, ids: Iterable[int], worker: int) -> Ids:
         """Frontier port of the coordinator: requeue leased URLs unfetched."""
 
     def requeue(self, ids: Iterable[int], priority: int) -> Ids:
-        """Frontier port of the coordinator: requeue URLs that have ended; return those that had."""
+        """Frontier port of the coordinator: requeue finished URLs; return those that were finished."""
 
     def move_to_front(self, ids: Iterable[int]) -> Ids:
         """Frontier port: move waiting URLs to the front of their host's queue; return which were moved."""
@@ -108,7 +108,7 @@ class UrlFrontier(Protocol):
 
 
 class PageRow(NamedTuple):
-    """Row of the crawl store port: the latest answer for a URL, and when it is due again."""
+    """Row of the crawl store port: the latest response for a URL, and when it is due again."""
 
     id: int
     host: int
@@ -138,9 +138,9 @@ class DuePage:
 
 
 class FailedUrl(NamedTuple):
-    """A URL of the crawl store port without an answer: failed rounds, since when, and when it is tried again.
+    """A URL of the crawl store port without a response: failed rounds, since when, and the time of the next retry.
 
-    A round is a few attempts in a row. ``due_s`` is infinity while it waits in a queue, and once it is given up.
+    A round is a few attempts in a row. ``due_s`` is infinity while the URL is queued, and after it was given up.
     """
 
     id: int
@@ -150,7 +150,7 @@ class FailedUrl(NamedTuple):
 
 
 class RetryCounts(NamedTuple):
-    """How many failed URLs of the crawl store port are to be tried again, and when the first of them is."""
+    """How many failed URLs of the crawl store port will be retried, and when the first retry is due."""
 
     urls: int
     next_s: float
@@ -159,9 +159,9 @@ class RetryCounts(NamedTuple):
 class RefreshState(NamedTuple):
     """Refresh state of a page in the crawl store port: facts, result of its latest fetch, policy memory.
 
-    ``before_s`` is when the fetch before the latest was made, None where the latest was the first; ``memory`` is empty
-    where no policy remembers anything. ``gain`` and ``views`` are None where they were not measured. ``links`` is how
-    often pages named it, ``signal_s`` when something last said that it has changed.
+    ``before_s`` is the time of the fetch before the latest one, None if the latest was the first. ``memory`` is empty
+    for policies without state. ``gain`` and ``views`` are None if they were not measured. ``links`` is how often other
+    pages linked to the page, ``signal_s`` when a sitemap or feed last reported a change.
     """
 
     id: int
@@ -185,11 +185,11 @@ class KnownPage(NamedTuple):
 
 
 class FetchGain(NamedTuple):
-    """Measured search gain of a fetch, and the page's views since, as the coordinator's ports pass it on.
+    """Measured search gain of a fetch, and the page's views since then, for the coordinator's ports.
 
-    None means that nothing was measured.
+    None means not measured.
 
-    None stands for nothing that was measured.
+    None means not measured.
     """
 
     page: int
@@ -199,7 +199,7 @@ class FetchGain(NamedTuple):
 
 
 class ChangeSignal(NamedTuple):
-    """A change signal for the crawl store port: something said that a page, by its id, changed at a time."""
+    """A change signal for the crawl store port: a page id and the time of a reported change."""
 
     page: int
     at_s: float
@@ -207,7 +207,7 @@ class ChangeSignal(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """Row of the crawl store port: last known pauses of a host."""
+    """Row of the crawl store port: last known delays of a host."""
 
     name: str
     ready_s: float
@@ -216,7 +216,7 @@ class HostRow(NamedTuple):
 
 
 class UnlistedLink(NamedTuple):
-    """A link from a page fetched for the first time to an unlisted host, for the crawl store port."""
+    """A link to an unlisted host from a page fetched for the first time, for the crawl store port."""
 
     host: str
     page: str
@@ -224,9 +224,9 @@ class UnlistedLink(NamedTuple):
 
 
 class LinkOrigin(NamedTuple):
-    """Origin of a found URL: the page that named it, its kind, and when that page was fetched before.
+    """Origin of a found URL: the linking page, its kind, and when that page was fetched before.
 
-    ``before_s`` is None where the page was seen for the first time.
+    ``before_s`` is None if the page was fetched for the first time.
     """
 
     source: int
@@ -235,9 +235,9 @@ class LinkOrigin(NamedTuple):
 
 
 class Discovery(NamedTuple):
-    """A discovery in the crawl store port: a URL that is new on the web, and the page it was found on.
+    """A discovery in the crawl store port: a URL that is new on the web, and the page that linked to it.
 
-    ``steps`` counts pages from one that was fetched again: 0 for a link on it, 1 for a link on a page found there.
+    ``steps`` is the distance from a refetched page: 0 for a link on it, 1 for a link on a page found there.
     """
 
     id: int
@@ -247,7 +247,7 @@ class Discovery(NamedTuple):
 
 
 class FirstCrawl(NamedTuple):
-    """State of a host's first crawl in the crawl store port: scope hash, since when, whether it is over."""
+    """State of a host's first crawl in the crawl store port: scope hash, start time, whether it has finished."""
 
     host: int
     rules: int
@@ -258,7 +258,7 @@ class FirstCrawl(NamedTuple):
 class ContentRow(NamedTuple):
     """Row of the crawl store port: a page's content, its duplicate group, baseline, identity and last change.
 
-    ``needs_script`` says that there was next to nothing to read without JavaScript.
+    ``needs_script`` means that the page has almost no text without JavaScript.
     """
 
     id: int
@@ -273,14 +273,14 @@ class BandIndex(Protocol):
     """Port to the MinHash banding index over all pages, for the coordinator's duplicate detection."""
 
     def match_or_add(self, ids: Ids, bands: npt.NDArray[np.uint64]) -> Ids:
-        """Port of duplicate detection: return the first page of each MinHash band, 0 for none; add those."""
+        """Port of duplicate detection: return the first page of each MinHash band, 0 for none; add the missing ones."""
 
 
 class CrawlStore(Protocol):
     """Crawl store port of the coordinator: pages, contents, duplicate groups, robots.txt, hosts, notes."""
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """Crawl store port: save the latest answers with their links; without links where stored ones hold."""
+        """Crawl store port: save the latest responses with their links; None keeps the stored links."""
 
     def get_pages(self, ids: Sequence[int]) -> Mapping[int, PageRow]:
         """Crawl store port of the coordinator: return the stored pages among these URLs, by id."""
@@ -331,28 +331,28 @@ class CrawlStore(Protocol):
         """Crawl store port: delete the notes of URLs, and with ``pages`` everything stored about them."""
 
     def get_failure(self, id_: int) -> FailedUrl | None:
-        """Crawl store port of the coordinator: return the failed rounds of a URL since its last answer."""
+        """Crawl store port of the coordinator: return the failed rounds of a URL since its last response."""
 
     def save_failure(self, row: FailedUrl) -> None:
-        """Crawl store port of the coordinator: save when a failed URL is tried again."""
+        """Crawl store port of the coordinator: save when a failed URL will be retried."""
 
     def take_due_retries(self, now_s: float, most: int) -> Sequence[DuePage]:
-        """Crawl store port: return failed URLs that are to be tried again now, without their notes."""
+        """Crawl store port: return failed URLs that are due for a retry, without their notes."""
 
     def count_retries(self) -> RetryCounts:
-        """Crawl store port of the coordinator: count the failed URLs that are to be tried again."""
+        """Crawl store port of the coordinator: count the failed URLs that will be retried."""
 
     def save_robots(self, origin: Origin, state: RobotsState) -> None:
         """Crawl store port of the coordinator: save an origin's robots.txt state."""
 
     def save_hosts(self, hosts: Sequence[HostRow]) -> None:
-        """Crawl store port of the coordinator: save when hosts may be asked again."""
+        """Crawl store port of the coordinator: save when hosts may be requested again."""
 
     def postpone(self, id_: int, due_s: float) -> None:
         """Crawl store port of the coordinator: set when a page is due, if it is stored."""
 
     def get_due(self, now_s: float, most: int) -> Sequence[DuePage]:
-        """Crawl store port: return known pages that are due and do not wait yet, most overdue first."""
+        """Crawl store port: return known pages that are due and not queued yet, most overdue first."""
 
     def save_due_times(self, times: Sequence[tuple[int, float]]) -> None:
         """Crawl store port of the coordinator: save new due times of stored pages."""
@@ -364,13 +364,13 @@ class CrawlStore(Protocol):
         """Crawl store port of the coordinator: return the stored pages among these URLs."""
 
     def scan_known_pages(self, id_: int, most: int) -> Sequence[KnownPage]:
-        """Crawl store port: return the next good pages after an id: answered with 2xx, without a note."""
+        """Crawl store port: return the next good pages after an id: status 2xx, without a note."""
 
     def add_signals(self, signals: Sequence[ChangeSignal]) -> Sequence[int]:
-        """Crawl store port: save change signals; return the ids for which they are later than the last fetch."""
+        """Crawl store port: save change signals; return the ids whose signal is later than their last fetch."""
 
     def get_gone_pages(self, ids: Sequence[int]) -> Sequence[KnownPage]:
-        """Crawl store port of the coordinator: return those of these URLs that are gone or have moved."""
+        """Crawl store port of the coordinator: return which of these URLs are gone or have moved."""
 
     def get_links(self, id_: int) -> Sequence[str]:
         """Crawl store port of the coordinator: return the stored links of a page."""

@@ -1,1 +1,1 @@
-"""Coordinator: decide what is fetched, when and by which fetcher; hosts, robots.txt, duplicates, traps."""
+"""Coordinator: decide what to fetch, when, and with which fetcher; hosts, robots.txt, duplicates, traps."""

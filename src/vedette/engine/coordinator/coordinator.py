@@ -1,13 +1,13 @@
-"""The coordinator: decide what is fetched, when and by which fetcher; the only writer of the crawl state.
+"""The coordinator: decide what to fetch, when, and with which fetcher; the only writer of the crawl state.
 
-Its work is three pipelines, each a method whose lines are the steps, in order:
+Its work is a few pipelines, each a method whose lines are the steps in order:
 
-    admit_links      links found    unseen URLs of a site get an id, a front queue and a host that wakes up
-    apply_report     fetch result   tasks end, pages are saved with their next time, their links are admitted
-    assign_work      time passed    hosts whose time has come get a turn each: leases go out
-    wake_due_pages   time passed    the price moves, known pages whose time has come wait again
+    admit_links      links found    give unseen URLs of a site an id and a front queue, and wake their host
+    apply_report     fetch result   close tasks, save pages with their due times, admit their links
+    assign_work      time passed    give each due host a turn, and lease its URLs to fetchers
+    wake_due_pages   time passed    move the price, requeue known pages that are due
 
-Beside them there are events: an address was looked up, a fetcher was lost, the operator changed the rules.
+It also handles events: a DNS answer, a lost fetcher, changed crawl rules.
 """
 
 from collections import Counter
@@ -54,7 +54,7 @@ from vedette.model import Failure, Origin, Refusal, origin_of
 class Coordinator:
     """Make all crawl decisions: admit links, assign work, apply fetch reports, wake due pages.
 
-    Ports are passed in; what they are given is durable once the driver commits.
+    Ports are passed in; what is written to them is durable once the driver commits.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Coordinator:
 
     @property
     def hosts(self) -> dict[str, HostState]:
-        """The hosts in play in the coordinator, by name."""
+        """The coordinator's active hosts, by name."""
         return self.host_table.by_name
 
     @property
@@ -106,7 +106,7 @@ class Coordinator:
     def admit_links(self, groups: Sequence[LinkGroup], now_s: float) -> Admitted:
         """Admit found links, normalized by their sites, into the frontier; most of them are known already.
 
-        All links of a report are admitted at once, in groups with a common origin, since each batch has a cost.
+        All links of a report are admitted at once, grouped by origin, since each batch has a fixed cost.
         """
         unseen = drop_known(groups, self.urls)
         if not unseen:
@@ -124,7 +124,7 @@ class Coordinator:
         return Admitted(len(new_ids), named)
 
     def _is_trap(self, url: str) -> bool:
-        """Check whether the trap filter would keep a URL from being fetched: an endless list brings nothing."""
+        """Check whether the trap filter would hold a URL back; an endless list brings nothing."""
         site = self.host_table.sites.find_site(url)
         return site is not None and self.trap_filter.judge(url, site) is not None
 
@@ -158,7 +158,7 @@ class Coordinator:
                 self.request_urls(self._sitemaps.list_unfetched(site), now_s)
 
     def request_urls(self, urls: Sequence[str], now_s: float) -> list[int]:
-        """Fetch these URLs as soon as the coordinator may ask their host; return their ids."""
+        """Fetch these URLs as soon as their host may be requested; return their ids."""
         self.add_urls(urls, 0, now_s, front=0)
         ids: list[int] = self.urls.find_ids(urls).tolist()
         self.urls.requeue(ids, priority=0)
@@ -172,14 +172,14 @@ class Coordinator:
         return ids
 
     def request_robots(self, origin: Origin) -> None:
-        """Read the robots.txt of an origin again as soon as its host may be asked."""
+        """Fetch the robots.txt of an origin again as soon as its host may be requested."""
         host = self.host_table.get(origin.host)
         host.origins[origin], host.lookup_retry_s = None, 0.0
         self.selector.request_robots(host, [origin])
         self.host_table.requeue(host)
 
     def normalize_url(self, url: str) -> str | None:
-        """Normalize a URL by the site that takes it and by learned duplicate rules; None where no site does."""
+        """Normalize a URL by its site's rules and learned duplicate rules; None if no site covers it."""
         site = self.host_table.sites.find_site(url)
         return apply_copy_rules(normalize(url, site), site, self.copies.copy_rules) if site else None
 
@@ -188,7 +188,7 @@ class Coordinator:
     def apply_report(self, fetcher: int, report: FetchReport) -> None:
         """Apply a fetcher's report to the crawl state: close tasks, save pages, admit their links.
 
-        For hosts that the fetcher has lost meanwhile, only requests to back off count.
+        For hosts that the fetcher no longer owns, only back-off requests count.
         """
         self._held_back.has_news = True
         report = self.parts.take_results(report, fetcher, self.tally)
@@ -219,7 +219,7 @@ class Coordinator:
                 self._novelty.on_host_answered(self.hosts[name], began_s, ended_s)
 
     def _close_task(self, task: FetchTask, fetcher: int) -> bool:
-        """Close a fetcher's task and return whether that fetcher still had it; late reports do not count."""
+        """Close a fetcher's task; return whether that fetcher still owned it, since late reports do not count."""
         host = self.hosts[task.host]
         if host.worker != fetcher:
             return False
@@ -247,13 +247,13 @@ class Coordinator:
         owner, state = self.host_table.apply_robots(task.robots_of, event)
         self.store.save_robots(task.robots_of, state)
         self.store.save_hosts([owner.to_row()])
-        if has_new_rules(before, state):  # some of what was disallowed may be allowed now
+        if has_new_rules(before, state):  # some URLs that were disallowed may be allowed now
             self.urls.requeue(self.store.take_refused(owner.id, str(Refusal.ROBOTS)), priority=LAST_FRONT)
         self.host_table.enqueue(owner)
         return state
 
     def _end_tasks(self, results: Sequence[FetchResult], fetcher: int) -> tuple[list[FetchSuccess], list[LinkGroup]]:
-        """Sort the results of a fetch report: return good answers and robots.txt sitemaps, retry or fail the rest."""
+        """Sort the results of a fetch report: return good responses and robots.txt sitemaps, retry or fail the rest."""
         answers: list[FetchSuccess] = []
         sitemaps: list[LinkGroup] = []
         for result in results:
@@ -275,7 +275,7 @@ class Coordinator:
         return self._redirects.follow(answers, fetcher), sitemaps
 
     def _on_robots(self, result: FetchResult) -> LinkGroup:
-        """Handle an answer to a robots.txt request; return the sitemaps that it names, for admission."""
+        """Handle the response to a robots.txt request; return the sitemaps it names, for admission."""
         event = to_event(result)
         if isinstance(event, str):
             self.host_table.follow_robots_redirect(result.task, event)
@@ -284,7 +284,7 @@ class Coordinator:
         return self._sitemaps.find_sitemaps(result.task.robots_of, self._apply_robots(result.task, event))
 
     def _save_answers(self, answers: Sequence[FetchSuccess], rows: Mapping[int, PageRow], fetcher: int) -> None:
-        """Save answered pages with their next due times; pass on their signals, links and duplicates."""
+        """Save fetched pages with their next due times; pass on their signals, links and duplicates."""
         if not answers:
             return
         ids = [result.task.id for result in answers]
@@ -292,7 +292,7 @@ class Coordinator:
         self.urls.acknowledge(ids, UrlState.FETCHED, fetcher)
         due_s: dict[int, float] = {}
         relinked: list[int] = []
-        if self.schedule.recrawl:  # where nothing is ever fetched again, nobody needs to know when
+        if self.schedule.recrawl:  # if nothing is ever fetched again, due times are not needed
             inlinks = dict(zip(ids, self.urls.count_inlinks(np.array(ids, np.uint32)).tolist(), strict=True))
             due_s = self.refresher.schedule(answers, rows, inlinks)
             relinked = find_relinked(answers, rows, self.urls, self.store)
@@ -312,9 +312,9 @@ class Coordinator:
     # time passed
 
     def assign_work(self, now_s: float, until_s: float, room: dict[int, int]) -> tuple[list[Assignment], list[str]]:
-        """Assign fetch tasks to fetchers with room, and list hosts whose DNS is to be looked up.
+        """Assign fetch tasks to fetchers with free capacity, and list hosts that need a DNS lookup.
 
-        Leases end at the wall time ``until_s``. Each host has one turn, however much there is to judge.
+        Leases end at wall time ``until_s``. Each host gets one turn, no matter how many URLs must be checked.
         """
         orders, lookups = self._push_host_settings(now_s, room), list[str]()
         self.refresher.add_spent(others=self.parts.assign(orders, lookups, now_s, room))
@@ -339,7 +339,7 @@ class Coordinator:
         return orders, lookups
 
     def next_s(self) -> float | None:
-        """Return when the coordinator's ``assign_work`` may next have work; None if only an event can help."""
+        """Return when ``assign_work`` may next have work; None if only an event can change that."""
         return None if self._is_full() else self.host_table.next_s()
 
     def _push_host_settings(self, now_s: float, room: dict[int, int]) -> list[Assignment]:
@@ -385,7 +385,7 @@ class Coordinator:
         return most is not None and self.tally.pages + self.pages_out >= most
 
     def _fail_robots(self, host: HostState, now_s: float) -> None:
-        """End robots.txt requests that a host cannot be sent: hosts that redirect here must not wait for it."""
+        """Drop robots.txt requests that cannot be sent to a host, so hosts that redirect to it do not wait for them."""
         for task in self.host_table.pop_unroutable(host):
             self._apply_robots(task, RobotsFailure(now_s, str(host.unreachable or Failure.ADDRESS)))
 
@@ -417,19 +417,19 @@ class Coordinator:
     def on_gains(
         self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = (), per_view: float | None = None
     ) -> None:
-        """Pass measured search gains, and what a view brings in their unit, to refresh, spending and first fetches."""
+        """Pass measured search gains, and the value of a view in the same unit, to refresh, spending, first fetches."""
         self.refresher.on_gains(gains, now_s, per_view)
         self.spending.add_gains((*gains, *firsts))
         self.first_fetches.on_change_gains(gains, now_s)
         self.first_fetches.on_first_gains(firsts, now_s)
 
     def get_request_host(self, id_: int) -> str | None:
-        """Return the host of a URL that was requested by name; None where nobody waits for it any more."""
+        """Return the host of a URL that was requested by name; None if the request has ended."""
         host = self._url_states.requested.get(id_)
         return host.name if host else None
 
     def apply_rules(self, rules: CrawlRules, names: Sequence[str], now_s: float) -> tuple[str, ...]:
-        """Apply changed crawl rules; ``names`` are hosts that may have work. Return hosts to recall tasks from."""
+        """Apply changed crawl rules; ``names`` are hosts that may have work. Return the hosts whose tasks to recall."""
         for name, id_ in zip(names, self.urls.intern_hosts(list(names)), strict=True):
             self.host_table.get_or_add(name, id_)
         self.host_table.apply_rules(rules)
@@ -447,7 +447,7 @@ class Coordinator:
         )
 
     def get_ending(self, now_s: float, patience_s: float) -> str | None:
-        """Return how the crawl ended: ``done`` (nothing left), ``stuck`` (only troubled hosts); None if it goes on."""
+        """Return how the crawl ended: ``done`` (nothing left), ``stuck`` (only troubled hosts); None while it runs."""
         if self.pages_out or (not self._is_full() and self.store.count_retries().next_s <= now_s + patience_s):
             return None
         if self._is_full():
@@ -469,7 +469,7 @@ class Coordinator:
         held: Sequence[tuple[str, str, int]] = (),
         clean: bool,
     ) -> None:
-        """Restore hosts, robots.txt states and held-back URLs; after a crash every host rests first."""
+        """Restore hosts, robots.txt states and held-back URLs; after a crash every host first waits out its delay."""
         self._trust_starts()
         for name, place, count in held:
             self.host_table.get(name).held_back[place] = count
@@ -480,12 +480,12 @@ class Coordinator:
             self.host_table.enqueue(self.host_table.get(name))
 
     def _trust_starts(self) -> None:
-        """Register start URLs with the trap filter as trusted: the operator named them, whatever a crash undid."""
+        """Register start URLs as trusted with the trap filter: the operator named them, even if a crash lost that."""
         for site in self.rules.sites:
             self.trap_filter.traps.add_url(site.start, None, is_named=False)
 
     def on_fetcher_lost(self, worker: int, now_s: float) -> None:
-        """Requeue the tasks of a fetcher that died; its hosts, which it may just have asked, rest first."""
+        """Requeue the tasks of a fetcher that died; hosts it may have just requested wait out their delay first."""
         self.parts.on_fetcher_lost(worker)
         for host in self.host_table.take_orphans(worker, now_s):
             held, host.in_flight = host.in_flight, {}

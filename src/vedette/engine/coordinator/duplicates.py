@@ -1,9 +1,8 @@
-"""Duplicate detection in the coordinator: group near-duplicate pages as they come, and learn URL rules.
+"""Duplicate detection in the coordinator: group near-duplicate pages as they arrive, and learn URL rules.
 
-The banding index names candidates, their sketches decide. A near-duplicate joins the group of the page that it
-resembles; one URL of each group is its canonical (``parse.similarity``). Every pair of copies is evidence about how a
-site spells its URLs (``discover.urls.duplicate_evidence``); what was learned keeps later spellings from being fetched
-at all.
+The banding index proposes candidates, and their sketches decide. A near-duplicate joins the group of the page it
+resembles; one URL of each group is the canonical (``parse.similarity``). Every pair of copies is evidence about how a
+site spells its URLs (``discover.urls.duplicate_evidence``); learned rules prevent other spellings from being fetched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,23 +28,24 @@ from vedette.parse.similarity.canonical import Member, choose_canonical
 from vedette.parse.similarity.identity import are_distinct, are_editions, unpack_identity
 from vedette.parse.similarity.minhash import compute_bands, estimate_similarity
 
-# The name under which what was learned is kept.
+# The key under which learned rules are stored.
 LESSONS_KEY = "lessons"
 
-# Texts with fewer shingles in common than this are different pages that share some text.
+# Texts with fewer common shingles are different pages that share some text.
 MIN_SIMILARITY = 0.9
 MAX_CANDIDATES = 4
-# Of larger groups the one that stands for them has long been chosen.
+# Larger groups chose their canonical long ago.
 MAX_MEMBERS = 64
-# So many prints of whole texts are at hand, some 10 MB of them.
+# How many fingerprints of whole texts are held in memory, about 10 MB.
 MAX_PRINTS = 65_536
 
 
 class Membership(NamedTuple):
     """The duplicate group that a fetched page joined, and the URL whose text it repeats, empty where it is new.
 
-    ``is_similar`` says that an earlier page has nearly the same text, whether readers would tell them apart or not,
-    ``is_identical`` that a URL with another query has the same bytes, ``stands`` that it now stands for its group.
+    ``is_similar`` means that an earlier page has nearly the same text, even if readers could tell the two apart;
+    ``is_identical`` that a URL with another query has the same bytes; ``stands`` that the page is now the canonical of
+    its group.
     """
 
     group: int
@@ -56,7 +56,7 @@ class Membership(NamedTuple):
 
 
 class PageContent(NamedTuple):
-    """A page that was just fetched, with its content, for duplicate detection; a known one had some before."""
+    """A page that was just fetched, with its content, for duplicate detection."""
 
     id: int
     url: str
@@ -90,7 +90,7 @@ class DuplicateDetector:
             return {}
         known = [page.id for page in pages if page.is_known]
         before = self._store.get_contents(known) if known else {}
-        # A page that is like no other is a group of its own.
+        # A page unlike any other is a group of its own.
         alike, similar = self._find_duplicates([page for page in pages if page.content.baseline.sketch], before)
         groups = {page.id: alike[page.id].group if page.id in alike else page.id for page in pages}
         same = {page.id: self._find_same_bytes(page) for page in pages}
@@ -113,7 +113,7 @@ class DuplicateDetector:
         }
 
     def _stands(self, id_: int, group: int) -> bool:
-        """Check whether a page stands for its duplicate group, now that its canonical was chosen again."""
+        """Check whether a page is the canonical of its duplicate group, after the canonical was chosen again."""
         return self._store.get_canonical(group) in ({0, id_} if group == id_ else {id_})
 
     def _update_canonicals(self, joined: Sequence[int], left: Mapping[int, int]) -> None:
@@ -127,7 +127,7 @@ class DuplicateDetector:
                 self._choose_canonical(group, members)
 
     def measure_likeness(self, url: str, content: Content) -> float | None:
-        """Measure how much of a page's text is that of another URL; None where the text of that is not known."""
+        """Measure how much of a page's text another URL has; None if that URL's text is unknown."""
         id_ = int(self._urls.find_ids([url])[0])
         row = self._store.get_contents([id_]).get(id_) if id_ else None
         return _compare_sketches(row, content.baseline.sketch) if row else None
@@ -143,8 +143,8 @@ class DuplicateDetector:
     ) -> tuple[dict[int, ContentRow], frozenset[int]]:
         """Find the earlier page that each fetched page is a copy of, and the pages of nearly the same text as another.
 
-        A band stays with the page that had it first, whatever that page says by now: then those pages count that still
-        say the same, which are the rest of its group.
+        A band stays with the page that had it first, even if that page has changed since. Then the rest of its group
+        counts: the pages that still have that text.
         """
         if not pages:
             return {}, frozenset()
@@ -176,7 +176,7 @@ class DuplicateDetector:
         return found, frozenset(similar)
 
     def _find_same_text(self, page: PageContent) -> int:
-        """Find the first page of late with the same words, title, headings and numbers; its own id where there is none.
+        """Find the first recent page with the same words, title, headings and numbers; its own id if there is none.
 
         Pages that differ in numbers share their bands, which stay with the first of them.
         """
@@ -185,9 +185,9 @@ class DuplicateDetector:
         )
 
     def _find_same_bytes(self, page: PageContent) -> int:
-        """Find the first page of late that is the same byte for byte at the same path, whatever its query.
+        """Find the first recent page with the same bytes at the same path, whatever its query.
 
-        Of a page without text nothing else is known.
+        A page without text has no other evidence.
         """
         path = page.url.partition("?")[0].partition("://")[2]
         return self._find_print(xxhash.xxh3_128_digest(page.content.baseline.body_digest + path.encode()), page.id)
@@ -266,7 +266,7 @@ class DuplicateDetector:
 def _hosts_of(subject: RuleSubject) -> tuple[str, ...]:
     """Return the hosts that a piece of duplicate evidence concerns.
 
-    What is a copy of what is settled by the evidence for either.
+    Evidence for either host settles which URL is a copy of which.
     """
     return (subject.host, subject.what.partition("://")[2]) if subject.kind == "origin" else (subject.host,)
 
@@ -308,7 +308,7 @@ def _list_similar(rows: Sequence[ContentRow], page: ContentRow) -> list[ContentR
 
 
 def _tell_apart(one: ContentRow, other: ContentRow, urls: Mapping[int, str]) -> bool:
-    """Check whether readers would tell two pages of nearly the same text apart; not where that was never stored."""
+    """Check whether readers could tell two pages of nearly the same text apart; False if that was never stored."""
     ours, theirs = unpack_identity(one.identity), unpack_identity(other.identity)
     if ours is None or theirs is None:
         return False

@@ -1,6 +1,6 @@
 """Host table of the coordinator: crawl delays, addresses, DNS lookups, and when each host is served next.
 
-Politeness state of a host is kept here while no fetcher has it, so that it survives the death of any fetcher.
+The politeness state of a host is stored here while no fetcher owns it, so it survives the loss of any fetcher.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,15 +21,15 @@ from vedette.fetch.robots.state import RobotsFailure, RobotsResponse, RobotsStat
 from vedette.frontier.queues import TurnQueue
 from vedette.model import Failure, Origin, origin_of
 
-# A heap whose entries are never taken out of its middle: an entry counts only while it says what its host says
-# (``queued_s``). Whoever comes to a host before its time simply puts it back.
+# A heap without removal from the middle: an entry is valid only while it matches its host's ``queued_s``. A host that
+# is popped too early is simply put back.
 
 
 class HostCalendar:
-    """Calendar of when the coordinator comes back to each host; each host is in it at most once.
+    """Calendar of the coordinator's next turn for each host; each host is in it at most once.
 
-    Of hosts that are due, the one with the best URL waiting comes first, as far as is known (``HostState.worth``), and
-    every fourth time the one that has waited longest. That matters where fetchers have no room for all of them.
+    Among due hosts, the one with the best waiting URL comes first, as far as known (``HostState.worth``); every fourth
+    time it is the one that has waited longest. This matters when fetchers have no capacity for all of them.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class HostCalendar:
             self._due.add(host, host.best_worth)
 
     def take(self, until_s: float) -> HostState | None:
-        """Take the next host that is due by a time out of the calendar."""
+        """Pop the next host from the calendar that is due by a time."""
         while self._heap and self._heap[0][0] <= until_s:
             at_s, _, host = heappop(self._heap)
             if host.queued_s == at_s:
@@ -67,9 +67,9 @@ class HostCalendar:
         return self._heap[0][0] if self._heap else None
 
 
-# An address holds for half an hour. A name that cannot be looked up is looked up again after pauses that double; what
-# waits for it goes on waiting. A resolver that does not answer is asked again within minutes. A name that does not
-# exist, or lies only at addresses that may not be asked, gets pauses of up to six hours: a lookup costs a site nothing.
+# An address is valid for half an hour. A name that does not resolve is looked up again after delays that double; its
+# URLs keep waiting. A resolver that does not answer is tried again within minutes. A name that does not exist, or has
+# only disallowed addresses, gets delays of up to six hours: a lookup costs the site nothing.
 
 
 ADDRESS_TTL_S = 1800.0
@@ -79,7 +79,7 @@ _MAX_DOUBLINGS = 16
 
 
 def apply_lookup(host: HostState, allowed: Sequence[str], failure: Failure | None, now_s: float) -> None:
-    """Apply a DNS answer to a host, with those of its addresses that may be asked."""
+    """Apply a DNS answer to a host, with those of its addresses that are allowed."""
     host.resolving, host.detoured = False, False
     if allowed:
         host.address, host.address_until_s = allowed[0], now_s + ADDRESS_TTL_S
@@ -92,9 +92,9 @@ def apply_lookup(host: HostState, allowed: Sequence[str], failure: Failure | Non
     host.unreachable, host.address = failure, None
 
 
-# After a crash nobody knows what a host had asked for a moment ago, by its robots.txt or by Retry-After.
+# After a crash it is unknown what a host requested a moment ago, by robots.txt or Retry-After.
 CAUTIOUS_REST_S = 60.0
-# Nothing rests longer than Retry-After may ask for: a time beyond it was kept by a clock that was put back since.
+# No delay exceeds the longest accepted Retry-After: a later time was saved by a clock that was set back since.
 MAX_REST_S = 86_400.0
 
 
@@ -117,7 +117,7 @@ class HostTable:
         """Apply changed crawl rules to the host table; every host is checked again."""
         self.rules = rules
         self.sites, self.paused = SiteIndex(rules.sites), SiteIndex(rules.paused)
-        # Both are asked for with every page, and follow from the rules alone.
+        # Both are needed with every page, and depend only on the rules.
         self._delays: dict[str, float] = {}
         self._detours: dict[Origin, Endpoint | None] = {}
         self._update_budget(rules)
@@ -152,7 +152,7 @@ class HostTable:
     def apply_update(self, update: HostUpdate, worker: int) -> HostState:
         """Apply a fetcher's host update: next allowed time and failure streak.
 
-        A fetcher that has lost the host meanwhile can only ask for a longer rest.
+        A fetcher that no longer owns the host can only request a longer delay.
         """
         host = self.by_name[update.name]
         host.ready_s = max(host.ready_s, update.ready_s)
@@ -160,9 +160,9 @@ class HostTable:
             host.failure_streak, host.rest_trouble = update.failure_streak, update.trouble
         return host
 
-    # robots.txt: over as many hosts as it is redirected to, and back to the host that it is for. Each is asked in its
-    # own time, and only pages wait for robots.txt, a robots.txt waits for nothing but politeness: no chain of redirects
-    # can dead-lock.
+    # A robots.txt may be redirected across several hosts before it applies to its own. Each host gets the request at
+    # its own pace. Only pages wait for robots.txt; a robots.txt request waits for politeness alone, so no chain of
+    # redirects can deadlock.
 
     def apply_robots(self, origin: Origin, event: RobotsResponse | RobotsFailure) -> tuple[HostState, RobotsState]:
         """Apply the outcome of an origin's robots.txt fetch; return its host and the new state."""
@@ -172,13 +172,13 @@ class HostTable:
         owner.paused_until_s = 0.0
         is_waiting = state.status is RobotsStatus.WAITING
         owner.robots_trouble = self.robots.describe_failure(owner, origin) if is_waiting else ""
-        # A crawl-delay counts from the answer that told it.
+        # A crawl-delay counts from the response that contained it.
         owner.ready_s = max(owner.ready_s, event.now_s + (state.crawl_delay_s or 0.0))
         self._changed[owner.name] = owner
         return owner, state
 
     def follow_robots_redirect(self, task: FetchTask, target: str) -> None:
-        """Queue the next hop of a redirected robots.txt at the host that it leads to."""
+        """Queue the next hop of a redirected robots.txt at its target host."""
         assert task.robots_of is not None
         there, owner = self.get(origin_of(target).host), self.by_name[task.robots_of.host]
         there.robots_tasks.append(task._replace(host=there.name, url=target, hops=task.hops + 1, validators=("", "")))
@@ -193,7 +193,7 @@ class HostTable:
     # when
 
     def enqueue(self, host: HostState) -> None:
-        """Put a host in the calendar, if there is anything to ask it for."""
+        """Put a host in the calendar, if it has anything to request."""
         if not host.resolving and self._has_work(host):
             self.calendar.put(host, self.due_s(host))
 
@@ -203,9 +203,9 @@ class HostTable:
         self.enqueue(host)
 
     def retry(self, names: Sequence[str], target: str) -> None:
-        """Look up hosts and read their robots.txt again at once; a host that asked for a rest still gets it.
+        """Look up hosts and fetch their robots.txt again at once; a requested back-off still applies.
 
-        ``target`` is a URL, whose host is meant, or the start of a site; empty for all hosts.
+        ``target`` is a URL, for its host, or the start of a site; empty for all hosts.
         """
         for host in map(self.get, names):
             starts = [site.start for site in self.sites.find_by_host(host.name)]
@@ -215,7 +215,7 @@ class HostTable:
                 self.requeue(host)
 
     def pop_due(self, now_s: float) -> HostState | None:
-        """Pop the next host that is due; hosts that waited for the fetch budget and have it come first."""
+        """Pop the next due host; hosts that were waiting for fetch budget and now have it come first."""
         released = self.budget.pop_ready(now_s) if self.budget is not None else None
         return released or self.calendar.take(now_s)
 
@@ -226,14 +226,14 @@ class HostTable:
             self.budget.refund(site.start)
 
     def due_s(self, host: HostState) -> float:
-        """Return when to serve a host: tasks leave a little ahead of its time, pauses are not cut short."""
+        """Return when to serve a host: tasks leave slightly ahead of its time, but never shorten a pause."""
         if host.address is None and host.unreachable and not self._is_awaited(host):
             return host.lookup_retry_s
         ahead_s = host.ready_s - self.rules.ahead_s
         return ahead_s if host.robots_tasks else max(ahead_s, host.paused_until_s)
 
     def _is_awaited(self, host: HostState) -> bool:
-        """Check whether somebody waits to hear that a host cannot be asked."""
+        """Check whether a waiting request must learn that a host is unreachable."""
         is_requested = host.unreachable is not Failure.RESOLVER and self.count_requested(host) > 0
         return bool(host.robots_tasks) or is_requested
 
@@ -244,7 +244,7 @@ class HostTable:
         return min((time_s for time_s in times if time_s is not None), default=None)
 
     def soonest_s(self, host: HostState) -> float:
-        """Return when a host may be asked at the earliest; infinity where that depends on another host."""
+        """Return the earliest time a host may be requested; infinity if that depends on another host."""
         if host.robots_pending and not host.robots_tasks:
             return inf
         budget_s = self.budget.next_s() if self.budget is not None and host.budget_wait else None
@@ -260,7 +260,7 @@ class HostTable:
         return self._urls.count_waiting(host.id)
 
     def has_waiting(self, host: HostState) -> bool:
-        """Check whether any URL of a host waits."""
+        """Check whether any URL of a host is waiting."""
         return self._urls.count_waiting(host.id) > 0
 
     def _is_wanted(self, host: HostState) -> bool:
@@ -287,8 +287,8 @@ class HostTable:
     def batch_size(self, host: HostState) -> int:
         """Return how many tasks for a host a fetcher gets at once: one where the host has a failure streak.
 
-        Otherwise as many as keep it busy for a while. What a fetcher holds for a host that rests was paid for, and
-        would leave later together with what others hold.
+        Otherwise as many as keep it busy for a while. Tasks that a fetcher holds for a paused host are already paid
+        for, and would leave later in a burst with those of others.
         """
         if host.failure_streak:
             return 1
@@ -296,20 +296,20 @@ class HostTable:
         return max(2, min(int(self.rules.lease_span_s / gap_s), self.rules.max_leases, 2 + host.success_streak))
 
     def gap_s(self, name: str) -> float:
-        """Return the shortest time between two requests to a host: its crawl delay, or that of its robots.txt."""
+        """Return the shortest time between two requests to a host: its configured delay or robots.txt crawl-delay."""
         host = self.by_name.get(name)
         own_s = (self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0) if host else (self.rules.delay_s,)
         return max(*own_s, 1e-3)
 
     def delay_s(self, host: HostState) -> float:
-        """Return the crawl delay of a host: the longest that its sites ask for, else the operator's."""
+        """Return the crawl delay of a host: the longest among its sites, else the operator's default."""
         if host.name not in self._delays:
             own = [site.delay_s for site in self.sites.find_by_host(host.name) if site.delay_s is not None]
             self._delays[host.name] = max(own, default=self.rules.delay_s)
         return self._delays[host.name]
 
     def opens_at_s(self, host: HostState, now_s: float) -> float:
-        """Return the next time that lies within the crawl hours of every site of this host."""
+        """Return the next time within the crawl hours of every site of this host."""
         hours = [parse_hours(site.hours) for site in self.sites.find_by_host(host.name) if site.hours]
         return max((find_next_open_s(spans, now_s) for spans in hours), default=now_s)
 
@@ -324,7 +324,7 @@ class HostTable:
         return HostSettings(host.name, address, self.delay_s(host), crawl_delay_s, ready_s, host.failure_streak, rate)
 
     def assign_fetcher(self, host: HostState) -> int:
-        """Choose the fetcher of a host; all hosts of one address go to one fetcher, which keeps its pauses."""
+        """Choose the fetcher of a host; all hosts of one address go to the same fetcher, which enforces its delays."""
         if host.worker is None or not host.busy:
             assert host.address is not None, f"{host.name} has no address"
             host.worker = xxhash.xxh64_intdigest(host.address.encode()) % self._workers
@@ -333,9 +333,9 @@ class HostTable:
     # where
 
     def resolve_address(self, host: HostState, now_s: float) -> bool:
-        """Return whether a host can be asked: its address is known, or the operator's override leads somewhere.
+        """Return whether a host can be requested: its address is known, or an operator override gives one.
 
-        Else sets ``resolving`` where its name is to be looked up now.
+        Otherwise set ``resolving`` if its name must be looked up now.
         """
         needs_lookup = self._needs_lookup(host)
         if host.address is not None:
@@ -348,17 +348,17 @@ class HostTable:
         return self._use_detour(host, now_s)
 
     def can_route(self, host: HostState, origin: Origin) -> bool:
-        """Check whether the address of a host holds for one of its ports: an override leaves other ports alone."""
+        """Check whether the host's address applies to one of its ports; an override affects only the ports it names."""
         return host.address is not None and (not host.detoured or self._find_endpoint(origin) is not None)
 
     def pop_unroutable(self, host: HostState) -> list[FetchTask]:
-        """Pop the robots.txt requests that a host cannot be sent, since its name cannot be looked up."""
+        """Pop the robots.txt requests that cannot be sent to a host because its name does not resolve."""
         files = [task for task in host.robots_tasks if not self.can_route(host, origin_of(task.url))]
         host.robots_tasks = [task for task in host.robots_tasks if task not in files]
         return files
 
     def on_dns(self, name: str, addresses: Sequence[str], failure: Failure | None, now_s: float) -> None:
-        """Apply a DNS answer to the host table; ports with an override go on where a name cannot be looked up."""
+        """Apply a DNS answer to the host table; ports with an override continue if the name does not resolve."""
         host = self.by_name[name]
         apply_lookup(host, self._list_allowed(host, addresses), failure, now_s)
         if host.unreachable is not None:
@@ -366,9 +366,9 @@ class HostTable:
         self.enqueue(host)
 
     def _use_detour(self, host: HostState, now_s: float) -> bool:
-        """Point a host to the address of its first override, if there is one that may be asked."""
+        """Point a host to the address of its first override that is allowed, if any."""
         routes = [self._find_endpoint(origin) for origin in self._list_origins(host)]
-        if not any(routes) and not host.origins:  # its ports are not known yet: one with an override comes first
+        if not any(routes) and not host.origins:  # its ports are not known yet: try one with an override first
             routes = [rule.to for rule in self.rules.detours if rule.matches_host(host.name)]
         addresses = [route.address for route in routes if route is not None]
         if not addresses:
@@ -382,7 +382,7 @@ class HostTable:
         return True
 
     def _needs_lookup(self, host: HostState) -> bool:
-        """Check whether a port of a host has no override, so that the host's name must be looked up."""
+        """Check whether a port of a host has no override, so that the name must be looked up."""
         if not self.rules.detours:
             return True
         origins = self._list_origins(host)
@@ -403,24 +403,24 @@ class HostTable:
         private = any(site.allow_private for site in self.sites.find_by_host(host.name))
         return [address for address in addresses if self.rules.can_fetch_address(address, private=private)]
 
-    # rest
+    # delays
 
     def rest_cautiously(self, host: HostState, now_s: float) -> None:
-        """Give a host its full rest, since a lost fetcher may have asked it a moment ago."""
+        """Give a host its full delay, since a lost fetcher may have just sent it a request."""
         self.rest(host, now_s, CAUTIOUS_REST_S)
 
     def rest(self, host: HostState, now_s: float, least_s: float = 0.0) -> None:
-        """Let a host rest after an answer by the usual crawl delay, or longer."""
+        """Delay the next request to a host after a response, by the crawl delay or longer."""
         pauses_s = (self.delay_s(host), self.robots.crawl_delay_s(host) or 0.0, self.rules.address_delay_s)
         host.ready_s = max(host.ready_s, now_s + max(*pauses_s, least_s))
 
     def restore_host(self, row: HostRow, ready_s: float) -> None:
-        """Restore the pauses of a host from the state of an earlier run."""
+        """Restore the delays of a host from the state of an earlier run."""
         host = self.get(row.name)
         host.ready_s, host.failure_streak, host.rest_trouble = ready_s, row.failure_streak, row.trouble
 
     def restore(self, names: Sequence[str], robots: Iterable[Origin], now_s: float, *, clean: bool) -> None:
-        """Restore the host table from an earlier run; the address that was asked last rests for a moment, too."""
+        """Restore the host table from an earlier run; the address last requested also waits briefly."""
         for name, id_ in zip(names, self._urls.intern_hosts(list(names)), strict=True):
             self.get_or_add(name, id_)
         for origin in robots:
@@ -434,7 +434,7 @@ class HostTable:
             self.enqueue(host)
 
     def take_orphans(self, worker: int, now_s: float) -> Iterator[HostState]:
-        """Take the hosts from a dead fetcher; those that it may have asked rest first, as do addresses."""
+        """Take the hosts from a dead fetcher; hosts and addresses it may have just requested wait out their delay."""
         self._quiet_until_s = {place: until_s for place, until_s in self._quiet_until_s.items() if until_s > now_s}
         for host in [host for host in self.by_name.values() if host.worker == worker]:
             self._quiet_until_s[host.address or ""] = now_s + self.rules.address_delay_s

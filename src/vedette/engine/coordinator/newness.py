@@ -1,14 +1,14 @@
 """Novelty detection in the coordinator: which URLs just found are new on the web, not only new to this crawl.
 
-A page that was fetched before and now links to an unknown URL is the best sign there is. It counts
+A page that was fetched before and now links to an unknown URL is the best available evidence. It counts
 
 - when the first crawl of the host is over, since until then everything is unknown;
-- when the earlier look went by the same rules of scope, since wider rules show old links for the first time;
-- also at one remove or two: what a page that is news links to (the articles of a new issue, the entries of a new
+- when the earlier fetch used the same scope rules, since wider rules show old links for the first time;
+- also at one or two removes: links on a page that is itself new (the articles of a new issue, the entries of a new
   sitemap).
 
-Where a known page leads elsewhere now, it has moved, and that is no news. Whether a page says what another one says
-is seen later, when it was read.
+A known page that now redirects elsewhere has moved, which is not new. Whether a page repeats the text of another is
+decided later, after it was parsed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from vedette.engine.coordinator.state import CrawlRules, FoundUrl, HostState
 from vedette.engine.ports import CrawlStore, Discovery, FirstCrawl, LinkOrigin, UrlFrontier
 from vedette.model import origin_of
 
-# A crawl that never comes to an end is not silent for ever.
+# A crawl that never finishes must not suppress new pages forever.
 MAX_FIRST_CRAWL_S = 7 * 86_400.0
 MAX_STEPS = 3
 REDIRECT = "redirect"
@@ -70,7 +70,7 @@ class NoveltyDetector:
     def on_host_answered(self, host: HostState, began_s: float, ended_s: float) -> None:
         """Update a host's first crawl after answers between these times; it ends when nothing waits.
 
-        What was on its way when rules changed went by the old ones.
+        Requests in flight when the rules changed followed the old rules.
         """
         before, rules = self._crawls.get(host.id), self._get_scope_hash(host.name)
         row = before
@@ -97,7 +97,7 @@ class NoveltyDetector:
         return bool(host.busy or host.robots_tasks or host.robots_pending or self._urls.count_waiting(host.id))
 
     def _get_scope_hash(self, name: str) -> int:
-        """Hash the scope rules of the sites on a host, to notice for novelty detection that they changed."""
+        """Hash the scope rules of the sites on a host, so that novelty detection notices changes."""
         if self._ruled is not self._hosts.rules:
             self._ruled, self._prints = self._hosts.rules, {}
         if name not in self._prints:

@@ -1,8 +1,8 @@
-"""Page parts in the coordinator: what the scripts of pages ask for while a fetcher renders them.
+"""Page parts in the coordinator: requests that pages make while a fetcher renders them.
 
-A part is asked for like a page: its host must be allowed, its address pass the guard, its robots.txt agree, and its
-host be rested; and it is paid from the budget. What may not be fetched is refused at once, and the page goes on
-without it.
+A part is requested like a page: its host must be allowed, its address must pass the guard, its robots.txt must allow
+it, its host must be past its delay, and the budget pays for it. Disallowed parts are refused at once, and the page
+continues without them.
 """
 
 from vedette.discover.urls.normalize import resolve
@@ -45,20 +45,20 @@ class PagePartQueue:
         self._waiting.append(FetchTask(0, host.name, url, "part", TOP_PRIORITY, part_of=request.part))
 
     def _is_allowed(self, url: str, request: PartRequest, site: Site) -> bool:
-        """Check whether a page may load a URL: of its own origin, of a site that is crawled, or of a named host."""
+        """Check whether a page may load a URL: from its own origin, from a crawled site, or from a listed host."""
         origin = origin_of(url)
         if is_in_domains(origin.host, self._hosts.rules.blocked):
             return False
         if origin == origin_of(request.part.page):
             return True
-        # Elsewhere only where web servers are: a script is not to knock at other ports.
+        # On other hosts only web server ports: a script must not probe other services.
         is_listed = self._hosts.sites.find_site(url) is not None or origin.host in site.render_from
         return is_listed and origin.port == (443 if origin.scheme == "https" else 80)
 
     def assign(self, orders: list[Assignment], lookups: list[str], now_s: float, room: dict[int, int]) -> int:
         """Add the requests of rendered pages that may be sent to ``orders``; return how many.
 
-        Hosts whose DNS is to be looked up for others are added to ``lookups``.
+        Hosts that need a DNS lookup are added to ``lookups``.
         """
         waiting, self._waiting = self._waiting, []
         before = len(orders)
@@ -75,7 +75,7 @@ class PagePartQueue:
         return len(orders) - before
 
     def _judge(self, host: HostState, task: FetchTask, now_s: float, lookups: list[str]) -> bool | None:
-        """Judge whether a part may be requested now; None where its address or robots.txt is still to come."""
+        """Judge whether a part may be requested now; None while its address or robots.txt is unknown."""
         if host.unreachable is not None or host.failure_streak or self._hosts.opens_at_s(host, now_s) > now_s:
             return False
         if self._check_robots(host, task, now_s) is False:
@@ -88,7 +88,7 @@ class PagePartQueue:
         return self._check_robots(host, task, now_s)
 
     def _check_robots(self, host: HostState, task: FetchTask, now_s: float) -> bool | None:
-        """Check a part against the robots.txt of its origin; ask for the file where it is not known."""
+        """Check a part against the robots.txt of its origin; request the file if it is unknown."""
         site = self._hosts.sites.find_site(task.url)
         if site is not None and site.ignore_robots:
             return True
@@ -110,9 +110,9 @@ class PagePartQueue:
         return Assignment(worker, WorkBatch((self._hosts.build_settings(host, now_s),), (task,)))
 
     def take_results(self, report: FetchReport, fetcher: int, tally: CrawlCounts) -> FetchReport:
-        """Take the parts out of a fetch report and pass them on; return the rest of it.
+        """Take the parts out of a fetch report and forward them; return the rest.
 
-        A part that redirects is followed, one that was given back unsent is refused.
+        A redirected part is followed; one that was given back unsent is refused.
         """
         results = [result for result in report.results if result.task.part_of is not None]
         returned = [task for task in report.returned if task.part_of is not None]
@@ -140,7 +140,7 @@ class PagePartQueue:
             self.replies.append((part.worker, PartReply(part.number, result.status, kind, control, result.part_body)))
 
     def on_fetcher_lost(self, fetcher: int) -> None:
-        """Forget the parts that a lost fetcher asked for, and refuse those that it was to fetch for others."""
+        """Drop the parts that a lost fetcher requested, and refuse those it was fetching for others."""
         self._waiting = [task for task in self._waiting if task.part_of and task.part_of.worker != fetcher]
         self.replies = [reply for reply in self.replies if reply[0] != fetcher]
         for host in [host for host in self._hosts.by_name.values() if host.parts_in_flight]:

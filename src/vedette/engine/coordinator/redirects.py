@@ -1,8 +1,8 @@
-"""Redirects in the coordinator: which are followed, which lead nowhere, and the cookies that a chain needs.
+"""Redirects in the coordinator: which to follow, which are dead ends, and the cookies that a chain needs.
 
-Some sites answer a first request with a cookie and a redirect to the same page, or to a page that checks the cookie
-and leads back. Browsers pass, since they send it. So the cookies that a redirect sets are sent to where it leads on the
-same host, and nowhere else: each page is asked for without any, as by a new visitor.
+Some sites respond to a first request with a cookie and a redirect to the same page, or to a page that checks the cookie
+and redirects back. Browsers pass because they send the cookie. So cookies set by a redirect are sent to its target on
+the same host, and nowhere else: every page is requested without cookies, as by a new visitor.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ COOKIE_WALL = "a cookie wall"
 
 
 class RedirectFollower:
-    """Follow the redirects among the answers of a report."""
+    """Follow the redirects among the responses of a report."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class RedirectFollower:
         self._trap_filter, self._copies, self._tally, self._normalize_url = traps, copies, tally, normalize_url
 
     def follow(self, answers: Sequence[FetchSuccess], fetcher: int) -> list[FetchSuccess]:
-        """Return the answers of a report that are to be saved.
+        """Return the responses of a report that should be saved.
 
-        Redirects that lead nowhere are marked as failed; a page that leads to itself with a cookie is fetched again.
+        Dead-end redirects are marked as failed; a page that redirects to itself with a cookie is fetched again.
         """
         kept = []
         for result in answers:
@@ -65,7 +65,7 @@ class RedirectFollower:
                 self._lead_back(result)
 
     def _lead_back(self, result: FetchSuccess) -> None:
-        """Fetch a known redirect again where one leads back to it with cookies: it may let us pass now."""
+        """Fetch a known redirect again if another one leads back to it with cookies, which may let us pass now."""
         target = self._normalize_url(result.location or "")
         if target is None:
             return
@@ -76,7 +76,7 @@ class RedirectFollower:
             self._url_states.hops[id_], self._url_states.cookies[id_] = result.task.hops + 1, result.cookies
 
     def _find_dead_end(self, result: FetchSuccess) -> str:
-        """Return why a redirect is not followed; empty where it is, and for answers that are none."""
+        """Return why a redirect is not followed; empty if it is followed or the response is no redirect."""
         task, most = result.task, self._hosts.rules.max_redirects
         if result.location is None:
             return ""

@@ -17,13 +17,13 @@ from vedette.frontier.pattern_yield import MIN_WORDS, FetchYield
 from vedette.model import Failure, origin_of
 from vedette.parse.similarity.identity import differ_in_name
 
-# What another attempt a moment later would not change.
+# Failures that an immediate retry would not change.
 LASTING_FAILURES = frozenset({Failure.TOO_LARGE, Failure.PROTOCOL, Failure.ADDRESS})
 LISTS = frozenset({"feed", "sitemap"})
 _SIGNAL_KINDS: Mapping[Kind, SignalKind] = {"feed": "feed", "sitemap": "sitemap"}
-# A list of links is worth as much as a page of so many words.
+# A list of links yields as much as a page with this many words.
 LIST_WORDS = 300
-# A page that shares less of its text with the one that it names as canonical is another page.
+# A page that shares less of its text with its declared canonical is a different page.
 MIN_LIKENESS = 0.5
 NOT_MODIFIED = 304
 MAX_BIRTH_AGE_S = 30 * 86_400.0
@@ -112,11 +112,11 @@ def collect_unlisted(
 def build_yield(
     result: FetchSuccess, joined: Membership | None, canonical: str | None, likeness: float | None = None
 ) -> FetchYield:
-    """Build the yield of a first fetch for the trap filter, for pages like it.
+    """Build the yield of a first fetch for the trap filter's account of similar pages.
 
-    ``canonical`` is the URL of a site that the page calls its own, ``likeness`` how much of its text is there, None
-    where that is not known. What a page says of itself is no proof that its text is repeated: pages two and three of a
-    list often name the first. It counts of URLs that differ in their query only, unless the texts differ.
+    ``canonical`` is the page's declared canonical within a site, ``likeness`` the share of its text found there, None
+    if unknown. A declared canonical alone does not prove that text is repeated: pages two and three of a list often
+    name the first. It counts for URLs that differ only in their query, unless the texts differ.
     """
     content, url = result.content, result.task.url
     if result.location is not None:
@@ -135,9 +135,9 @@ def build_yield(
 
 
 def build_redirect_yield(url: str, location: str, status: int) -> FetchYield:
-    """Build the yield of a redirect: it tells nothing about pages like it, unless it leads away.
+    """Build the yield of a redirect; it says nothing about similar pages unless it leads away.
 
-    To another host it brings nothing; to the same path there, or where it takes away what the query says, it is a copy.
+    A redirect to another host yields nothing; one to the same path there, or one that drops the query, is a copy.
     """
     path, mark, query = url.partition("?")
     ours, theirs = (origin_of(one).host.removeprefix("www.") for one in (url, location))
@@ -147,7 +147,7 @@ def build_redirect_yield(url: str, location: str, status: int) -> FetchYield:
 
 
 def is_twin(url: str, original: str) -> bool:
-    """Check whether sites have such copies for a reason: by scheme, www, slash, file ending, version or language.
+    """Check whether two URLs are a usual pair of copies: by scheme, www, slash, file ending, version or language.
 
     >>> is_twin("http://www.a.test/x", "https://a.test/x"), is_twin("https://a.test/x?s=1", "https://a.test/x")
     (True, False)
@@ -162,7 +162,7 @@ def is_twin(url: str, original: str) -> bool:
 
 
 def _strip_ending(address: str) -> str:
-    """Strip what spellings of one page differ in: double slashes, an index file, a last slash, the ending of a file."""
+    """Strip what spellings of one page differ in: double slashes, index file, trailing slash, file extension."""
     folder, _, name = merge_slashes(address).rpartition("/")
     return folder if not name or name in INDEX_FILES else f"{folder}/{name.removesuffix('.html').removesuffix('.htm')}"
 
@@ -170,8 +170,7 @@ def _strip_ending(address: str) -> str:
 class PollTracker:
     """Learn from discovery polls in fetch reports: what each poll found, and when to poll again.
 
-    A poll is an ordinary fetch. What it brought is known when its links were admitted, so it is forecast then when the
-    source will be polled again.
+    A poll is an ordinary fetch. Its yield is known once its links are admitted, so the next poll is forecast then.
     """
 
     def __init__(self, hosts: HostTable, urls: UrlFrontier, store: CrawlStore, refresher: RefreshScheduler) -> None:
@@ -206,11 +205,11 @@ class PollTracker:
         again = task.copy is not None
         if not isinstance(result, FetchSuccess) or not (is_good(result.status) or result.status == NOT_MODIFIED):
             return PollResult(task.id, host, ok=False, is_list=False, is_refetch=again)
-        # What has not changed comes without a body, and so without a kind of its own.
+        # An unchanged response has no body, and so no kind of its own.
         is_list = is_source(task.url, row.kind if row is not None else result.kind)
         count = new[task.url]
         matters = is_list or count or self._refresher.poller.is_source(task.id)
-        # What is new has the highest ids; of long lists all links are looked up where something is.
+        # New URLs have the highest ids; the links of a long list are all looked up only if it has some.
         named = result.links if count else result.links[:MAX_LINKS]
         links = self._urls.find_ids(named).tolist() if matters and result.links else []
         known = [id_ for id_ in links if id_]

@@ -1,7 +1,7 @@
 """Robots cache of the coordinator: the robots.txt state of every origin, and what it means for its host.
 
-robots.txt speaks for an origin, pauses are kept for a host: a host rests as long as the longest of its origins' files
-asks for, and goes on with one origin while another's file cannot be had.
+A robots.txt applies to an origin, delays apply to a host: a host uses the longest crawl-delay of its origins, and
+continues with one origin while another's file is unavailable.
 """
 
 from dataclasses import replace
@@ -29,9 +29,9 @@ class RobotsCache:
     def observe(
         self, origin: Origin, event: RobotsResponse | RobotsFailure, most_s: float, delay_s: float
     ) -> RobotsState:
-        """Update the cached robots.txt state after an answer or a failure.
+        """Update the cached robots.txt state after a response or a failure.
 
-        ``delay_s`` is how long its host rests after each answer anyway.
+        ``delay_s`` is the usual delay of its host after each response.
         """
         state = robots_state.apply_event(self.get(origin), event, PRODUCT, most_s)
         self.states[origin] = state = _extend_lifetime(state, delay_s, event.now_s)
@@ -42,7 +42,7 @@ class RobotsCache:
         return [origin for origin in host.origins if self.get(origin).status is RobotsStatus.UNKNOWN]
 
     def expire_waits(self, host: HostState) -> None:
-        """Let unavailable robots.txt files of a host be asked for again at once."""
+        """Allow unavailable robots.txt files of a host to be requested again at once."""
         for origin in host.origins:
             state = self.get(origin)
             if state.status is RobotsStatus.WAITING:
@@ -60,7 +60,7 @@ class RobotsCache:
         return next((self.describe_failure(host, origin) for origin in waiting), "")
 
     def describe_failure(self, host: HostState, origin: Origin) -> str:
-        """Describe why an origin's robots.txt is unavailable; it is named where the host has others that are not."""
+        """Describe why an origin's robots.txt is unavailable; name the origin if others of the host have theirs."""
         why = self.get(origin).why
         others = (self.get(other).status for other in host.origins if other != origin)
         if all(status in {RobotsStatus.WAITING, RobotsStatus.UNKNOWN} for status in others):
@@ -81,14 +81,14 @@ def build_robots_task(origin: Origin, state: RobotsState) -> FetchTask:
 
 
 def has_new_rules(before: RobotsState, after: RobotsState) -> bool:
-    """Check whether a robots.txt file was read before and says something else now, or is gone."""
+    """Check whether a robots.txt that was read before has changed or is gone."""
     if before.last_good is None or after.status is RobotsStatus.WAITING:
         return False
     return before.last_good.rules.rules != after.rules.rules
 
 
 def to_event(result: FetchResult) -> RobotsResponse | RobotsFailure | str:
-    """Turn an answer to a robots.txt request into an event, or into the URL that it redirects to."""
+    """Turn the response to a robots.txt request into an event, or into its redirect target."""
     if not isinstance(result, FetchSuccess):
         return RobotsFailure(result.ended_s, str(result.failure))
     if result.location and result.task.hops < robots_state.MAX_REDIRECTS:
@@ -98,9 +98,9 @@ def to_event(result: FetchResult) -> RobotsResponse | RobotsFailure | str:
 
 
 def _extend_lifetime(state: RobotsState, delay_s: float, now_s: float) -> RobotsState:
-    """Extend the lifetime of a robots.txt copy to two host rests, at most a day.
+    """Extend the lifetime of a robots.txt copy to twice the host's delay, at most a day.
 
-    If a file were stale after every rest, no page could ever be fetched.
+    A file that expired within every delay would block all pages forever.
     """
     if state.status not in {RobotsStatus.READ, RobotsStatus.UNAVAILABLE}:
         return state

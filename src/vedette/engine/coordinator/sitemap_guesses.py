@@ -1,8 +1,8 @@
 """Sitemaps of a host in the coordinator: those that robots.txt names, and guesses where it names none.
 
-Many sites have a sitemap that their robots.txt does not mention. So ``/sitemap.xml`` is tried once a host, and
-``/sitemap_index.xml`` where that is none; on a host where no site starts, once it has brought good pages. A guess that
-misses is no page: it makes no row, no trap debt and no failure, only a note on its URL.
+Many sites have a sitemap that their robots.txt does not mention. So ``/sitemap.xml`` is tried once per host, then
+``/sitemap_index.xml`` if the first is no sitemap. A host without a start URL is tried only after it has yielded good
+pages. A failed guess is no page: it leaves no row, no trap debt and no failure, only a note on its URL.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from vedette.fetch.robots.state import RobotsState, RobotsStatus
 from vedette.model import Origin, Refusal, Site, origin_of
 
 GUESSES = ("/sitemap.xml", "/sitemap_index.xml")
-# With these a server asks to come again, which says nothing about what is there.
+# With these a server says "try again later", which says nothing about what is there.
 _COME_AGAIN = frozenset({429, 503})
 _NO_LINKS: LinkGroup = (), FoundUrl("", 0)
 
@@ -28,7 +28,7 @@ Normalize = Callable[[str], str | None]
 
 
 class SitemapGuesser:
-    """Find the sitemaps of hosts, by robots.txt or by guessing; ``normalize_url`` gives the spelling of their site."""
+    """Find the sitemaps of hosts, by robots.txt or by guessing; ``normalize_url`` applies the rules of their site."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class SitemapGuesser:
         self._trap_filter, self._normalize_url = traps, normalize_url
 
     def find_sitemaps(self, origin: Origin, state: RobotsState) -> LinkGroup:
-        """Return the sitemaps of an origin whose robots.txt came, for admission; a relative one counts."""
+        """Return the sitemaps of an origin whose robots.txt arrived, for admission; relative URLs count."""
         if not state.sitemaps:
             return self._build_guess(str(origin), 0) if self._may_guess(origin, state) else _NO_LINKS
         named = (resolve(line, origin.robots_url) for line in state.sitemaps)
@@ -51,7 +51,7 @@ class SitemapGuesser:
         return [url for url in found if url is not None], FoundUrl("", 0, front=0)
 
     def list_unfetched(self, site: Site) -> list[str]:
-        """List the sitemaps that a site's settings name and of which nothing is stored."""
+        """List the sitemaps named in a site's settings that are not stored yet."""
         urls = list_sitemaps(site)
         ids: list[int] = self._urls.find_ids(urls).tolist()
         rows = self._store.get_pages([id_ for id_ in ids if id_])
@@ -60,9 +60,9 @@ class SitemapGuesser:
     def end_misses(
         self, results: Sequence[FetchResult], rows: Mapping[int, PageRow], fetcher: int
     ) -> dict[int, LinkGroup]:
-        """End the tasks of guesses that found no sitemap; return what to admit in their place, by task id.
+        """End the tasks of guesses that found no sitemap; return what to admit instead, by task id.
 
-        ``rows`` are the pages that were known before.
+        ``rows`` are the pages known before.
         """
         missed: dict[int, LinkGroup] = {}
         for result in results:
@@ -86,7 +86,7 @@ class SitemapGuesser:
         return not tried.any()
 
     def _is_proven(self, origin: Origin, sites: Sequence[Site]) -> bool:
-        """Check that a host is one where a site starts, or has brought good pages: farms of hosts cost no guesses."""
+        """Check that a host has a start URL or has yielded good pages, so that host farms cost no guesses."""
         account = self._trap_filter.traps.hosts.get(str(origin).partition("://")[2])
         starts = {origin_of(site.start).host.removeprefix("www.") for site in sites}
         return origin.host.removeprefix("www.") in starts or (account is not None and not account.is_poor)
@@ -105,7 +105,7 @@ class SitemapGuesser:
         return result.kind not in LISTS and result.status not in _COME_AGAIN and self._is_guess(result)
 
     def _find_next(self, result: FetchSuccess) -> LinkGroup:
-        """Return where to look after a guess that missed: where it leads, if that may be a sitemap, or the next one."""
+        """Return what to try after a failed guess: its redirect target if that may be a sitemap, or the next guess."""
         if result.location is not None:
             target = self._normalize_url(result.location) if "sitemap" in result.location else None
             return ([target], FoundUrl("", 0, result.task.hops + 1, 0, from_list=True)) if target else _NO_LINKS

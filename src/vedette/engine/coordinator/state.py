@@ -15,22 +15,21 @@ from vedette.frontier.queues import OrderName
 from vedette.model import Failure, Origin, Site
 from vedette.pricing import DEFAULT_WORTH, GAIN_LASTS_D
 
-# What must not wait is worth more than anything else: URLs requested by name, then those that are new on the web.
+# Urgent URLs are worth more than anything else: those requested by name, then those new on the web.
 REQUESTED_WORTH, NEW_WORTH = 1e9, 1e8
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlRules:
-    """Crawl rules: everything that the operator decided, for the coordinator.
+    """Crawl rules for the coordinator: everything that the operator configured.
 
-    ``lease_span_s`` is how much work (world seconds of pauses) a fetcher is given ahead; ``ahead_s`` how long before a
-    host's time its tasks are given out. ``only_requested`` fetches nothing but what was requested by name;
-    ``guess_sitemaps`` tries the usual places where robots.txt names no sitemap. Of
-    ``blocked`` domains nothing is fetched, whatever site they belong to. ``budget_per_s`` is how many pages leave at
-    most in a world second; 0 sets no limit. ``refresh`` names the policy that says when pages are fetched again,
-    ``discovery`` the one that says which sources are polled for new pages. ``agent`` is the User-Agent that fetchers
-    send; ``render`` says that they have a browser. Without a budget, ``idle_share`` of what a host's delay allows goes
-    to pages that have rested for ``idle_interval_s`` or longer.
+    ``lease_span_s`` is how much work (world seconds of delays) a fetcher gets in advance; ``ahead_s`` is how long
+    before a host's time its tasks are assigned. ``only_requested`` restricts the crawl to URLs requested by name;
+    ``guess_sitemaps`` tries the usual places where robots.txt names no sitemap. ``blocked`` domains are never fetched,
+    whichever site they belong to. ``budget_per_s`` limits pages per world second; 0 sets no limit. ``refresh`` names
+    the policy that schedules refreshes, ``discovery`` the one that selects sources to poll. ``agent`` is the User-Agent
+    header; ``render`` means that fetchers have a browser. Without a budget, ``idle_share`` of the requests that a
+    host's delay allows goes to pages last fetched at least ``idle_interval_s`` ago.
     """
 
     sites: tuple[Site, ...] = ()
@@ -67,7 +66,7 @@ class CrawlRules:
 
 
 class SortState(NamedTuple):
-    """State of a host's last sort of unseen URLs by worth: when, at which price, measured first fetches."""
+    """State of a host's last sort of unseen URLs by worth: time, price, measured first fetches."""
 
     at_s: float
     price: float
@@ -76,22 +75,21 @@ class SortState(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class HostState:
-    """State of a host in play: address, fetcher, tasks in flight, next allowed time, and why it waits.
+    """State of an active host: address, fetcher, tasks in flight, next allowed time, and why it waits.
 
-    ``ready_s`` is politeness; ``paused_until_s`` is when its waiting URLs are worth checking again, since all of them
-    belong to paused sites or need unavailable robots.txt files. ``in_flight`` are pages by id, ``robots_in_flight``
-    robots.txt files in flight, its own or of hosts that redirect here; ``robots_tasks`` are those not sent yet.
-    ``parts_in_flight`` are requests of pages that are being rendered.
-    ``robots_pending`` are its own origins whose file is being fetched, wherever. ``success_streak`` counts pages
-    answered in a row: a host gets more tasks ahead as it proves good, so that hosts which hang hold few. ``requested``
-    are URLs requested by name: they come first, until they have ended. ``new_urls`` are URLs that are new on the web
-    and wait to be fetched: they come next. ``held_back`` counts URLs that are held back, by pattern; ``trials`` are
-    those of them that are tried since nothing else waits. ``impact_version`` is the impact pass by which its URLs are
-    ordered, ``sort_state`` says what was known when they were last sorted by worth. ``unreachable`` says why its name
-    could not be looked up. ``detoured`` says that its address is that of an operator's override, which holds for the
-    ports that it names. ``budget_wait`` says which part of the fetch budget it waits for; empty where it does not.
-    ``worth`` is that of the best URL when some were last selected, or of a refresh that was added since, and of any
-    unseen page before that. ``refreshes`` has what a refresh of the known pages that wait here is worth.
+    ``ready_s`` is when politeness allows the next request; ``paused_until_s`` is when to check its waiting URLs again,
+    if all of them belong to paused sites or need unavailable robots.txt files. ``in_flight`` holds pages by id,
+    ``robots_in_flight`` robots.txt requests, its own or redirected here; ``robots_tasks`` are those not sent yet.
+    ``parts_in_flight`` are requests of pages being rendered. ``robots_pending`` are its own origins whose file is being
+    fetched from any host. ``success_streak`` counts successful pages in a row: a reliable host gets more tasks ahead,
+    so hanging hosts hold few. ``requested`` are URLs requested by name, which come first until they have ended.
+    ``new_urls`` are waiting URLs that are new on the web, which come next. ``held_back`` counts held-back URLs by
+    pattern; ``trials`` are those tried because nothing else waits. ``impact_version`` is the impact pass that ordered
+    its URLs, ``sort_state`` describes the last sort by worth. ``unreachable`` says why its name did not resolve.
+    ``detoured`` means that its address comes from an operator override, which applies to the ports it names.
+    ``budget_wait`` names the part of the fetch budget it waits for; empty if none. ``worth`` is that of the best URL at
+    the last selection, or of a refresh added since; before the first selection, that of any unseen page. ``refreshes``
+    maps known pages waiting here to the worth of their refresh.
     """
 
     name: str
@@ -134,28 +132,28 @@ class HostState:
 
     @property
     def best_worth(self) -> float:
-        """What the best URL that waits for this host is worth, as far as is known without a look at all of them."""
+        """The worth of the best URL waiting for this host, as far as known without checking all of them."""
         if self.requested or self.new_urls:
             return REQUESTED_WORTH if self.requested else NEW_WORTH
         return self.worth
 
     @property
     def trouble(self) -> str:
-        """Why a host is in trouble and not simply fetched from; empty where it is not."""
+        """Why a host is in trouble; empty if it is fetched from normally."""
         unreachable = str(self.unreachable or "") if self.address is None else ""
         return unreachable or self.robots_trouble or self.rest_trouble
 
     def to_row(self) -> HostRow:
-        """Build the stored host row, from which a later run restores the host's pauses."""
+        """Build the stored host row from which a later run restores the host's delays."""
         return HostRow(self.name, self.ready_s, self.failure_streak, self.rest_trouble)
 
 
 class FoundUrl(NamedTuple):
     """A URL found in a link or named by the operator: depth, redirect hops, and its front queue if given.
 
-    ``source`` is the page that linked to it, empty where the operator named it; ``from_list`` where that is a list.
-    ``via`` says what may make it news, ``is_refetch`` that its source was fetched before. ``cookies`` were set by the
-    redirect that led to it.
+    ``source`` is the linking page, empty if the operator named the URL; ``from_list`` is set if that page is a list.
+    ``via`` says why the URL may be new on the web, ``is_refetch`` that its source was fetched before. ``cookies`` were
+    set by the redirect that led to it.
     """
 
     url: str
@@ -192,7 +190,7 @@ class CrawlCounts:
     refusals: Counter[str] = field(default_factory=Counter)
 
     def add_answers(self, results: Sequence[FetchSuccess]) -> None:
-        """Count answered pages in the crawl counters."""
+        """Count fetched pages in the crawl counters."""
         for result in results:
             good = result.status < 300 or result.status == 304
             self.statuses[result.status] += 1

@@ -1,4 +1,4 @@
-"""Crawl status: whether a crawl is over, and why hosts are not being fetched from, in words."""
+"""Crawl status: whether a crawl has finished, and why hosts are not being fetched from, in words."""
 
 from collections import Counter
 from heapq import nsmallest
@@ -10,9 +10,9 @@ from vedette.engine.coordinator.state import HostState
 
 
 class HostStatus(NamedTuple):
-    """Status of a host with work: how many URLs wait, why it is not asked, what is in flight.
+    """Status of a host with work: how many URLs wait, why none is requested, what is in flight.
 
-    ``ready_s`` is when it may be asked, None where that depends on others; ``trouble`` is empty where there is none.
+    ``ready_s`` is when it may be requested, None if that depends on others; ``trouble`` is empty if there is none.
     """
 
     name: str
@@ -34,7 +34,7 @@ def find_ending(hosts: HostTable, now_s: float, patience_s: float) -> str | None
 
 
 def find_next_try_s(hosts: HostTable) -> float:
-    """Return when the first of the hosts in trouble may be asked again; infinity where there is none."""
+    """Return when the first troubled host may be requested again; infinity if there is none."""
     troubled = (host for host in hosts.by_name.values() if host.trouble and hosts.has_waiting(host))
     return min(map(hosts.soonest_s, troubled), default=inf)
 

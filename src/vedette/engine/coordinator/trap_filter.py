@@ -1,8 +1,8 @@
 """Trap filter of the coordinator: hold back first fetches of crawler traps and of duplicate URL spellings.
 
-A URL that is *held* is fetched later: when its host has brought more, when pages like it have proved better, or, as a
-*trial*, when its host has nothing else to fetch; until then it counts as refused, for a reason that can be read. Only
-what is shown to be endless stays held. An operator who knows a site better overrules either judgment by name.
+A URL that is *held* is fetched later: when its host has yielded more, when similar pages have proved better, or, as a
+*trial*, when its host has nothing else to fetch. Until then it counts as refused, with a visible reason. Only URLs
+shown to be endless stay held. The operator can override either judgment by URL.
 """
 
 from collections import Counter
@@ -18,24 +18,24 @@ from vedette.frontier.pattern_yield import FetchAccount, FetchYield
 from vedette.frontier.traps import PERMIT, Deferral, Refuse, TrapDetector, get_authority
 from vedette.model import Refusal, Site
 
-# So many of what was held back are tried before the next verdict; more where not one request will come of it.
+# How many held-back URLs are tried before the next verdict; more if none of them will cost a request.
 RELEASE_BATCH = 8
 COVERED_BATCH = 256
 MAX_TRIALS = 32
 SCHEMES = ("https", "http")
-# What is fetched to check the rules about copies waits apart from what they cover.
+# URLs fetched to check duplicate rules wait separately from those that the rules cover.
 CHECK_SUFFIX = "check"
 
 
 class Hold(NamedTuple):
-    """Verdict of the trap filter: hold a URL back for now; ``place`` is the pattern that it waits for."""
+    """Verdict of the trap filter: hold a URL back for now; ``place`` is the pattern it waits for."""
 
     why: str
     place: str
 
 
 class Spared(NamedTuple):
-    """Verdict of the trap filter: never fetch this URL; fetch another in its place, where there is one."""
+    """Verdict of the trap filter: never fetch this URL; fetch the replacement instead, if there is one."""
 
     refusal: Refusal
     why: str
@@ -60,7 +60,7 @@ class TrapFilter:
     def judge(self, url: str, site: Site, *, is_trial: bool = False) -> Hold | Spared | None:
         """Return why an unseen URL should not be fetched now, as a trap or duplicate; None where it may.
 
-        ``is_trial`` says that nothing else waits.
+        ``is_trial`` means that nothing else waits.
         """
         rule = None
         if "copy" not in site.overrule:
@@ -92,9 +92,9 @@ class TrapFilter:
         return RELEASE_BATCH if self.traps.judge_pattern(name, pattern) is PERMIT else 0
 
     def plan_trials(self, held: Mapping[str, int]) -> dict[str, int]:
-        """Plan which held-back URLs of a host with nothing else to fetch are tried now: how many of each pattern.
+        """Plan trials of held-back URLs for a host with nothing else to fetch: how many of each pattern.
 
-        The patterns that were tried least come first; none that is shown to be endless is tried.
+        Patterns tried least come first; patterns shown to be endless are not tried.
         """
         planned: dict[str, int] = {}
         used: Counter[str] = Counter()
@@ -137,7 +137,7 @@ class TrapFilter:
 class HeldBack:
     """Release URLs that the trap filter held back: those that may be worth a fetch by now, and trials.
 
-    ``has_news`` says that something came back since quiet hosts were last looked at.
+    ``has_news`` means that results arrived since quiet hosts were last checked.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class HeldBack:
             host.trials.update(dict.fromkeys(self._requeue(host, place, count)))
 
     def try_quiet_hosts(self, *, can_try: bool) -> None:
-        """Try what is held back on hosts that are asked for nothing, once no host has anything else to fetch."""
+        """Try held-back URLs of quiet hosts, once no host has anything else to fetch."""
         if not self.has_news or self._hosts.list_unfinished():
             return
         self.has_news = False

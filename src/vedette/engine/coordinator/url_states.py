@@ -11,7 +11,7 @@ from vedette.engine.scheduling.schedule import Schedule
 from vedette.fetch.politeness import compute_retry_s
 from vedette.model import Failure, Refusal
 
-# What was held back or has failed waits in the last front queue.
+# URLs that were held back or have failed wait in the last front queue.
 LAST_FRONT = 7
 NO_FETCHER = -1
 
@@ -19,8 +19,8 @@ NO_FETCHER = -1
 class UrlStates:
     """End tasks of leased URLs and set their states.
 
-    ``hops`` are redirects that led to a URL, ``cookies`` what they set, ``requested`` the hosts of URLs that were
-    requested by name.
+    ``hops`` are the redirects that led to a URL, ``cookies`` what they set, ``requested`` the hosts of URLs requested
+    by name.
     """
 
     def __init__(self, urls: UrlFrontier, book: CrawlStore, schedule: Schedule, tally: CrawlCounts) -> None:
@@ -37,21 +37,21 @@ class UrlStates:
         """Mark a leased URL as refused, with the reason."""
         self._urls.acknowledge([id_], UrlState.REFUSED, worker)
         self.finish(id_)
-        if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # it leaves the index and the cache
+        if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # remove it from the index and the cache
             self._store.delete_url_data([id_], pages=True)
         self._store.add_note(id_, why, now_s)
         self._store.postpone(id_, self._schedule.due_after_refusal(now_s))
         self._tally.refusals[refusal] += 1
 
     def dismiss(self, id_: int, why: str, worker: int, now_s: float) -> None:
-        """Mark a leased URL that was only guessed as refused, with what came of it; only the request counts."""
+        """Mark a leased guess as refused, with its outcome; only the request counts."""
         self._tally.requests += 1
         self._urls.acknowledge([id_], UrlState.REFUSED, worker)
         self.finish(id_)
         self._store.add_note(id_, why, now_s)
 
     def fail(self, id_: int, url: str, why: str, worker: int, now_s: float) -> None:
-        """Mark a URL as failed after it was fetched without success."""
+        """Mark a URL as failed after an unsuccessful fetch."""
         self._urls.acknowledge([id_], UrlState.FAILED, worker)
         self.finish(id_)
         self._store.add_note(id_, why, now_s)
@@ -59,7 +59,7 @@ class UrlStates:
         self._tally.failures[why] += 1
 
     def _schedule_retry(self, id_: int, url: str, now_s: float) -> None:
-        """Set when a failed URL is tried again; a stored page is due no later than its own interval says."""
+        """Set when a failed URL is retried; a stored page is due no later than its own interval says."""
         failed, row = self._store.get_failure(id_), self._store.get_pages([id_]).get(id_)
         rounds, since_s = (failed.rounds + 1, failed.since_s) if failed else (1, now_s)
         retry_s = compute_retry_s(rounds, since_s, now_s)
@@ -68,7 +68,7 @@ class UrlStates:
         self._store.save_failure(FailedUrl(id_, rounds, since_s, retry_s if row is None else inf))
 
     def fail_requested(self, host: HostState, count: int, now_s: float) -> None:
-        """Mark URLs of an unreachable host that were requested by name as failed, since somebody waits for them."""
+        """Mark URLs requested by name on an unreachable host as failed, since someone is waiting for them."""
         if not count or host.unreachable is Failure.RESOLVER:
             return
         for one in self._urls.lease([host.id] * count, NO_FETCHER, now_s):
@@ -78,13 +78,13 @@ class UrlStates:
                 self.release([one.id], NO_FETCHER)
 
     def wake_failed(self, now_s: float, most: int) -> list[DuePage]:
-        """Requeue failed URLs that are to be tried again by now, behind everything else that waits."""
+        """Requeue failed URLs that are due for a retry, behind everything else."""
         due = self._store.take_due_retries(now_s, most)
         woken = set(self._urls.requeue([one.id for one in due], priority=LAST_FRONT).tolist()) if due else set()
         return [one for one in due if one.id in woken]
 
     def retry(self, task: FetchTask, why: str, worker: int, now_s: float, most_attempts: int) -> None:
-        """Requeue a URL whose fetch failed, unless it was tried often enough; later rounds have one attempt."""
+        """Requeue a URL whose fetch failed, unless its attempts are used up; later rounds have one attempt."""
         self._attempts[task.id] += 1
         if self._attempts[task.id] < most_attempts and self._store.get_failure(task.id) is None:
             self.release([task.id], worker)
@@ -92,7 +92,7 @@ class UrlStates:
             self.fail(task.id, task.url, why, worker, now_s)
 
     def repeat(self, task: FetchTask, cookies: str, worker: int) -> None:
-        """Requeue a URL that redirects to itself, to be fetched next with the cookies that it set."""
+        """Requeue a URL that redirects to itself, to be fetched next with the cookies it set."""
         self.hops[task.id], self.cookies[task.id] = task.hops + 1, cookies
         self._urls.move_to_front(self._urls.release_leases([task.id], worker).tolist())
 
@@ -104,7 +104,7 @@ class UrlStates:
             self._urls.move_to_front(wished)
 
     def finish(self, id_: int) -> None:
-        """Clear the request for a URL whose fetch has ended, however it ended."""
+        """Clear the request for a URL whose fetch has ended, with any outcome."""
         self._attempts.pop(id_, None)
         self.hops.pop(id_, None)
         self.cookies.pop(id_, None)

@@ -1,1 +1,1 @@
-"""Fetcher: request assigned URLs politely, host by host, and read the answers into results."""
+"""Fetcher: request assigned URLs politely, host by host, and parse the responses into results."""

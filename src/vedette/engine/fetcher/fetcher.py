@@ -1,7 +1,7 @@
-"""The fetcher: send the requests that the coordinator assigned, each host at its own pace, and read the answers.
+"""The fetcher: send the requests that the coordinator assigned, each host at its own pace, and parse responses.
 
-It holds only what was leased to it. A host that must rest for long gives its tasks back, so that nothing waits in a
-fetcher that could wait in the coordinator.
+It holds only what was leased to it. If a host must wait long, its tasks are given back: nothing waits in a fetcher that
+could wait in the coordinator.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ from vedette.parse.text.dates import RebuildDetector
 
 @dataclass(slots=True)
 class AssignedHost:
-    """A host assigned to this fetcher; ``rests_until_s`` is until when it gave all its tasks back."""
+    """A host assigned to this fetcher; ``rests_until_s`` is the end of the delay for which it gave its tasks back."""
 
     settings: HostSettings
     failure_streak: FailureStreak
@@ -31,10 +31,10 @@ class AssignedHost:
 
 @dataclass(slots=True)
 class Fetcher:
-    """All decisions of a fetcher: assigned hosts, tasks in hand, and which request may leave now.
+    """All decisions of a fetcher: assigned hosts, unsent tasks, and which request may be sent now.
 
-    ``hold_s`` is how long (world time) a host may rest with tasks in hand. With a ``latency_factor`` a host rests at
-    least that many times as long as its answer took; ``speed`` is how many world seconds pass in one of ours.
+    ``hold_s`` is how long (world time) a waiting host may hold tasks. With a ``latency_factor`` the delay is at least
+    that many times the response time; ``speed`` is the number of world seconds per second of wall time.
     """
 
     agent: str
@@ -70,7 +70,7 @@ class Fetcher:
             self.hosts[host.name] = AssignedHost(host, FailureStreak(host.failure_streak))
         for task in orders.tasks:
             asked = self.hosts[task.host]
-            if asked.rests_until_s > asked.settings.ready_s:  # given out before the coordinator heard that it rests
+            if asked.rests_until_s > asked.settings.ready_s:  # assigned before the coordinator learned about the delay
                 self.returned.append(task)
             else:
                 self.frontier.add(task.host, task, task.worth, task.value)
@@ -100,7 +100,7 @@ class Fetcher:
         return None
 
     def on_outcome(self, host: str, outcome: FetchOutcome) -> FetchResult:
-        """Handle the outcome of a request: the host rests, and the answer is read into a result."""
+        """Handle the outcome of a request: start the host's delay, and parse the response into a result."""
         asked = self.hosts[host]
         task, asked.in_flight = asked.in_flight, None
         assert task is not None, f"{host} had nothing out"
@@ -114,7 +114,7 @@ class Fetcher:
             speed=self.speed,
         )
         if asked.settings.bytes_per_s is not None and isinstance(outcome, FetchResponse):
-            # A host whose bandwidth is not to be taken rests until what it sent is spread thinly enough.
+            # A host with limited bandwidth waits until the bytes it sent are spread thinly enough.
             spread_s = len(outcome.payload or outcome.body) / asked.settings.bytes_per_s
             rest = replace(rest, host_ready_s=max(rest.host_ready_s, outcome.ended_s + spread_s))
         asked.failure_streak = rest.failure_streak
@@ -126,7 +126,7 @@ class Fetcher:
         return parse_outcome(task, outcome, self.links, self.rebuilds)._replace(connection_s=held_s)
 
     def _return_pages(self, host: str) -> None:
-        """Give back a host's pages after its robots.txt arrived, so that the coordinator judges them again."""
+        """Give back a host's pages after its robots.txt arrived, so that the coordinator checks them again."""
         for task in self.frontier.clear(host):
             if task.purpose == "robots":
                 self.frontier.add(host, task, task.worth, task.value)

@@ -1,4 +1,4 @@
-"""Page reader of the fetcher: turn an answer into a result: kind, content, links, and whether the page changed."""
+"""Page reader of the fetcher: turn a response into a result: kind, content, links, and whether the page changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ MAX_TEXT_TITLE = 120
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """Context in which the page reader reads an answer: the copy it is compared with, and by which rule."""
+    """Context for parsing a response: the copy it is compared with, and the rule for comparing."""
 
     answer: FetchResponse
     digest: str
@@ -126,7 +126,7 @@ def build_page_content(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What the document reader found in a document; ``trouble`` is why it found nothing, where that is so."""
+    """What the document reader extracted; ``trouble`` says why nothing was, if so."""
 
     kind: str
     title: str
@@ -149,7 +149,7 @@ def build_document_content(document: Document, context: PageContext) -> Content:
     dates = _find_dates((), (), change, context)
     words = _count_words(form)
     worth = PageQuality(words, len(text), noindex=not context.directives.index)
-    # A short document is a short document; it is no page that a program made of next to nothing.
+    # A short document is just short, unlike an HTML page with almost no text.
     against = [(name, detail) for name, detail in _list_objections(worth) if name != "thin"]
     against = [(name, document.trouble if name == "empty" else detail) for name, detail in against]
     content = Content(
@@ -195,12 +195,12 @@ def _add_stored_text(
 def _compare(seen: NewVersion, text: str, context: PageContext) -> tuple[Change | None, StoredVersion]:
     """Compare a fetched page with its stored baseline to classify the change.
 
-    Blocks cost most, so they are built only where bytes changed that may be a rotating box.
+    Blocks cost the most, so they are built only where the changed bytes may be a rotating box.
     """
     old = context.copy.baseline if context.copy else None
     if old is None:
         return None, build_first_version(seen)
-    # Whether searches notice is measured when the page is indexed; what does not touch its main text they never do.
+    # Whether searches notice is measured at indexing; they never notice changes outside the main text.
     judged_by = "main" if context.judged_by == "queries" else context.judged_by
     if text and old.body_digest != seen.body_digest and judged_by in {"text", "main"}:
         wanted = [(block.place, block.text) for block in extract_blocks(text) if block.in_main or judged_by == "text"]
@@ -211,7 +211,7 @@ def _compare(seen: NewVersion, text: str, context: PageContext) -> tuple[Change 
 def _find_dates(
     stamps: Sequence[tuple[str, str]], linked_data: Sequence[str], change: Change | None, context: PageContext
 ) -> PageDates:
-    """Find the dates of a page; a new Last-Modified over the same text, or one that a whole host shares, is none."""
+    """Find the dates of a page; ignore a new Last-Modified over the same text, or one that a whole host shares."""
     answer, copy = context.answer, context.copy
     header = answer.header("last-modified") or ""
     if context.is_rebuilt or (change is not None and not change.changed):
@@ -223,7 +223,7 @@ def _find_dates(
 
 
 def _count_words(form: bytes) -> int:
-    """Count the words of a page's text by its normal form; text without spaces counts by its length."""
+    """Count the words of a page's normalized text; text without spaces counts by its length."""
     spaces = np.count_nonzero(np.frombuffer(form, np.uint8) == ord(" "))
     return max(int(spaces) + 1, len(form) // MAX_WORD) if form else 0
 
@@ -233,7 +233,7 @@ def _list_objections(worth: PageQuality) -> tuple[tuple[str, str], ...]:
 
 
 def _format_directives(directives: Directives) -> str:
-    """Format the robots directives of a page (noindex, nofollow, ...) in their usual words."""
+    """Format the robots directives of a page (noindex, nofollow, ...) in their usual spelling."""
     if directives is UNRESTRICTED or directives == UNRESTRICTED:
         return ""
     wishes = {
@@ -248,7 +248,7 @@ def _format_directives(directives: Directives) -> str:
 
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# So much of a page is read: what lies behind it is archived all the same. A hostile page costs seconds at worst.
+# How much of a page is parsed; the rest is archived all the same. A hostile page costs seconds at worst.
 MAX_PARSED_BYTES = 2 << 20
 _ASCII = bytes(range(128)).decode()
 DatedLink = tuple[str, float | None]
@@ -286,18 +286,18 @@ def parse_outcome(
 
 
 def _is_rebuilt(task: FetchTask, answer: FetchResponse, rebuilds: RebuildDetector) -> bool:
-    """Check whether the Last-Modified of a page that is fetched for the first time is not its own."""
+    """Check whether the Last-Modified of a page fetched for the first time is not its own."""
     is_first = answer.status == 200 and task.copy is None and task.purpose == "page"
     modified_s = parse_date(answer.header("last-modified") or "") if is_first else None
     return modified_s is not None and rebuilds.is_rebuild(task.host, modified_s, answer.ended_s)
 
 
 def get_redirect(answer: FetchResponse) -> str | None:
-    """Return where a redirect answer leads; None where it is none or leads nowhere."""
+    """Return the target of a redirect response; None if it is no redirect or has no usable target."""
     location = answer.header("location")
     if not location or answer.status not in REDIRECTS:
         return None
-    # Browsers take the bytes of the header as they are, whatever charset they are in.
+    # Browsers use the bytes of the header as they are, in whatever charset.
     return resolve(quote(location, safe=_ASCII, encoding="latin-1", errors="replace"), answer.url)
 
 
@@ -334,7 +334,7 @@ def _parse_document(document: Document, url: str, links: LinkResolver, *, follow
 
 
 def _choose_document_title(kind: str, headings: tuple[str, ...], text: str, url: str) -> str:
-    """Choose the title of a document that states none: its first heading or line; of a workbook, its file name."""
+    """Choose the title of a document that states none: its first heading or line; for a workbook, the file name."""
     name = unquote(urlsplit(url).path.rpartition("/")[2])
     lines = (line.strip() for line in text[: 4 * MAX_DETAIL].split("\n"))
     first = next((line for line in lines if len(line) >= MIN_TITLE), "")[:MAX_DETAIL]
@@ -342,7 +342,7 @@ def _choose_document_title(kind: str, headings: tuple[str, ...], text: str, url:
 
 
 def should_render(result: FetchSuccess) -> bool:
-    """Check whether a page that was read should be rendered: where it looks empty without JavaScript, or always."""
+    """Check whether a parsed page should be rendered: if it seems empty without JavaScript, or always."""
     mode, content = result.task.render, result.content
     if mode == "never" or result.kind != "page" or content is None:
         return False
@@ -352,10 +352,10 @@ def should_render(result: FetchSuccess) -> bool:
 def add_rendering(
     result: FetchSuccess, rendered: FetchResponse | None, links: LinkResolver, rendering: Rendering
 ) -> FetchSuccess:
-    """Add to a fetch result what the rendered page says, or why rendering brought nothing.
+    """Add the content of the rendered page to a fetch result, or why rendering produced nothing.
 
-    A server's validators speak of the HTML that it sent, not of what a script made of it, so they are dropped. Where
-    rendering fails, a stored version is kept as if the page had not been modified: it may be a rendered one.
+    A server's validators describe the HTML it sent, not what a script made of it, so they are dropped. If rendering
+    fails, a stored version is kept as if the page had not been modified, since it may be a rendered one.
     """
     before = result.content
     again = _parse_body(result, rendered, links) if rendered is not None else result
@@ -373,7 +373,7 @@ def add_rendering(
 
 
 def _explain_script(content: Content, why: str) -> Content:
-    """Explain the objection to a page that needs a script: why it was not rendered, or not with success."""
+    """Explain the objection to a page that needs a script: why it was not rendered, or why that failed."""
     found = tuple((name, why[:MAX_DETAIL] if name == "script" else detail) for name, detail in content.objections)
     return content._replace(objections=found)
 
@@ -463,7 +463,7 @@ def _parse_plain_text(
 
 
 def _choose_text_title(text: str, url: str) -> str:
-    """Choose a title for a plain text: its first line that holds words, or its file name."""
+    """Choose a title for plain text: its first line with words, or its file name."""
     lines = (" ".join(line.split()) for line in text[: 8 * MAX_TEXT_TITLE].splitlines())
     first = next((line for line in lines if any(map(str.isalpha, line))), "")
     if 0 < len(first) <= MAX_TEXT_TITLE:
@@ -481,7 +481,7 @@ def _build_context(
 
 
 def _collect_links(page: Page, base: str, links: LinkResolver) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
-    """Collect a page's links within the sites, their anchor texts, and its links that no site takes."""
+    """Collect a page's links within the sites, their anchor texts, and its links that no site covers."""
     wanted = [link for link in page.links if not link.nofollow]
     targets = links.resolve_each([link.href for link in wanted], base)
     named: dict[str, str] = {}
@@ -491,7 +491,7 @@ def _collect_links(page: Page, base: str, links: LinkResolver) -> tuple[tuple[st
             elsewhere.append(link.href)
         elif not named.get(url):
             named[url] = link.text
-    # Addresses that are no links to click on, and lead to pages all the same.
+    # URLs that are no clickable links but lead to pages all the same.
     hints = [href for _, href in page.alternates]
     hints += [page.canonical] if page.canonical else []
     hints += [page.refresh[1]] if page.refresh is not None else []

@@ -1,1 +1,1 @@
-"""Scheduling: budget, price, first fetches, refreshes, polls, and which URLs of a host are fetched next."""
+"""Scheduling: budget, price, first fetches, refreshes, polls, and which URLs of a host to fetch next."""

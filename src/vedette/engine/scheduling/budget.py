@@ -1,15 +1,15 @@
-"""Fetch budget: token buckets that limit how many pages are assigned a second, in all and by site share.
+"""Fetch budget: token buckets that limit pages per second, in total and by site share.
 
 Token buckets in world time. A bucket fills at a steady rate up to its burst, and each page takes one token of the
-shared bucket. A site with a share has a bucket of its own beside it. While that has tokens, the site goes before those
-without a share. When it is empty, the site may *borrow* what would otherwise be lost: what would soon overflow the
-shared bucket. As soon as others have work nothing overflows, so a borrower is held to its share; and it takes nothing
-that others with a share had a right to. What must not wait (robots.txt, and pages requested by name) leaves in any case
-and is counted; what it takes in advance is bounded, so that it can slow the rest down and not stop it. A page that
-comes back unsent is refunded.
+shared bucket. A site with a share also has a bucket of its own. While that has tokens, the site goes before those
+without a share. When it is empty, the site may *borrow* tokens that would otherwise be lost because the shared bucket
+is about to overflow. As soon as others have work nothing overflows, so a borrower is limited to its share, and it never
+takes tokens reserved for other shares. Urgent fetches (robots.txt, pages requested by name) always leave and are
+counted; their debt is bounded, so they can slow the rest down but not stop it. A page that comes back unsent is
+refunded.
 
-This is a limit that holds at every moment. Which fetches are worth it is decided by the price (``vedette.pricing``):
-what is not worth that does not come here.
+This limit applies at every moment. Which fetches are worth it is decided by the price (``vedette.pricing``): what is
+not worth the price never gets here.
 """
 
 from collections import deque
@@ -20,7 +20,7 @@ from math import floor, inf
 
 from vedette.engine.coordinator.state import CrawlRules, HostState
 
-# The bucket of everybody; those of sites are named by their starts.
+# The shared bucket; those of sites are named by their start URLs.
 ALL_SITES = ""
 MIN_SITE_BURST = 2.0
 
@@ -29,10 +29,10 @@ MIN_SITE_BURST = 2.0
 class TokenBucket:
     """Token bucket of the fetch budget: ``per_s`` pages a second, ``burst`` at once.
 
-    What was taken is counted from when it was last full.
+    Taken tokens are counted from when the bucket was last full.
 
-    Counting from there, and not from one call to the next, keeps rounding small where times are large. ``ready_s`` is
-    the one measure of whether a token is available, so that a caller who comes back at that time finds one.
+    Counting from there, and not from call to call, keeps rounding errors small for large times. ``ready_s`` is the only
+    test of whether a token is available, so a caller that returns at that time finds one.
 
     >>> bucket = TokenBucket(per_s=2.0, burst=3.0)
     >>> [bucket.count_available(10.0), *(bucket.take(10.0) for _ in range(3)), bucket.count_available(10.0)]
@@ -49,7 +49,7 @@ class TokenBucket:
 
     @property
     def ready_s(self) -> float:
-        """When the next token of the bucket may be taken; in the past where it may be now."""
+        """When the next token of the bucket may be taken; in the past if one is available now."""
         lacking = self.taken + 1.0 - self.burst
         return self.full_s + lacking / self.per_s if lacking > 0 else -inf
 
@@ -67,12 +67,12 @@ class TokenBucket:
 
     @property
     def spare_s(self) -> float:
-        """When a token may be borrowed from the bucket: half a burst stays, or all but the one taken."""
+        """When a token may be borrowed from the bucket: half a burst must remain, or all but the one taken."""
         lacking = self.taken + 1.0 + min(self.burst / 2, self.burst - 1.0) - self.burst
         return self.full_s + lacking / self.per_s if lacking > 0 else -inf
 
     def count_spare(self, now_s: float) -> int:
-        """Count the tokens that may be borrowed from the bucket, since nobody else would take them.
+        """Count the tokens that may be borrowed from the bucket because no one else would take them.
 
         >>> bucket = TokenBucket(per_s=2.0, burst=8.0)
         >>> bucket.count_spare(10.0), [bucket.take(10.0) for _ in range(4)], bucket.count_spare(10.0), bucket.spare_s
@@ -87,13 +87,13 @@ class TokenBucket:
         self.taken = max(self.taken - 1.0, 0.0)
 
     def overdraw(self, now_s: float) -> None:
-        """Take a token from the bucket in any case; the debt is at most what one burst's time refills."""
+        """Take a token from the bucket unconditionally; the debt is at most what one burst's time refills."""
         self._sync_clock(now_s)
         if self._level() > -self.burst:
             self.take(now_s)
 
     def set_rate(self, per_s: float, burst: float) -> None:
-        """Change the rate and burst of the bucket; its tokens stay, as far as there is room."""
+        """Change the rate and burst of the bucket; its tokens stay, as far as they fit."""
         if self.full_s > -inf:
             self.full_s, self.taken = self.seen_s, max(burst - self._level(), 0.0)
         self.per_s, self.burst = per_s, burst
@@ -129,7 +129,7 @@ class BudgetBuckets:
         """Set the fetch budget in pages a second and the shares of sites; what was taken stays taken."""
         before, self._buckets = self._buckets, {}
         for name, share in {ALL_SITES: 1.0, **shares}.items():
-            # Of its own a site may save two: so what it cannot have while the bucket of all is empty is not lost to it.
+            # A site may save two tokens of its own, so its share is not lost while the shared bucket is empty.
             pace, burst = per_s * share, max(1.0 if name == ALL_SITES else MIN_SITE_BURST, per_s * share * burst_s)
             bucket = self._buckets[name] = before.get(name) or TokenBucket(pace, burst)
             bucket.set_rate(pace, burst)
@@ -140,7 +140,7 @@ class BudgetBuckets:
         return max(own, self._buckets[ALL_SITES].count_spare(now_s)) if borrows else own
 
     def find_empty(self, site: str, now_s: float, *, borrows: bool) -> str | None:
-        """Find the empty budget bucket that keeps a site waiting: its own share first; None if none does."""
+        """Find the empty budget bucket that makes a site wait: its own share first; None if none does."""
         if borrows and self._buckets[ALL_SITES].count_spare(now_s):
             return None
         names = (site, ALL_SITES) if site in self._buckets else (ALL_SITES,)
@@ -184,18 +184,17 @@ class BudgetBuckets:
         return tuple(self._buckets[name] for name in dict.fromkeys((site, ALL_SITES)) if name in self._buckets)
 
 
-# A host for which nothing is left stands in line: in that of everybody, or in that of its site where the site's share
-# is spent. It is not in the calendar then, or thousands of hosts would be looked at with each page that may leave.
-# Lines move as buckets fill; who was there first comes first, and takes no more than leaves something for those
-# behind it. Who has news comes before all others: a page that was born today is what a watcher waits for. Then come
-# those whose site has something left of its share. Who waits for a share may borrow where nobody stands in the line
-# of everybody.
+# A host without budget waits in a queue: the shared one, or its site's if the site's share is spent. It is not in the
+# calendar meanwhile, or thousands of hosts would be checked for each page that may leave. Queues move as buckets fill,
+# first come first served, and each host leaves something for those behind it. Hosts with new pages come first, since
+# alerts wait for them; then hosts whose site has some of its share left. A host that waits for a share may borrow if
+# the shared queue is empty.
 
 
 BUDGET_SPENT = "waiting for the fetch budget"
 SHARE_SPENT = "its site's share of the fetch budget is spent"
-# What may leave at once: as much as comes in so many times as tasks leave ahead. With the usual two
-# seconds that is a fiftieth of a minute, so that what was saved never makes a minute dearer than 102 % of its budget.
+# The burst: as much as arrives in this many times the task lead time. With the usual two seconds that is a fiftieth of
+# a minute, so savings never push a minute above 102 % of its budget.
 BURST_TIMES = 0.6
 
 
@@ -210,7 +209,7 @@ class FetchBudget:
     def apply_rules(self, rules: CrawlRules) -> None:
         """Apply changed crawl rules to the fetch budget; the queues of waiting hosts are emptied.
 
-        The caller checks all hosts again.
+        The caller must check all hosts again.
         """
         shares = {site.start: site.share for site in rules.sites if site.share is not None}
         self._allowance.set_rates(rules.budget_per_s, BURST_TIMES * rules.ahead_s, shares)
@@ -237,7 +236,7 @@ class FetchBudget:
         return not self._lines.get(ALL_SITES)
 
     def ready_s(self, site: str) -> float:
-        """Return when the fetch budget allows a page of a site, as far as is known now."""
+        """Return when the fetch budget allows a page of a site, as far as known now."""
         return self._allowance.ready_s(site)
 
     def charge_robots(self, count: int, now_s: float) -> None:

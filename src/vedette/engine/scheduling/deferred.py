@@ -1,18 +1,18 @@
-"""Deferred refreshes: queue of pages that are due but that the saved-up refresh budget cannot pay yet."""
+"""Deferred refreshes: queue of due pages that the saved-up refresh budget cannot pay for yet."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
-# What cannot be paid now is asked about again after so long at the earliest.
+# Pages that cannot be paid for are checked again after this long at the earliest.
 MIN_DEFER_S = 30.0
-# A whole number that was summed up of parts may lie a hair below itself.
+# A whole number summed from fractions may be slightly too small.
 ROUNDING = 1e-6
 
 
 class DeferredPages:
     """Queue of deferred page refreshes, first come first paid; an unpaid page keeps its place.
 
-    One fetch is saved up, so the second of two pages is deferred; a third that is due meanwhile queues behind it:
+    One fetch is saved up, so the second of two pages is deferred; a third that becomes due queues behind it:
 
     >>> turns = DeferredPages()
     >>> turns.defer([7, 8], saved=1.0, wait_s=60.0, now_s=0.0)
@@ -20,12 +20,12 @@ class DeferredPages:
     >>> turns.defer([9], saved=0.5, wait_s=60.0, now_s=30.0), turns.defer([8], saved=1.0, wait_s=60.0, now_s=60.0)
     ({9: 120.0}, {})
 
-    A page that is due at the same moment does not overtake one that has waited:
+    A page due at the same moment does not overtake one that has waited:
 
     >>> turns.defer([7, 9], saved=1.0, wait_s=60.0, now_s=120.0)
     {7: 180.0}
 
-    A turn is planned at the current rate; where a fetch is saved sooner, it is sooner:
+    A turn is planned at the current rate; if a fetch is saved sooner, the turn comes sooner:
 
     >>> turns.list_early(saved=0.9, now_s=140.0), turns.list_early(saved=1.0, now_s=150.0)
     ([], [7])
@@ -39,7 +39,7 @@ class DeferredPages:
         return self._at_s.get(id_) == due_s
 
     def list_early(self, saved: float, now_s: float) -> list[int]:
-        """List deferred pages at the head of the queue that can be paid before their planned turn."""
+        """List deferred pages at the head of the queue that can be paid for before their planned turn."""
         return [id_ for id_, at_s in islice(self._at_s.items(), int(saved + ROUNDING)) if at_s > now_s]
 
     def remove(self, ids: Iterable[int]) -> None:
@@ -48,9 +48,9 @@ class DeferredPages:
             self._at_s.pop(id_, None)
 
     def defer(self, ids: Sequence[int], saved: float, wait_s: float, now_s: float) -> dict[int, float]:
-        """Defer due pages that the saved refreshes cannot pay; return their turns, one every ``wait_s``.
+        """Defer due pages that the saved refreshes cannot pay for; return their turns, one every ``wait_s``.
 
-        Who had a turn and does not come for it has left the line.
+        A page that misses its turn has left the queue.
         """
         come = dict.fromkeys(ids)
         kept = [id_ for id_, at_s in self._at_s.items() if id_ in come or at_s > now_s]

@@ -1,10 +1,10 @@
-"""Fetch cost: what a page costs in ordinary fetches: the request, the bytes, and the time a connection is held.
+"""Fetch cost: the cost of a page in ordinary fetches: the request, the bytes, and the connection time.
 
-Seconds are of our own clock, from sending a request to the end of its answer: rests of a host, back-off and the other
-hops of a redirect are not part of it. In fast time they are wall time, as latency is.
+Seconds are wall time, from sending a request to the end of its response. Host delays, back-off and the other hops of a
+redirect do not count. When world time runs faster they are still wall time, as latency is.
 
-In the busy hours of a site each fetch costs a multiple, which its operator sets. Observe99 (2.4.2) asks for a cost by
-the hour of the day: where that is known, a page is fetched at the first hour whose cost it is worth.
+In the busy hours of a site each fetch costs a multiple, set by the operator. Observe99 (2.4.2) calls for a cost by hour
+of day: with busy hours, a page is fetched at the first hour whose cost it is worth.
 """
 
 import json
@@ -25,12 +25,12 @@ from vedette.refresh.known_pages import Bools
 from vedette.timeutil import HOUR_S
 
 MAX_HOSTS = 5_000
-# Fetches over which the mean of a host is about taken: it follows a host that became slow within a few pages.
+# Number of fetches that a host's mean averages over: it adapts to a slow host within a few pages.
 WINDOW_FETCHES = 10
 
 
 class HostLatency:
-    """Mean connection time of each host, bounded in number: the host asked longest ago is dropped first.
+    """Mean connection time of each host, bounded in number: the least recently requested host is dropped first.
 
     >>> seconds = HostLatency().observe(["a.test", "a.test"], [1.0, 3.0])
     >>> seconds.estimate(["a.test", "b.test"])
@@ -60,7 +60,7 @@ class HostLatency:
 
     @classmethod
     def from_json(cls, text: str | None) -> "HostLatency":
-        """Parse host latencies that an earlier run saved; empty where they make no sense.
+        """Parse host latencies that an earlier run saved; empty if invalid.
 
         >>> HostLatency.from_json(HostLatency({"a.test": (0.25, 3)}).to_json()).estimate(["a.test"])
         [0.25]
@@ -76,13 +76,13 @@ class HostLatency:
         return cls({host: one for host, one in kept.items() if isfinite(one[0]) and one[0] >= 0 and one[1] > 0})
 
 
-# Budgets and politeness count requests: one is as dear as so many bytes, and no page costs many times what others do.
+# Budgets and politeness count requests: one costs as much as this many bytes, and no page costs many times the average.
 REQUEST_BYTES = 100_000.0
-# A second for which a connection is held is as dear as so many bytes; whatever hangs counts for no more than so long.
+# A second of connection time costs as much as this many bytes; a hanging connection counts at most this long.
 SECOND_BYTES = 100_000.0
 MAX_HELD_S = 30.0
 MAX_COST = 3.0
-COST_HOSTS = 1_000  # fetches, over which the mean is about taken
+COST_HOSTS = 1_000  # number of fetches that the mean averages over
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class FetchCost:
         return cost
 
     def estimate_rendering(self, requests: float, seconds: float) -> float:
-        """Estimate what rendering a page costs beside its own fetch, by its requests and browser seconds.
+        """Estimate the cost of rendering a page beyond its own fetch, by its requests and browser seconds.
 
         >>> FetchCost().observe([100_000], [0.0]).estimate_rendering(2.0, 2.0)
         2.0
@@ -155,7 +155,7 @@ MAX_FACTOR = 100.0
 
 
 class BusyHours(NamedTuple):
-    """Busy hours of a site: a bit for each hour of the day in UTC, and how many times as much a fetch costs then."""
+    """Busy hours of a site: a bit for each hour of the day in UTC, and the cost factor in those hours."""
 
     hours: int = 0
     factor: float = 1.0
@@ -191,7 +191,7 @@ class BusySites:
         self.set_sites(sites)
 
     def set_sites(self, sites: Sequence[Site]) -> None:
-        """Replace the sites, as their settings change while a crawl runs."""
+        """Replace the sites, since settings can change while a crawl runs."""
         self._hours = {site.start: parse_busy_hours(site.busy_hours) for site in sites if site.busy_hours}
         self._sites = SiteIndex(sites if self._hours else ())
 
@@ -204,7 +204,7 @@ class BusySites:
         return np.array([one.hours for one in found], np.int64), np.array([one.factor for one in found], np.float64)
 
     def find_factors(self, urls: Sequence[str], now_s: float) -> Floats:
-        """Find how many times as much a fetch of each page costs now."""
+        """Find the current cost factor of each page."""
         if not self._hours:
             return np.ones(len(urls))
         hours, factors = self.find(urls)
@@ -212,15 +212,15 @@ class BusySites:
 
 
 def is_busy(hours: Ints, at_s: Floats) -> Bools:
-    """Mark the times that lie within busy hours."""
-    # Of a time beyond all whole numbers, too: at a price that is tried a page may wait that long.
+    """Mark the times within busy hours."""
+    # Also for times too large for integers: a page may wait that long at a trial price.
     hour = (np.floor(at_s / HOUR_S) % 24.0).astype(np.int64)
     busy: Bools = (hours >> hour & 1).astype(np.bool_)
     return busy
 
 
 def find_next_quiet_s(hours: Ints, at_s: Floats) -> Floats:
-    """Find the first time outside busy hours, from a time on; infinity where every hour is busy, or for never.
+    """Find the first time outside busy hours from a time on; infinity if every hour is busy, or for never.
 
     >>> times = np.array([1.5, 2.5, 0.0, 1e30, np.inf]) * HOUR_S
     >>> (find_next_quiet_s(np.array([12, 12, 2**24 - 1, 2, 12]), times) / HOUR_S).tolist()

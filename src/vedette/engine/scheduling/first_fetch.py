@@ -1,14 +1,14 @@
-"""First fetches: is an unseen URL worth a fetch at the price of refreshes, and if not, when is it checked again?
+"""First fetches: is an unseen URL worth a fetch at the current price, and if not, when is it checked again?
 
-    worth = what it is expected to bring, in ordinary changes  x  days for which that is had  /  cost
+    worth = expected gain, in ordinary changes  x  days for which it lasts  /  cost
 
-The expected gain is the estimate of the latest impact pass, or what first fetches like it brought where it has none.
+The expected gain is the estimate of the latest impact pass, or the mean gain of similar first fetches if it has none.
 
-Where the operator set no budget, there is no price and every URL may be fetched. What was named (the starts of sites,
-what robots.txt names) needs no worth. A part of the budget is for unseen URLs whatever the price: a first crawl is
-never starved by a price that went astray, and what was once believed to bring nothing is tried again.
+Without an operator budget there is no price, and every URL may be fetched. Named URLs (start URLs, sitemaps in
+robots.txt) need no worth. Part of the budget is for unseen URLs at any price: a wrong price never starves a first
+crawl, and URLs once believed worthless are tried again.
 
-What was learned is saved now and then: a crash loses some minutes of it.
+The model is saved periodically: a crash loses some minutes of it.
 """
 
 import json
@@ -32,7 +32,7 @@ MAX_DEPTH = 9
 
 
 def list_groups(url: str, in_links: int) -> tuple[str, str, str]:
-    """Return the first-fetch groups of a URL: its section, its folder depth, and about how many pages link to it.
+    """Return the first-fetch groups of a URL: its section, its folder depth, and roughly how many pages link to it.
 
     >>> list_groups("https://example.org/docs/api/v3/sets.html", 5)
     ('https://example.org/docs/api/', 'depth 3', 'in 4')
@@ -44,13 +44,13 @@ def list_groups(url: str, in_links: int) -> tuple[str, str, str]:
 HELD_KEY = "held back"
 MAX_HELD = 5_000
 TOP_SHOWN = 20
-# Each is looked at again after a minute or more; who was not for so long has been fetched, or lies far behind.
+# Each is checked again after a minute or more; one not checked for this long was fetched, or is far back in the queue.
 MAX_AGE_S = 3_600.0
 KEEP_EVERY_S = 60.0
 
 
 class HeldUrl(NamedTuple):
-    """An unseen URL held back below the price: its first-fetch worth, the price, and when that was."""
+    """An unseen URL held back below the price: its first-fetch worth, the price, and the time."""
 
     url: str
     worth: float
@@ -98,7 +98,7 @@ class BelowPrice:
         return HeldSummary(len(lately), tuple(sorted(lately, key=lambda one: (-one.worth, one.url))[:TOP_SHOWN]))
 
     def save_periodically(self, book: CrawlStore, now_s: float) -> None:
-        """Save the summary of URLs held back below the price now and then, for the console."""
+        """Save the summary of URLs held back below the price periodically, for the console."""
         if self._kept_s is None or abs(now_s - self._kept_s) >= KEEP_EVERY_S:
             waiting = self.summarize(now_s)
             book.set_value(HELD_KEY, json.dumps({"at_s": now_s, "urls": waiting.urls, "best": waiting.best}))
@@ -106,7 +106,7 @@ class BelowPrice:
 
 
 def load_held_summary(book: CrawlStore, now_s: float) -> HeldSummary:
-    """Load the saved summary of URLs held back below the price; empty where it is old or invalid."""
+    """Load the saved summary of URLs held back below the price; empty if it is old or invalid."""
     try:
         kept = json.loads(book.get_value(HELD_KEY) or "{}")
         best = tuple(
@@ -120,7 +120,7 @@ def load_held_summary(book: CrawlStore, now_s: float) -> HeldSummary:
 
 
 FIRSTS_KEY = "first fetches"
-# The part of a budget that is for unseen URLs in any case, and how much of it may be saved.
+# The share of a budget reserved for unseen URLs, and how much of it may be saved.
 BUDGET_FLOOR, MAX_SAVED_S = 0.1, 600.0
 RETRY_AFTER_S = 60.0
 SAVE_EVERY_S = 600.0
@@ -129,7 +129,7 @@ INITIAL_COSTS = Returns(usual=1.0, hope=0.0)
 
 
 class PriceSource(Protocol):
-    """Port to the current price of a fetch, for first fetches; None where nothing has a price."""
+    """Port to the current price of a fetch, for first fetches; None if there is no price."""
 
     @property
     def price(self) -> float | None:
@@ -139,7 +139,7 @@ class PriceSource(Protocol):
 class FirstFetches:
     """Model of first fetches of unseen URLs; ``refresher`` gives the price that a fetch must be worth.
 
-    ``below_count`` counts how often a URL was not worth the price.
+    ``below_count`` counts how often a URL was below the price.
     """
 
     def __init__(self, rules: CrawlRules, book: CrawlStore, refresher: PriceSource) -> None:
@@ -147,7 +147,7 @@ class FirstFetches:
         self._model = _parse_firsts(book.get_value(FIRSTS_KEY))
         self._cost, self._costs = FetchCost(), INITIAL_COSTS
         self._floor = TokenBucket(1.0, 1.0)
-        # What unseen URLs of a folder are worth, with their site, as long as nothing more is learned.
+        # The worth of unseen URLs by folder, with their site, cached until more is learned.
         self._folders: tuple[FirstFetchModel, dict[tuple[str, int], tuple[float, str]]] = self._model, {}
         self._kept_s: float | None = None
         self.below_price = BelowPrice()
@@ -169,7 +169,7 @@ class FirstFetches:
         return worth * GAIN_LASTS_D / float(self._costs.estimate([(site_of(url),)])[0])
 
     def estimate_worths(self, urls: Sequence[str], in_links: Sequence[int], gains: Floats | None = None) -> Floats:
-        """Estimate the first-fetch worth of many URLs by folder and in-links, or by impact ``gains`` that are known."""
+        """Estimate the first-fetch worth of many URLs by folder and in-links, or by known impact ``gains``."""
         firsts, known = self._folders
         if firsts is not self._model or len(known) > MAX_FOLDERS:
             known = {}
@@ -193,16 +193,16 @@ class FirstFetches:
 
     @property
     def measured(self) -> float:
-        """Number of first fetches whose search gain was measured; 0 where no fetch gains anything."""
+        """Number of first fetches whose search gain was measured; 0 if no fetch gains anything."""
         return self._model.returns.total[0] if self._model.unit > 0 else 0.0
 
     @property
     def price(self) -> float | None:
-        """The price that a first fetch must be worth; None where nothing has a price."""
+        """The price that a first fetch must be worth; None if there is no price."""
         return self._refresher.price if self._is_priced else None
 
     def check_price(self, url: str, in_links: int, now_s: float, gain: float = nan) -> float | None:
-        """Return when to check an unseen URL below the price again; None where it may be fetched now."""
+        """Return when to check an unseen URL below the price again; None if it may be fetched now."""
         price = self.price
         if price is not None:
             price *= float(self._busy.find_factors([url], now_s)[0])
@@ -239,7 +239,7 @@ class FirstFetches:
         self._save_periodically(now_s)
 
     def on_change_gains(self, gains: Sequence[FetchGain], now_s: float) -> None:
-        """Learn from the gains of page changes, the unit in which first fetches are compared."""
+        """Learn from the gains of page changes, the unit for comparing first fetches."""
         some = [one.gain for one in gains if one.gain is not None]
         if some:
             self._model = self._model.add_changes(np.array(some, np.float64))
@@ -252,7 +252,7 @@ class FirstFetches:
 
 
 def _parse_firsts(text: str | None) -> FirstFetchModel:
-    """Parse the first-fetch model that an earlier run saved; an empty one where it makes no sense.
+    """Parse the first-fetch model that an earlier run saved; empty if invalid.
 
     >>> _parse_firsts('{"returns": 7}') == _parse_firsts("[") == _parse_firsts(None) == FirstFetchModel()
     True

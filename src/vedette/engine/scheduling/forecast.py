@@ -1,7 +1,7 @@
-"""Refresh forecast: how well a policy's predicted change chances match what refreshes found, over about a day.
+"""Refresh forecast: how well a policy's predicted change probabilities match what refreshes found, over about a day.
 
-Before a page is fetched again its policy predicts how probably it has changed. Of those with a chance of 30 to 40 %,
-about 35 % should turn out to have changed; where they do not, its due times are unreliable.
+Before a page is fetched again its policy predicts the probability that it changed. Of the pages with 30 to 40 %, about
+35 % should have changed; if not, the due times are unreliable.
 """
 
 import json
@@ -15,18 +15,18 @@ from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools
 
 BINS = 10
-# What was a day ago counts half.
+# Half-life of the counts: one day.
 HALF_LIFE_S = 86_400.0
-# As many measured changes say what an outdated copy loses; older ones fade.
+# This many measured changes are enough to tell what an outdated copy loses; older ones decay.
 MAX_CHANGES = 5_000.0
 _EMPTY_BINS = (0.0,) * BINS
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Forecast accuracy of refreshes: counts, wasted ones, and by tenths of chance the predicted and found changes.
+    """Forecast accuracy of refreshes: counts, wasted ones, and predicted and found changes by tenths of probability.
 
-    All of them fade. ``refreshes`` also counts those without a predicted chance.
+    All counts decay. ``refreshes`` also counts those without a prediction.
 
     >>> said = Forecast().observe(np.array([0.25, 0.95]), np.array([False, True]), 0.0)
     >>> said.refreshes, said.wasted, said.expected_share, said.found_share
@@ -47,7 +47,7 @@ class Forecast:
 
     @property
     def expected_share(self) -> float | None:
-        """Mean predicted chance of change of the refreshes in the forecast."""
+        """Mean predicted probability of change of the refreshes in the forecast."""
         return sum(self.expected) / sum(self.count) if sum(self.count) > 0 else None
 
     @property
@@ -56,7 +56,7 @@ class Forecast:
         return sum(self.found) / sum(self.count) if sum(self.count) > 0 else None
 
     def observe(self, chance: Floats | None, changed: Bools, now_s: float) -> "Forecast":
-        """Add refreshes to the forecast; those without a predicted chance are only counted."""
+        """Add refreshes to the forecast; those without a prediction are only counted."""
         faded = self._decay(now_s)
         more = replace(
             faded,
@@ -84,7 +84,7 @@ class Forecast:
 
     @classmethod
     def from_json(cls, text: str | None) -> "Forecast":
-        """Parse the refresh forecast that an earlier run saved; empty where it makes no sense.
+        """Parse the refresh forecast that an earlier run saved; empty if invalid.
 
         >>> Forecast.from_json(Forecast(refreshes=2.0).to_json()).refreshes, Forecast.from_json("[]").refreshes
         (2.0, 0.0)
@@ -103,11 +103,11 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Estimated freshness over a round through all pages, by the policy: of pages, and of what people view.
+    """Estimated freshness over one round through all pages, by the policy: of pages, and of page views.
 
-    ``share`` is the share of pages that are still as fetched, ``viewed`` the share of views that go to such pages; the
-    same where no page was viewed. These and ``judged`` are of the last whole round, or of the one that goes on where
-    that is the first.
+    ``share`` is the share of pages that are unchanged since their fetch, ``viewed`` the share of views that go to such
+    pages; both are equal if no page was viewed. These and ``judged`` describe the last complete round, or the current
+    one if it is the first.
 
     >>> first = Freshness("nutch").observe(np.array([0.25, 0.75]), np.array([0.9, 0.3]))
     >>> first.share, round(first.viewed, 3), first.judged, first.end_round().observe(np.ones(1), np.zeros(1)).share
@@ -125,7 +125,7 @@ class Freshness:
     views: float = 0.0
 
     def observe(self, chance: Floats | None, views: Floats) -> "Freshness":
-        """Add pages to the round: how probably each has changed, None if unknown, and its views, NaN if unknown."""
+        """Add pages to the round: the probability that each changed (None: unknown), and its views (NaN: unknown)."""
         if chance is None or not len(chance):
             return self
         views = np.maximum(np.nan_to_num(views), 0.0)
@@ -139,14 +139,14 @@ class Freshness:
         return more if self.is_whole else more.compute_shares()
 
     def end_round(self) -> "Freshness":
-        """End a freshness round that has gone over all pages."""
+        """End a freshness round over all pages."""
         if not self.count:
             return self
         done = self.compute_shares()
         return Freshness(self.policy, done.share, done.viewed, done.judged, is_whole=True)
 
     def compute_shares(self) -> "Freshness":
-        """Return the freshness with its shares computed from the round that goes on."""
+        """Return the freshness with shares computed from the current round."""
         share = 1.0 - self.changed / self.count
         viewed = 1.0 - self.changed_views / self.views if self.views > 0 else share
         return replace(self, share=share, viewed=viewed, judged=self.count)
@@ -158,7 +158,7 @@ class Freshness:
 
     @classmethod
     def from_json(cls, text: str | None, policy: str) -> "Freshness":
-        """Parse the saved freshness estimate; empty where it is of another policy or invalid.
+        """Parse the saved freshness estimate; empty if it is invalid or from another policy.
 
         >>> kept = Freshness("nutch", 0.5, 2).to_json()
         >>> Freshness.from_json(kept, "nutch").share, Freshness.from_json("[", "nutch").share
@@ -167,7 +167,7 @@ class Freshness:
         try:
             read = json.loads(text or "{}")
             share = float(read["share"])
-            viewed = float(read.get("viewed", share))  # an earlier version did not weigh by views
+            viewed = float(read.get("viewed", share))  # an earlier version did not weight by views
             kept = cls(str(read["policy"]), share, viewed, int(read["judged"]), is_whole=True)
         except (AttributeError, TypeError, ValueError, KeyError):
             return cls(policy)
@@ -176,13 +176,13 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLoss:
-    """What a view of an outdated copy loses, as a share of what a view of a current one brings.
+    """Loss when a user views an outdated copy, as a share of the value of viewing a current one.
 
-        share = (gains of changes / views of the pages that changed) / what a view brings
+        share = (gains of changes / views of the pages that changed) / value of a view
 
-    ``gained`` and ``viewed`` are sums over measured changes, ``per_view`` is what a view of any result brings by the
-    same scores. Until enough was measured, a part of the loss is assumed to be whole: quality is rather estimated too
-    low than too high.
+    ``gained`` and ``viewed`` are sums over measured changes; ``per_view`` is the value of a view of any result, by the
+    same scores. Until enough was measured, part of the loss is assumed to be total, so quality is underestimated rather
+    than overestimated.
 
     >>> known = ChangeLoss(per_view=2.0).observe(np.full(99, 0.004), np.full(99, 0.01))
     >>> ChangeLoss().share, round(known.share, 2)
@@ -196,16 +196,16 @@ class ChangeLoss:
 
     @property
     def share(self) -> float:
-        """Share of what a view brings that is lost where the copy has missed a change; 1 if unknown."""
+        """Share of a view's value that is lost when the copy has missed a change; 1 if unknown."""
         if not (self.viewed > 0 and self.per_view > 0):
             return 1.0
         measured = min(self.gained / (self.viewed * self.per_view), 1.0)
         return (self.changes * measured + 1.0) / (self.changes + 1.0)
 
     def observe(self, gains: Floats, views: Floats) -> "ChangeLoss":
-        """Add measured changes: what each brought, and how often its page is viewed; NaN where unknown."""
+        """Add measured changes: the gain of each, and its page's view rate; NaN if unknown."""
         known = np.isfinite(gains) & np.isfinite(views)
-        part = min(MAX_CHANGES / (self.changes + known.sum() + 1e-9), 1.0)  # what is long ago fades
+        part = min(MAX_CHANGES / (self.changes + known.sum() + 1e-9), 1.0)  # older measurements decay
         return replace(
             self,
             changes=part * (self.changes + float(known.sum())),
@@ -214,12 +214,12 @@ class ChangeLoss:
         )
 
     def to_json(self) -> str:
-        """Serialize the loss by outdated copies for the next run."""
+        """Serialize the loss due to outdated copies for the next run."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str | None) -> "ChangeLoss":
-        """Parse the saved loss by outdated copies; empty where it makes no sense.
+        """Parse the saved loss due to outdated copies; empty if invalid.
 
         >>> ChangeLoss.from_json('{"gained": 2.0}').gained, ChangeLoss.from_json('{"gained": "x"}').gained
         (2.0, 0.0)
@@ -233,9 +233,9 @@ class ChangeLoss:
 
 
 def estimate_quality(freshness: Freshness, loss: ChangeLoss) -> float | None:
-    """Estimate repository quality Q (Pandey08, eq. 4.5) of one's own index; None before any page was judged.
+    """Estimate repository quality Q (Pandey08, eq. 4.5) of this index; None before any page was judged.
 
-        Q = 1 - sum over pages of (share of views) (chance that the copy is outdated) (share lost in such a view)
+        Q = 1 - sum over pages of (share of views) (probability that the copy is outdated) (share lost in such a view)
 
     >>> estimate_quality(Freshness("nutch", 0.5, 0.75, 2), ChangeLoss(99.0, 0.5, 1.0, 2.0))
     0.935625

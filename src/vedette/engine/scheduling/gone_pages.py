@@ -1,7 +1,7 @@
-"""Gone pages: recheck URLs whose page is gone or has moved ever more rarely, in case it comes back.
+"""Gone pages: recheck URLs whose page is gone or has moved at growing intervals, in case it comes back.
 
-A recheck costs what any fetch costs, so it waits until the chance of a return is worth the price. After a bound there
-are none; a new link, or a date in a sitemap or feed, makes it worth a recheck again.
+A recheck costs as much as any fetch, so it waits until the probability of a return is worth the price. Rechecks end
+after a limit; a new link, or a date in a sitemap or feed, makes the URL worth a recheck again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ ResultPair = tuple[FetchSuccess, PageRow | None]
 
 
 class GonePages:
-    """Schedule rechecks of gone pages, by what was learned about pages that came back."""
+    """Schedule rechecks of gone pages, based on how often pages came back."""
 
     def __init__(self, book: CrawlStore) -> None:
         self._store = book
@@ -45,7 +45,7 @@ class GonePages:
         }
 
     def on_new_links(self, ids: Sequence[int], now_s: float) -> None:
-        """Recheck gone pages soon that something newly links to."""
+        """Recheck gone pages soon that have new links."""
         looks = self._store.get_gone_pages(ids)
         times = [
             (look.page, max(look.page.fetched_s + self.model.wait_after_link_s(gone_duration_s(look.page)), now_s))
@@ -54,7 +54,7 @@ class GonePages:
         self._store.save_due_times([(page.id, at_s) for page, at_s in times if at_s < page.due_s])
 
     def _learn(self, pairs: Sequence[ResultPair]) -> None:
-        """Learn whether pages that were gone before have come back."""
+        """Learn whether pages that were gone have come back."""
         asks = [
             (gone_duration_s(before), result.ended_s - before.changed_s, is_good(status_after(result, before)))
             for result, before in pairs
@@ -67,5 +67,5 @@ class GonePages:
 
 
 def _gone_duration_s(result: FetchSuccess, before: PageRow | None) -> float:
-    """Return how long a page has been gone; 0 where it was just found gone."""
+    """Return how long a page has been gone; 0 if it was just found gone."""
     return 0.0 if before is None or has_changed(result, before) else result.ended_s - before.changed_s

@@ -1,11 +1,11 @@
-"""Idle refresh: without a fetch budget, known pages are looked at in the time that their hosts have left.
+"""Idle refresh: without a fetch budget, refresh known pages in the idle time of their hosts.
 
     wait = max(min(first interval + unchanged / 2, two weeks), pages of the host * its delay / share)
 
-``unchanged`` is for how long a page has been seen without a change, so each look that finds none makes the wait 1.5
-times as long: 1, 1.5, 2.25 … days. The second term keeps large hosts within their share of the requests that their
-delay allows. Pages that are overdue all at once, as after a long stop, are spread by a bucket for each host. The busy
-hours of a site are no idle time.
+``unchanged`` is how long a page has gone without a change, so each fetch that finds none makes the wait 1.5 times as
+long: 1, 1.5, 2.25 … days. The second term limits large hosts to their share of the requests that their delay allows.
+Pages that are all overdue at once, as after a long stop, are spread by a bucket per host. The busy hours of a site are
+not idle time.
 """
 
 from collections import Counter
@@ -23,9 +23,10 @@ from vedette.policy import Floats
 from vedette.timeutil import DAY_S
 
 MAX_INTERVAL_S = 14 * DAY_S
-# An hour of a host's share may be used at once: the pages of a small site are due together, as they were first fetched.
+# An hour of a host's share may be used at once: the pages of a small site are due together, since they were first
+# fetched together.
 BURST_S = 3_600.0
-# When a page is tried again for which the bucket of its host had nothing left; about an hour, to spread them.
+# When to retry a page whose host has an empty bucket; about an hour, to spread retries.
 RETRY_S = 3_600.0
 # Due times are saved only if they differ by more than this.
 TOLERANCE = 0.03
@@ -33,7 +34,7 @@ IDLE_KEY = "idle refresh"
 
 
 def compute_idle_waits(unchanged_s: Floats, first_interval_s: float) -> Floats:
-    """Compute how long pages rest after a fetch if their hosts have time.
+    """Compute how long pages wait after a fetch if their hosts have idle time.
 
     >>> (compute_idle_waits(np.array([0.0, 1.0, 2.5, 99.0]) * DAY_S, DAY_S) / DAY_S).tolist()
     [1.0, 1.5, 2.25, 14.0]
@@ -44,7 +45,7 @@ def compute_idle_waits(unchanged_s: Floats, first_interval_s: float) -> Floats:
 
 
 class IdleRefresh:
-    """Idle refresh of the pages of all hosts: due times by the rule above, and a bucket for each host.
+    """Idle refresh of the pages of all hosts: due times by the rule above, and a bucket per host.
 
     ``gap_s`` returns the shortest time between two requests to a host. Pages are counted by host, round by round.
     """
@@ -64,11 +65,11 @@ class IdleRefresh:
 
     @property
     def is_on(self) -> bool:
-        """Whether the crawl rules give idle time to known pages: only where there is no fetch budget."""
+        """Whether the crawl rules give idle time to known pages: only without a fetch budget."""
         return self.rules.idle_share > 0 and not self.rules.budget_per_s > 0
 
     def save(self, book: CrawlStore) -> None:
-        """Save the first interval, or that there is none, for explanations in other processes."""
+        """Save the first interval, or None, for explanations in other processes."""
         if self._saved is not self.rules:
             self._saved = self.rules
             book.set_value(IDLE_KEY, repr(self.rules.idle_interval_s) if self.is_on else "")
@@ -79,11 +80,11 @@ class IdleRefresh:
             self._counted.update(origin_of(look.url).host for look in looks)
 
     def end_round(self) -> None:
-        """End a round: its counts hold until the next one ends."""
+        """End a round: its counts apply until the next one ends."""
         self._pages, self._counted = self._counted, Counter()
 
     def bring_forward(self, came: Sequence[RefreshResult], times: Mapping[int, float]) -> dict[int, float]:
-        """Bring due times of just fetched pages, by id, forward to when their hosts have idle time for them."""
+        """Bring forward the due times of just fetched pages, by id, to when their hosts have idle time."""
         if not self.is_on:
             return dict(times)
         some = [one for one in came if one.result.task.id in times]
@@ -96,7 +97,7 @@ class IdleRefresh:
         return {id_: min(at_s, times[id_]) for id_, at_s in pairs}
 
     def compute_due_times(self, looks: Sequence[KnownPage]) -> Floats:
-        """Compute when pages are due by idle time alone; never where it is not used."""
+        """Compute when pages are due by idle time alone; never if it is not used."""
         if not self.is_on:
             return np.full(len(looks), np.inf)
         pages = [look.page for look in looks]
@@ -109,9 +110,9 @@ class IdleRefresh:
     def wake(
         self, due: Sequence[KnownPage], worth_s: Floats, now_s: float, rng: np.random.Generator
     ) -> tuple[list[KnownPage], dict[int, float]]:
-        """Wake due pages that their hosts have time for; return the others that are worth their price, and new times.
+        """Wake due pages that their hosts have time for; return the others worth their price, and new due times.
 
-        ``worth_s`` is when each is worth it. A page that its host has no time for is tried again in about an hour.
+        ``worth_s`` is when each becomes worth it. A page whose host has no time is tried again in about an hour.
         """
         paid, later = list[KnownPage](), dict[int, float]()
         times = zip(self.compute_due_times(due).tolist(), worth_s.tolist(), strict=True)
@@ -135,7 +136,7 @@ class IdleRefresh:
         return due_s
 
     def _take(self, host: str, now_s: float) -> bool:
-        """Take one fetch from the bucket of a host; return whether there was one."""
+        """Take one fetch from the bucket of a host; return whether one was available."""
         rate = self.rules.idle_share / self._gap_s(host)
         most = max(rate * BURST_S, 1.0)
         left, at_s = self._buckets.get(host, (most, now_s))
@@ -145,7 +146,7 @@ class IdleRefresh:
 
 
 def explain_idle_wait(book: CrawlStore, url: str, row: PageRow) -> str:
-    """Explain that a page is due by idle time, in the crawl that last ran here; empty if another rule set the time."""
+    """Explain that a page is due by idle time, in the crawl that last ran here; empty if another rule applies."""
     first_interval_s, wait_s = float(book.get_value(IDLE_KEY) or 0.0), row.due_s - row.fetched_s
     if not first_interval_s or not is_good(row.status) or is_source(url, row.kind) or not np.isfinite(wait_s):
         return ""

@@ -1,8 +1,8 @@
-"""Policy memory: load and save what the refresh policy remembers of pages and groups, batch by batch.
+"""Policy memory: load and save the refresh policy's state of pages and groups, batch by batch.
 
-Rows of pages are read from the crawl store for each batch, those of groups are held here; both are written with what
-else the batch writes. Each row begins with the signature of its policy: what another one left is no memory. A page
-whose change waits to be measured has the signature inverted.
+Page rows are read from the crawl store for each batch; group rows stay in memory. Both are written with the batch. Each
+row begins with the signature of its policy; a row with another signature is ignored. A page whose change is waiting to
+be measured has the signature inverted.
 """
 
 import json
@@ -24,8 +24,8 @@ from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.sections import section_of, site_of
 from vedette.timeutil import parse_date
 
-# A batch is handed the rows of its own groups, numbered anew from 0, the group of everything. There may be so many
-# groups and no more: what comes later counts for its site, or for everything.
+# A batch gets the rows of its own groups, renumbered from 0, the global group. The number of groups is limited: beyond
+# it, pages count for their site or for the global group.
 
 
 MAX_GROUPS = 50_000
@@ -106,7 +106,7 @@ class GroupRows:
 
 
 class SourceReads:
-    """When the feeds and sitemaps of each site were last read: until then an announcement would have been heard.
+    """When the feeds and sitemaps of each site were last read; any announced change before that is known.
 
     >>> reads = SourceReads.from_json(SourceReads().add("https://a.example/feed", 90.0).to_json())
     >>> reads.find(["https://a.example/x/1", "https://b.example/"]).tolist()
@@ -133,7 +133,7 @@ class SourceReads:
 
     @classmethod
     def from_json(cls, text: str | None) -> "SourceReads":
-        """Parse the source reads that an earlier run saved; empty where they make no sense."""
+        """Parse the source reads that an earlier run saved; empty if invalid."""
         try:
             kept = {str(site): float(at_s) for site, at_s in json.loads(text or "{}").items()}
         except (TypeError, ValueError, AttributeError):
@@ -148,9 +148,9 @@ SAME_FETCH_S = 1.0
 class RefreshResult(NamedTuple):
     """A fetch result of a page for the policy memory, with the page's earlier state.
 
-    ``is_known`` says that the policy remembers the page.
+    ``is_known`` means that the policy has state for the page.
 
-    ``links`` is how often pages have named it by now.
+    ``links`` is how often pages have linked to it so far.
     """
 
     result: FetchSuccess
@@ -166,7 +166,7 @@ class RefreshResult(NamedTuple):
 
     @property
     def is_first(self) -> bool:
-        """Whether a refresh has nothing to compare with: the page is new, came back, or is not remembered."""
+        """Whether a refresh has nothing to compare with: the page is new, came back, or has no state."""
         return self.earlier is None or not self.is_known or not is_good(self.earlier.status)
 
     @property
@@ -189,13 +189,13 @@ class RefreshResult(NamedTuple):
 
     @property
     def body_bytes(self) -> int:
-        """Size of the refreshed page; where nothing was sent, the size before."""
+        """Size of the refreshed page; without a body, the previous size."""
         known = self.earlier is not None and self.result.status == NOT_MODIFIED
         return self.earlier.body_bytes if known and self.earlier is not None else self.result.body_bytes
 
     @property
     def modified_s(self) -> float:
-        """When the refreshed page, or its server, says that it was modified; NaN where neither does."""
+        """When the refreshed page or its server says that it was modified; NaN if neither does."""
         content = self.result.content
         said_s = content.modified_s if content and content.modified_s is not None else None
         return said_s if said_s is not None else _parse_seconds(self.result.header("last-modified"))
@@ -262,7 +262,7 @@ def _parse_seconds(text: str) -> float:
 
 
 def is_latest(look: KnownPage, gained: FetchGain) -> bool:
-    """Check whether a measured gain is of the page's latest fetch: it was not refreshed since."""
+    """Check whether a measured gain belongs to the page's latest fetch: it was not refreshed since."""
     return abs(look.page.fetched_s - gained.fetched_s) <= SAME_FETCH_S
 
 
@@ -276,12 +276,12 @@ def with_gain(look: KnownPage, gained: FetchGain) -> KnownPage:
 
 SIGNATURE_BYTES, NUMBER_BYTES = 4, 8
 COST_KEY, SECONDS_KEY, READS_KEY = "refresh cost", "connection seconds", "source reads"
-# Means of hosts are many, so they are written now and then: a crash loses some minutes of them.
+# There are many host means, so they are written periodically: a crash loses some minutes of them.
 SAVE_EVERY_S = 600.0
 
 
 class PageBatch(NamedTuple):
-    """A batch of pages with what the refresh policy remembers of them and of their groups."""
+    """A batch of pages with the refresh policy's state of them and their groups."""
 
     batch: KnownPages
     memory: Memory
@@ -291,7 +291,7 @@ class PageBatch(NamedTuple):
 class PolicyMemory:
     """Memory of the refresh policy over the crawl store. A ``witness`` records each batch with its decision.
 
-    ``busy`` has the busy hours of sites, as they are at any time.
+    ``busy`` holds the current busy hours of sites.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class PolicyMemory:
         self._runner, self._store, self._seed, self._recorder = mind, book, seed, witness
         page_width, group_width = mind.widths
         self._page_bytes = SIGNATURE_BYTES + NUMBER_BYTES * page_width
-        # Pages have the rows that they had in the earlier version of a policy; groups are upgraded.
+        # Pages keep the rows of an earlier version of a policy; groups are upgraded.
         self._marks = (mind.signature, *([mind.earlier_signature] if mind.earlier_signature else ()))
         self._unweighed = tuple(bytes(255 - byte for byte in mark) for mark in self._marks)
         kept = [
@@ -316,15 +316,15 @@ class PolicyMemory:
         self._kept_s: float | None = None
 
     def has_memory(self, kept: RefreshState) -> bool:
-        """Check whether the refresh policy remembers a page."""
+        """Check whether the refresh policy has state for a page."""
         return len(kept.memory) == self._page_bytes and kept.memory.startswith((*self._marks, *self._unweighed))
 
     def is_unmeasured(self, kept: RefreshState) -> bool:
-        """Check whether a page's latest change waits to be measured before the policy learns from it."""
+        """Check whether a page's latest change must be measured before the policy learns from it."""
         return self.has_memory(kept) and kept.memory.startswith(self._unweighed)
 
     def is_eligible(self, look: KnownPage) -> bool:
-        """Check whether the refresh policy decides when this page is due (good, remembered, no source)."""
+        """Check whether the refresh policy schedules this page (good, with state, no source)."""
         return is_good(look.page.status) and not is_source(look.url, look.page.kind) and self.has_memory(look.state)
 
     def batch_results(self, came: Sequence[RefreshResult]) -> PageBatch:
@@ -345,12 +345,12 @@ class PolicyMemory:
         return PageBatch(batch, self._load_memory([look.state for look in looks], picked), picked)
 
     def _add_site_facts(self, batch: KnownPages, urls: Sequence[str]) -> KnownPages:
-        """Add when the sources of each page's site were read, and its busy hours."""
+        """Add when each page's site last had a source read, and its busy hours."""
         busy_hours, busy_factor = self._busy.find(urls)
         return replace(batch, heard_s=self._reads.find(urls), busy_hours=busy_hours, busy_factor=busy_factor)
 
     def on_source_read(self, url: str, now_s: float) -> None:
-        """Note that a feed or sitemap was read: by now its site would have announced its changes."""
+        """Record that a feed or sitemap was read: its site has announced its changes up to then."""
         self._reads.add(url, now_s)
 
     def estimate_costs(self, results: Sequence[FetchResult]) -> Floats:
@@ -380,7 +380,7 @@ class PolicyMemory:
     def record_decision(
         self, stage: Stage, made: PageBatch, after: Memory, now_s: float, dates: Mapping[str, Any]
     ) -> None:
-        """Record for the witness what the refresh policy was given and what it answered."""
+        """Record for the witness what the refresh policy received and returned."""
         if self._recorder is None:
             return
         columns = {name: getattr(made.batch, name).tolist() for name in KnownPages.__slots__}
@@ -392,7 +392,7 @@ class PolicyMemory:
         self._recorder(Decision(f"refresh/{stage}", now_s, self._seed, stream, policies, facts, outcome))
 
     def save(self, made: PageBatch, after: Memory, kept: Sequence[RefreshState], *, unweighed: bool = False) -> None:
-        """Save the policy memory of a batch; ``unweighed`` where its fetches wait to be learned from."""
+        """Save the policy memory of a batch; ``unweighed`` if its fetches are yet to be learned from."""
         mark = self._runner.signature
         row_mark = self._unweighed[0] if unweighed else mark
         rows = zip(kept, after.pages, strict=True)
@@ -423,10 +423,10 @@ def _list_settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each pol
 
 
 class PolicyVerdict(NamedTuple):
-    """The refresh policy's verdict on one page, for explanations; None where it does not say.
+    """The refresh policy's verdict on one page, for explanations; None where it gives none.
 
-    ``worth`` is per unit of ``cost``. After ``median_wait_d`` days without a fetch the page has changed as likely as
-    not; ``causes`` are what moved that belief beside the page's own changes.
+    ``worth`` is per unit of ``cost``. After ``median_wait_d`` days without a fetch the probability that the page has
+    changed is one half; ``causes`` are what moved that belief besides the page's own changes.
     """
 
     policy: str

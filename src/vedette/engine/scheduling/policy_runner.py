@@ -1,8 +1,8 @@
-"""Policy runner: run a refresh policy over memory rows of pages and groups, whatever kind of state it has.
+"""Policy runner: run a refresh policy over memory rows of pages and groups, whatever its state looks like.
 
-The coordinator has the rows of pages on disk and those of groups in memory. It passes those of a batch, with positions
-0, 1, 2 …, so a batch costs what the batch is large. The lab uses the same runner over rows in arrays
-(``lab.runs.refresh.agents``), so both decide alike.
+The coordinator has page rows on disk and group rows in memory. It passes the rows of a batch, with positions 0, 1, 2 …,
+so the cost depends only on the batch. The lab uses the same runner over rows in arrays (``lab.runs.refresh.agents``),
+so both make the same decisions.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,9 +18,9 @@ from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.refresh.models.base import Rates
 from vedette.timeutil import DAY_S, HOUR_S
 
-# No page is asked for more often, however cheap fetches are.
+# No page is fetched more often, however cheap fetches are.
 MIN_INTERVAL_S = HOUR_S
-# Fetches were learned from and dated; pages were asked about; gains were learned from.
+# Names of the three steps: learn from fetches and set due times; review pages; learn from gains.
 Stage = Literal["fetched", "asked", "gained"]
 
 
@@ -48,7 +48,7 @@ class _OptionalMethods(Protocol):
 
 
 def at_current_cost(batch: KnownPages, now_s: float) -> KnownPages:
-    """Return a batch with what its fetches cost now, busy hours included."""
+    """Return a batch with the current cost of its fetches, busy hours included."""
     if not batch.busy_hours.any():
         return batch
     factor = np.where(is_busy(batch.busy_hours, np.full(len(batch), now_s)), batch.busy_factor, 1.0)
@@ -71,7 +71,7 @@ class PolicyRunner:
 
     policy: RefreshPolicy
     signature: bytes = field(init=False, repr=False)
-    """By which its memory is told from that of another policy, or of one with other rows."""
+    """Signature that distinguishes its memory from that of another policy, or of one with other rows."""
     _start: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,12 +83,12 @@ class PolicyRunner:
 
     @property
     def earlier_signature(self) -> bytes | None:
-        """The signature of memory that an earlier version of the policy left and that can be upgraded, if any."""
+        """The signature of memory from an earlier version of the policy that can be upgraded, if any."""
         width: int | None = getattr(self.policy, "earlier_group_width", None)
         return None if width is None else self._sign((self.widths[0], width))
 
     def upgrade_group(self, row: Floats) -> Floats:
-        """Return a group row that an earlier version of the refresh policy left as this one remembers it."""
+        """Convert a group row of an earlier version of the refresh policy to this version."""
         return cast("_OptionalMethods", self.policy).upgrade_group(row)
 
     @property
@@ -98,7 +98,7 @@ class PolicyRunner:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """How many numbers the refresh policy remembers of a page, and of a group."""
+        """How many numbers the refresh policy stores for a page, and for a group."""
         if isinstance(self._start, Memory):
             return self._start.pages.shape[1], self._start.groups.shape[1]
         return (1, 0) if isinstance(self._start, np.ndarray) else (0, 0)
@@ -121,8 +121,8 @@ class PolicyRunner:
     def due(self, memory: Memory, batch: KnownPages, now_s: float, price: float, rng: np.random.Generator) -> Floats:
         """Run the refresh policy's ``due``: return when each page is due again at a price.
 
-        Where it has busy hours that is when it is worth their cost, or in the first other hour in which it is worth
-        the usual one.
+        With busy hours, that is when it is worth their cost, or the first other hour in which it is worth the usual
+        cost.
         """
         due_s = self.policy.due(self._to_state(memory), batch, now_s, price, rng)
         bounded: Floats = np.maximum(due_s, batch.last_fetch_s + MIN_INTERVAL_S)
@@ -136,19 +136,19 @@ class PolicyRunner:
         return bounded
 
     def value(self, memory: Memory, batch: KnownPages, now_s: float) -> Floats | None:
-        """Return what the refresh policy says a fetch of each page is worth now; None if it does not."""
+        """Return the refresh policy's current worth of fetching each page; None if it does not say."""
         if not hasattr(self.policy, "value"):
             return None
         return cast("_OptionalMethods", self.policy).value(memory, at_current_cost(batch, now_s), now_s)
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates | None:
-        """Return how often each page changes by the refresh policy; None where it does not say."""
+        """Return each page's change rate by the refresh policy; None if it does not say."""
         return cast("_OptionalMethods", self.policy).rates(memory, batch) if hasattr(self.policy, "rates") else None
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats | None:
-        """Return the policy's chance that each page differs from its copy at a time; None if unknown.
+        """Return the policy's probability that each page differs from its copy at a time; None if unknown.
 
-        A policy that has a model is asked through it unless it says more; for one with mere rates, changes are
+        A policy with a model is queried through it unless it provides more; for one with rates only, changes are
         memoryless.
         """
         if hasattr(self.policy, "chance"):
@@ -161,12 +161,12 @@ class PolicyRunner:
         return None if rates is None else -np.expm1(-rates.mean * np.maximum(at_s - batch.last_fetch_s, 0.0) / DAY_S)
 
     def median_wait_d(self, memory: Memory, batch: KnownPages) -> Floats | None:
-        """Return the days after which each page has changed as likely as not; None if the policy does not say."""
+        """Return the days after which each page has changed with probability .5; None if the policy does not say."""
         asked = cast("_OptionalMethods", self.policy)
         return asked.median_wait_d(memory, batch) if hasattr(self.policy, "median_wait_d") else None
 
     def causes(self, memory: Memory, batch: KnownPages, row: int, now_s: float) -> list[str]:
-        """List what moves the policy's belief about a page beside its own changes; empty if it does not say."""
+        """List what moves the policy's belief about a page besides its own changes; empty if it does not say."""
         asked = cast("_OptionalMethods", self.policy)
         return asked.causes(memory, batch, row, now_s) if hasattr(self.policy, "causes") else []
 

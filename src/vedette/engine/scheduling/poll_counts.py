@@ -1,4 +1,4 @@
-"""Poll counts: what polls of discovery sources came to, how many are allowed, and which sources alerts wait for."""
+"""Poll counts: results of polls of discovery sources, how many are allowed, and which sources alerts wait for."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from vedette.timeutil import DAY_S, HOUR_S
 
 
 class PollStore(Protocol):
-    """What polling needs of the crawl store: saved values, the links of pages, and the places that alerts watch."""
+    """Crawl store port of polling: saved values, the links of pages, and the places that alerts watch."""
 
     def get_value(self, key: str) -> str | None:
         """Return a value that an earlier run saved."""
@@ -30,25 +30,25 @@ class PollStore(Protocol):
         """Return the links of a stored page."""
 
 
-# A look is a fetch of a source that had been fetched before: at a first fetch everything is unknown, which says nothing
-# of what is new. One that names nothing unknown, or is not answered, was in vain.
+# A poll is a fetch of a source that was fetched before: at a first fetch everything is unknown, which says nothing
+# about what is new. A poll that finds no unknown URL, or gets no response, was wasted.
 
 
-# A page that somebody waits for counts for so many others. What is lost by waiting grows about with the square of the
-# time, so what is watched as a whole is looked at about twice as often.
+# A page that an alert waits for counts as this many others. The loss from waiting grows roughly with the square of the
+# time, so a fully watched source is polled about twice as often.
 ALERT_WEIGHT = 4.0
 EVERYWHERE = "*"
-# So many links of a source, from all over it, speak for the others; so many sources are looked up at a time.
+# How many links of a source, spread over it, represent the others; how many sources are looked up at a time.
 LINK_SAMPLE, MAX_LOOKUPS = 64, 500
 
 
 class AlertInterest:
     """Weight discovery sources by alerts: new pages at a place that an alert watches are worth more.
 
-    An alert names a place: a host, a path on one, or everywhere. What a source will bring lies where the rest of its
-    links lie, so its share of links at such places is the share of its new pages that an alert waits for. An alert on a
-    query alone names no place, and moves no poll; a query within a place counts as the place. Links are cached until
-    the source is polled again, or the alerts change.
+    An alert names a place: a host, a path on one, or everywhere. New pages of a source tend to be where the rest of its
+    links are, so the share of its links at such places estimates the share of its new pages that an alert waits for. An
+    alert on a query alone names no place and affects no poll; a query within a place counts as the place. Links are
+    cached until the source is polled again or the alerts change.
     """
 
     def __init__(self, book: PollStore) -> None:
@@ -61,7 +61,7 @@ class AlertInterest:
         return 1.0 + (ALERT_WEIGHT - 1.0) * np.array(self.get_shares(ids), np.float64)
 
     def get_shares(self, ids: Sequence[int]) -> list[float]:
-        """Return the share of each source's links that lies at places that alerts watch; 0 until it was looked up."""
+        """Return the share of each source's links at places that alerts watch; 0 until it was looked up."""
         places = frozenset(self._store.get_alert_places())
         if places != self._places:
             self._places, self._share = places, {}
@@ -72,12 +72,12 @@ class AlertInterest:
         return [self._share.get(id_, 0.0) for id_ in ids]
 
     def invalidate(self, id_: int) -> None:
-        """Drop the cached alert share of a source that was polled, as its links may have changed."""
+        """Drop the cached alert share of a source that was polled, since its links may have changed."""
         self._share.pop(id_, None)
 
 
 def _compute_share(links: Sequence[str], places: frozenset[str]) -> float:
-    """Compute the share of links that lies at one of these alert places.
+    """Compute the share of links at one of these alert places.
 
     >>> _compute_share(["https://a.example/news/1", "https://a.example/shop"], frozenset({"a.example/news"}))
     0.5
@@ -87,7 +87,7 @@ def _compute_share(links: Sequence[str], places: frozenset[str]) -> float:
 
 
 class SourceCount(NamedTuple):
-    """Poll counts of one discovery source since it is known: polls, URLs found, polls in vain."""
+    """Poll counts of one discovery source since it is known: polls, URLs found, wasted polls."""
 
     polls: int = 0
     found: int = 0
@@ -103,7 +103,7 @@ NO_POLLS = SourceCount()
 
 @dataclass(slots=True)
 class PollCounts:
-    """Poll counts by discovery source, and in all as fading sums over about the last day.
+    """Poll counts by discovery source, and in total as decaying sums over about the last day.
 
     >>> counts = PollCounts()
     >>> counts.add(7, new=2, now_s=0.0), counts.add(7, new=0, now_s=0.0)
@@ -137,7 +137,7 @@ class PollCounts:
         self._by_source[id_] = self.get(id_).add_poll(new)
 
     def forget(self, id_: int) -> None:
-        """Forget the poll counts of a page that is no source any more; the sums stay."""
+        """Drop the poll counts of a page that is no longer a source; the sums stay."""
         self._by_source.pop(id_, None)
 
     def to_json(self) -> str:
@@ -147,7 +147,7 @@ class PollCounts:
 
     @classmethod
     def from_json(cls, text: str | None) -> "PollCounts":
-        """Parse the poll counts that an earlier run saved; empty where they make no sense.
+        """Parse the poll counts that an earlier run saved; empty if invalid.
 
         >>> counts = PollCounts()
         >>> counts.add(7, new=2, now_s=0.0)
@@ -164,17 +164,17 @@ class PollCounts:
         return cls(looks, found, wasted, at_s, rows) if sound else cls()
 
 
-# Of all requests, so many may be polls of sources; what was not used is saved for two hours.
+# The share of all requests that may be polls of sources; unused polls are saved for two hours.
 SHARE, SAVED_S = 0.3, 2 * HOUR_S
-# What a request that is no poll earns, so that polls are this share of all.
+# What a request that is no poll earns, so that polls are this share of the total.
 EARNED = SHARE / (1.0 - SHARE)
 
 
 class PollAllowance:
-    """Polls that may be made where no price is common to all fetches: a share of all requests, even over a day.
+    """Allowed polls where fetches have no common price: a share of all requests, spread over a day.
 
-    What requests earn is spread over the 24 hours after them, so a first crawl earns the polls of a day. Where that is
-    less than a floor (``is_floor``), the floor is how many may be made.
+    What requests earn is spread over the following 24 hours, so a first crawl pays for the polls of a day. If that is
+    less than a floor (``is_floor``), the floor applies.
 
     >>> allowance = PollAllowance()
     >>> allowance.add_requests(1_680)  # as many earn 30 polls an hour
@@ -183,7 +183,7 @@ class PollAllowance:
     """
 
     def __init__(self, requests: Mapping[int, float] | None = None) -> None:
-        # Those that were no polls, by the hour since 1970, of about the last day.
+        # Requests that were no polls, by the hour since 1970, over about the last day.
         self._requests = dict(requests or {})
         self._uncounted, self._tokens, self._at_s, self._per_s = 0.0, 1.0, -inf, 0.0
         self.is_floor = False
@@ -193,7 +193,7 @@ class PollAllowance:
         self._uncounted += count
 
     def advance(self, now_s: float, floor_per_s: float) -> int:
-        """Let time pass and return how many polls may be made now."""
+        """Advance the clock and return how many polls may be made now."""
         hour = int(now_s // HOUR_S)
         self._requests[hour] = self._requests.get(hour, 0.0) + self._uncounted
         self._uncounted = 0.0
@@ -211,7 +211,7 @@ class PollAllowance:
         self._uncounted -= count
 
     def find_next_s(self, now_s: float) -> float:
-        """Find when there is a poll again, about; now where every poll is allowed that is worth a price."""
+        """Estimate when the next poll is allowed; now if every poll worth a price is allowed."""
         return now_s + max(1.0 - self._tokens, 0.0) / self._per_s if self._per_s else now_s
 
     def to_json(self) -> str:
@@ -220,7 +220,7 @@ class PollAllowance:
 
     @classmethod
     def from_json(cls, text: str | None) -> "PollAllowance":
-        """Parse what requests earned in an earlier run; nothing where it makes no sense."""
+        """Parse what requests earned in an earlier run; nothing if invalid."""
         try:
             counts = {int(hour): float(count) for hour, count in json.loads(text or "{}").items()}
         except (TypeError, ValueError, AttributeError):

@@ -1,16 +1,16 @@
-"""Polling: run the discovery policy: which known pages are polled for new links, and when.
+"""Polling: run the discovery policy: which known pages to poll for new links, and when.
 
-Sources are found, not given. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
+Sources are found, not configured. Feeds, sitemaps and home pages are sources from their first fetch on; any other page
 becomes one when a later fetch of it shows an unknown URL. The policy (``discover.policies.accrual``) is the one that
-the lab runs: it is asked every minute or so which of all sources to poll now, and nothing else decides. Another policy
-(``discover.live_policies``) may say which; then the default says only how many.
+the lab runs: about every minute it chooses which of all sources to poll now, and nothing else decides. Another policy
+(``discover.live_policies``) may make the choice; then the default only decides how many.
 
-    with a budget      polls and refreshes have one price, and every poll that is worth it is made
+    with a budget      polls and refreshes have one price, and every poll worth it is made
     without one        polls are a share of all requests, and the best of them are made (``PollAllowance``)
 
-When a source will be polled is a forecast for people, made again and again as prices and beliefs move.
+The next poll of a source is a forecast for people, updated as prices and beliefs move.
 
-What is learned of sources is held in memory and saved now and then: a crash loses some minutes of it.
+What is learned about sources is held in memory and saved periodically: a crash loses some minutes of it.
 """
 
 import json
@@ -36,26 +36,28 @@ from vedette.timeutil import DAY_S
 
 SOURCES_KEY, COUNTS_KEY, PACE_KEY, ALLOWANCE_KEY = "sources", "look counts", "look pace", "poll allowance"
 POLICY_KEY, POLICY_STATE_KEY = "discovery policy", "discovery policy state"
-# A page that people lack for a day counts for as many ordinary changes that they lack for a day, as in a first fetch.
+# A page that is missing for a day counts for this many ordinary changes that are missing for a day, as in a first
+# fetch.
 PAGE_WORTH = DEFAULT_WORTH
-# Where there is no room the least valuable leave, so many parts of all at a time.
+# When full, the least valuable sources leave, this fraction at a time.
 MAX_SOURCES, EVICTED_SHARE = 100_000, 0.01
-# Of so many links of a page it is remembered who else shows them; at first of so many lists of so many hosts.
+# For how many links of a page we remember which other sources show them; initially for how many lists of how many
+# hosts.
 MAX_LINKS, MAX_LISTS, MAX_HOSTS = 1_000, 8, 200
 SAVE_EVERY_S = 600.0
-# The policy is asked every minute, and with many sources no more often than its time is a small part of all; the same
-# holds for learning, which otherwise is done at once, and for saving.
+# The policy runs every minute; with many sources, only so often that its time stays a small part of the total. The same
+# applies to saving and to learning, which otherwise happens at once.
 ASK_EVERY_S, ASK_S_PER_SOURCE, MANY_SOURCES = 60.0, 3e-3, 2_000
 # How often a source may be polled under a common price.
 MIN_GAP_S = 300.0
-# Who was chosen and has not been fetched after so long is chosen again.
+# A source that was chosen but not fetched within this time is chosen again.
 LOST_AFTER_S = DAY_S
 FORECAST_VALID_S, PRICE_TOLERANCE, MAX_FORECASTS = 900.0, 0.05, 200
-# What the least of the latest polls was worth moves the going price by this part.
+# The worth of the last chosen poll moves the going price by this fraction.
 PRICE_STEP = 0.1
-# So many sources stand for all where the number of polls is estimated.
+# Sample size for estimating the number of polls.
 RATE_SAMPLE = 300
-# For people: pages that show this part of what a source shows are alike; hours with so many times the mean are busy.
+# For display: sources that share this fraction of links are similar; hours with this many times the mean are busy.
 MIN_OVERLAP, MAX_SIMILAR, BUSY = 0.2, 3, 1.5
 
 
@@ -63,11 +65,11 @@ WAITS = "due now: waiting for its host"
 
 
 class PollResult(NamedTuple):
-    """Result of a discovery poll: page, host, whether it was answered, and the links it showed.
+    """Result of a discovery poll: page, host, whether it got a response, and the links it showed.
 
-    ``links`` are the ids of the URLs that it links to, ``new`` how many of them were unknown. ``is_list`` says that the
-    page is there for its links, ``is_site_list`` that these are of its whole site, as those of feeds, sitemaps and home
-    pages are; ``is_refetch`` that it had been fetched before. ``cost`` is in ordinary fetches.
+    ``links`` are the ids of the URLs it links to; ``new`` is how many of them were unknown. ``is_list`` means that the
+    page exists for its links; ``is_site_list`` that they cover its whole site, as in feeds, sitemaps and home pages;
+    ``is_refetch`` that it was fetched before. ``cost`` is in ordinary fetches.
     """
 
     id: int
@@ -92,13 +94,13 @@ class SourceSummary(NamedTuple):
     found: int
     wasted: int
     busiest_hours: tuple[int, ...]
-    """Of the day in UTC, the busiest first; empty where no hour is known to differ."""
+    """Hours of the day in UTC, the busiest first; empty if no hour is known to differ."""
     alike: tuple[int, ...]
-    """Pages that show much of the same."""
+    """Sources that show many of the same links."""
     alike_share: tuple[float, ...]
-    """How much of what appears on the source each of these shows."""
+    """The share of this source's links that each of them shows."""
     watched: float
-    """The part of what it links to that somebody watches."""
+    """The share of its links at places that alerts watch."""
 
 
 class SourceYield(NamedTuple):
@@ -113,10 +115,10 @@ class SourceYield(NamedTuple):
 
 
 class SourcePoller:
-    """Poll discovery sources: beliefs about their new links, and which of them are polled now."""
+    """Poll discovery sources: beliefs about their new links, and which of them to poll now."""
 
     def __init__(self, book: PollStore, seed: int = 1, policy: str | None = None) -> None:
-        """Load what an earlier run learned; ``policy`` is that run's where none is named."""
+        """Load what an earlier run learned; ``policy`` defaults to that run's."""
         self._store, self._seed = book, seed
         self._published: PublishedChooser | None = None
         self.use_policy(policy if policy is not None else book.get_value(POLICY_KEY) or DEFAULT_DISCOVERY_POLICY)
@@ -127,7 +129,7 @@ class SourcePoller:
         pace = _read_pace(book.get_value(PACE_KEY))
         self.allowance = PollAllowance.from_json(book.get_value(ALLOWANCE_KEY))
         self._policy = Accrual(price=pace["price"])
-        # Facts of all sources at the last choice, for forecasts of some: the turn of looks to learn, what is usual.
+        # Facts of all sources at the last choice, for forecasts: the turn of exploration polls, the usual values.
         self._turn_s, self._usual = pace["turn_s"], pace["usual"]
         self._interest = AlertInterest(book)
         self._saved_s: float | None = None
@@ -136,10 +138,10 @@ class SourcePoller:
         self._unlearned: dict[int, PollResult] = {}
         self._unlearned_s = 0.0
         self._forecasts: dict[int, tuple[float, float]] = {}
-        # Links at the first fetch, of a few lists of each of the hosts whose lists were found last.
+        # Links at the first fetch, for a few lists of each of the hosts whose lists were found last.
         self._lists: dict[int, dict[int, Ints]] = {}
         self._assumed: list[tuple[int, int, float]] = []
-        # What polls cost in this run; one that was not polled yet costs what is usual.
+        # Costs of polls in this run; a source that was not polled yet has the usual cost.
         self._costs: dict[int, float] = {}
 
     def __len__(self) -> int:
@@ -147,17 +149,17 @@ class SourcePoller:
 
     @property
     def price(self) -> float:
-        """The going price: what a poll must be worth, in new pages that waiting loses."""
+        """The going price: what a poll must be worth, in new pages lost by waiting."""
         return self._policy.price
 
     def use_policy(self, name: str) -> None:
-        """Let the policy of this name choose; another than before begins without memory, unless it ran last."""
+        """Switch to the policy of this name; it starts without memory, unless it ran last."""
         if (self._published.name if self._published else DEFAULT_DISCOVERY_POLICY) != name:
             kept = self._store.get_value(POLICY_STATE_KEY) if self._store.get_value(POLICY_KEY) == name else None
             self._published = PublishedChooser(name, kept) if is_published(name) else None
 
     def is_source(self, id_: int) -> bool:
-        """Check whether a page is a discovery source, polled for what it links to."""
+        """Check whether a page is a discovery source, polled for its links."""
         return id_ in self._place
 
     def is_pending(self, id_: int) -> bool:
@@ -167,7 +169,7 @@ class SourcePoller:
     # what polls bring
 
     def on_polls(self, polls: Sequence[PollResult], now_s: float) -> list[int]:
-        """Learn from discovery polls; return the ids of those pages that are sources."""
+        """Learn from discovery polls; return the ids of the pages that are sources."""
         some = {poll.id: poll for poll in polls if self._is_candidate(poll)}
         if not some:
             return []
@@ -192,11 +194,11 @@ class SourcePoller:
         return list(some)
 
     def rest(self, id_: int, until_s: float) -> None:
-        """Let a source rest until a time, as its links were delivered in another way."""
+        """Do not poll a source until a time, since its links were delivered in another way."""
         self._resting[id_] = until_s
 
     def forget(self, ids: Sequence[int]) -> None:
-        """Forget pages that are not stored any more."""
+        """Drop pages that are no longer stored."""
         self._learn()
         gone = {self._place[id_] for id_ in ids if id_ in self._place}
         self._keep(np.array([place for place in range(len(self._ids)) if place not in gone], np.int64))
@@ -205,7 +207,7 @@ class SourcePoller:
         return poll.id in self._place or (poll.ok and (poll.is_list or (poll.is_refetch and poll.new > 0)))
 
     def _add_sources(self, polls: Sequence[PollResult]) -> None:
-        """Add new sources; where there is no room the least valuable leave."""
+        """Add new sources; when full, the least valuable ones leave."""
         missing = len(self._ids) + len(polls) - MAX_SOURCES
         if missing > 0:
             self._learn()
@@ -221,7 +223,7 @@ class SourcePoller:
                 self._assume_overlap(poll)
 
     def _assume_overlap(self, poll: PollResult) -> None:
-        """Assume that a list and others of its host will show as much of each other's news as of what is there now."""
+        """Assume that lists of a host share new links in the same proportion as current ones."""
         own = np.unique(np.array(poll.links[:MAX_LINKS], np.int64))
         lists = self._lists.pop(poll.host, {})
         for id_, links in lists.items():
@@ -232,7 +234,7 @@ class SourcePoller:
         self._lists = dict(islice(self._lists.items(), max(len(self._lists) - MAX_HOSTS, 0), None))
 
     def _keep(self, places: Ints) -> None:
-        """Keep the sources at these places, and forget the others."""
+        """Keep the sources at these positions, and drop the others."""
         if len(places) == len(self._ids):
             return
         self._belief = self._belief.ensure_places(self._history.list_options()).select(places)
@@ -249,7 +251,7 @@ class SourcePoller:
                     known.pop(id_, None)
 
     def _learn(self) -> None:
-        """Let the policy learn from the polls that it has not learned from."""
+        """Let the policy learn from the polls it has not seen yet."""
         polls, self._unlearned = list(self._unlearned.values()), {}
         if polls:
             batch = self._history.record(self._build_results(polls), self._unlearned_s)
@@ -275,7 +277,7 @@ class SourcePoller:
     # which are polled now
 
     def should_ask(self, now_s: float, *, is_forecast: bool = False) -> bool:
-        """Check whether it is time to ask the policy again; ``is_forecast`` says that a source was forecast for now."""
+        """Check whether to run the policy again; ``is_forecast`` means that a source was forecast for now."""
         every_s = ASK_S_PER_SOURCE * len(self._ids) if is_forecast else ASK_EVERY_S
         return bool(self._ids) and not 0 <= now_s - self._asked_s <= max(every_s, ASK_S_PER_SOURCE * len(self._ids))
 
@@ -286,7 +288,7 @@ class SourcePoller:
     def choose(self, price: float, most: int, now_s: float, min_gap_s: float = MIN_GAP_S) -> list[int]:
         """Choose up to this many sources to poll now, best first, each worth the price in new pages.
 
-        They are pending until their polls are reported. A source rests for ``min_gap_s`` after a poll.
+        They are pending until their polls are reported. A source is not polled for ``min_gap_s`` after a poll.
         """
         self._learn()
         self._asked_s = now_s
@@ -313,7 +315,7 @@ class SourcePoller:
         return chosen
 
     def _move_price(self, policy: Accrual, last: Ints, now_s: float) -> None:
-        """Move the going price to what the last of as many polls as may be made is worth, if there were as many."""
+        """Move the going price to the worth of the last poll that the allowance permits, if there were enough."""
         price = policy.price
         if len(last) and price > 0:
             worth = self._compute_worth(policy, last, now_s)[0]
@@ -336,7 +338,7 @@ class SourcePoller:
         return self._interest.get_weights(ids) / costs
 
     def _find_rest_s(self, options: Sources, min_gap_s: float) -> Floats:
-        """Find until when each source rests."""
+        """Find until when each source must not be polled."""
         rest_s: Floats = options.last_poll_s + min_gap_s
         for id_, until_s in self._resting.items():
             place = self._place.get(id_)
@@ -347,7 +349,7 @@ class SourcePoller:
     # when others will be
 
     def forecast(self, ids: Sequence[int], now_s: float, min_gap_s: float = MIN_GAP_S) -> dict[int, float]:
-        """Forecast when those of these pages that are sources will be polled at the going price."""
+        """Forecast the next poll of those of these pages that are sources, at the going price."""
         known = [id_ for id_ in ids if id_ in self._place]
         self._learn()
         options = self._list_some(np.array([self._place[id_] for id_ in known], np.int64))
@@ -359,7 +361,7 @@ class SourcePoller:
         return {id_: now_s if id_ in self._pending else at_s for id_, at_s in zip(known, times.tolist(), strict=True)}
 
     def list_outdated(self, now_s: float) -> list[int]:
-        """List sources whose forecast is old or was made at another price, at most as many as are made at a time."""
+        """List sources whose forecast is old or was made at another price, up to one batch."""
         old = [
             id_
             for id_, (made_s, price) in self._forecasts.items()  # the oldest first
@@ -369,9 +371,9 @@ class SourcePoller:
         return list(islice((id_ for id_ in chain(never, old) if id_ not in self._pending), MAX_FORECASTS))
 
     def estimate_poll_rate(self, now_s: float, price: float) -> float:
-        """Estimate polls a second at a common price, from a sample of sources.
+        """Estimate polls per second at a common price, from a sample of sources.
 
-        What relatives show is not taken away, so there will be fewer; the price moves by itself.
+        Links that related sources share are not subtracted, so there will be fewer; the price adjusts by itself.
         """
         places = np.arange(0, len(self._ids), max(len(self._ids) // RATE_SAMPLE, 1))
         if not len(places):
@@ -395,7 +397,7 @@ class SourcePoller:
         return found | {id_: f"{WAITS}; {one}" for id_, one in zip(known, told, strict=True) if id_ in self._pending}
 
     def summarize_source(self, id_: int, now_s: float) -> SourceSummary | None:
-        """Summarize the poller's belief about a page; None where it is no discovery source."""
+        """Summarize the poller's belief about a page; None if it is no discovery source."""
         self._learn()
         place = self._place.get(id_)
         if place is None:
@@ -444,7 +446,7 @@ class SourcePoller:
         self._saved_s = now_s
 
     def _find_similar(self, place: int) -> dict[int, float]:
-        """Find the discovery sources that show most of the links of this one, and their overlap."""
+        """Find the discovery sources that show most of this one's links, and their overlap."""
         overlap = self._belief.overlap
         if place >= len(overlap.other):
             return {}
@@ -461,7 +463,7 @@ class SourcePoller:
 
 
 def _read_pace(text: str | None) -> Mapping[str, float]:
-    """Parse the saved going price and facts of all sources; usual ones where they make no sense."""
+    """Parse the saved going price and facts of all sources; defaults if invalid."""
     usual = {"price": 0.0, "turn_s": inf, "usual": 0.0}
     try:
         read = {name: float(json.loads(text or "{}")[name]) for name in usual}
@@ -482,7 +484,7 @@ def _mark_newest(links: Ints, count: int) -> npt.NDArray[np.bool_]:
 
 
 def _find_busiest_hours(week: Floats) -> tuple[int, ...]:
-    """Find a source's three busiest hours of the day, where they bring half as much again as the mean."""
+    """Find a source's three busiest hours of the day, if they bring 1.5 times the mean or more."""
     day = week.reshape(7, 24).mean(axis=0)
     order = np.argsort(-day, kind="stable")[:3]
     return tuple(int(hour) for hour in order if day[hour] > BUSY * day.mean())

@@ -1,15 +1,15 @@
-"""Price controller: how many refreshes there should be, how many there are, and the price at which they meet.
+"""Price controller: the target number of refreshes, their actual number, and the price at which they meet.
 
-    left   = budget - what other fetches take, but a part of the budget at least
-    target = left, where the operator set a budget; else every known page once in three days
+    left   = budget - other fetches, but at least a fixed share of the budget
+    target = left, with a budget; otherwise every known page once in three days
     never more than every known page once an hour
 
-Refreshes are counted when they come due, not when they leave: what leaves is cut to the budget by ``budget``, so it
-never says that a price is too low. A page is counted once until it was fetched, so a slow host counts for no more than
+Refreshes are counted when they become due, not when they are sent: ``budget`` cuts what is sent, so that number would
+never show a price that is too low. A page is counted once until it is fetched, so a slow host counts for no more than
 it can take.
 
-The price moves every few minutes, once enough fetches were due that chance does not dominate. Beside it there is a
-bucket, for policies that have no price and for those that none can move: unused refreshes are saved, for a day.
+The price moves every few minutes, once enough fetches were due that chance does not dominate. There is also a bucket,
+for policies without a price and for those that no price can move: unused refreshes are saved for a day.
 """
 
 import json
@@ -29,28 +29,28 @@ PRICE_KEY = "refresh purse"
 
 DEFAULT_INTERVAL_S = 3 * DAY_S
 MIN_INTERVAL_S = 3_600.0
-# What refreshes may take of a budget at least, however many pages are new.
+# The minimum share of a budget for refreshes, however many pages are new.
 REFRESH_FLOOR = 0.2
 MOVE_EVERY_S = 300.0
-# A price that has just begun settles within hours. One that has held for days lets a busy noon and a quiet night pass:
-# so looks go where the news is, and not where budget is left.
+# A new price settles within hours. One that has held for days ignores a busy noon and a quiet night: so fetches go
+# where the news is, not where budget is left.
 MIN_PATIENCE_S, MAX_PATIENCE_S = 7_200.0, 2 * DAY_S
-# Nor does it go all the way by what one move has seen, which is little where few fetches are made.
+# One step does not go all the way either, since it has seen little where few fetches are made.
 MIN_MOVES = 4.0
-# Fewer fetches than this say little of a pace; but a day is waited at most.
+# Fewer fetches than this say little about a rate; but wait at most a day.
 MIN_FETCHES = 16.0
 MAX_WAIT_S = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
 class PriceController:
-    """State of the price controller; ``price`` is None until there is a page to judge by.
+    """State of the price controller; ``price`` is None until there is a page to estimate it from.
 
     It is a first guess until it is ``settled``.
 
-    ``refreshes`` and ``others`` were counted in the ``span_s`` since the price last moved; ``saved`` are refreshes that
-    may still be had. ``age_s`` is for how long there has been a price under this budget. ``seen_s`` is when time was
-    last counted, and starts over with each run.
+    ``refreshes`` and ``others`` were counted in the ``span_s`` since the price last moved; ``saved`` is the number of
+    saved-up refreshes. ``age_s`` is how long there has been a price under this budget. ``seen_s`` is when time was last
+    counted, reset with each run.
 
     >>> purse = PriceController("expected-gain").advance(0.0).with_price(1.0).add_spent(refreshes=200).advance(3600.0)
     >>> purse.target(0.0, 7200), purse.should_move(0.0, 7200), purse.move_price(0.0, 7200).value > 1.0
@@ -74,9 +74,9 @@ class PriceController:
         return self.price or 0.0
 
     def advance(self, now_s: float) -> "PriceController":
-        """Advance the price controller's clock; a clock set back takes nothing away.
+        """Advance the price controller's clock; a clock that was set back changes nothing.
 
-        A run begins with one refresh saved.
+        A run starts with one refresh saved.
         """
         if self.seen_s is None:
             return replace(self, seen_s=now_s, saved=max(self.saved, 1.0))
@@ -106,7 +106,7 @@ class PriceController:
         return self.span_s * self.target(budget_per_s, pages) >= MIN_FETCHES or self.span_s >= MAX_WAIT_S
 
     def move_price(self, budget_per_s: float, pages: float) -> "PriceController":
-        """Move the price by what was spent against the budget, and reset the counts."""
+        """Move the price by what was spent compared with the budget, and reset the counts."""
         begun = replace(self, span_s=0.0, refreshes=0, others=0)
         if self.price is None:
             return begun
@@ -126,7 +126,7 @@ class PriceController:
         return replace(self, age_s=0.0, stride=0.0)
 
     def save_up(self, passed_s: float, pace: float) -> "PriceController":
-        """Save up refreshes that may be had later, at this rate over the time passed."""
+        """Save up refreshes for later, at this rate over the elapsed time."""
         return replace(self, saved=min(self.saved + pace * passed_s, max(pace * DAY_S, 1.0)))
 
     def to_json(self) -> str:
@@ -135,7 +135,7 @@ class PriceController:
 
     @staticmethod
     def parse_policy(text: str) -> str | None:
-        """Parse which policy a saved price controller was for; None where it makes no sense."""
+        """Parse which policy a saved price controller was for; None if invalid."""
         try:
             return str(json.loads(text)["policy"])
         except (TypeError, ValueError, KeyError):
@@ -143,7 +143,7 @@ class PriceController:
 
     @classmethod
     def from_json(cls, text: str | None, policy: str) -> "PriceController":
-        """Parse the saved price controller; a new one where it was for another policy or invalid.
+        """Parse the saved price controller; a new one if it is invalid or for another policy.
 
         >>> kept = PriceController("nutch", price=2.0).to_json()
         >>> PriceController.from_json(kept, "nutch").price, PriceController.from_json("{", "nutch").price
@@ -164,14 +164,14 @@ def load_policy(book: CrawlStore) -> str | None:
 
 
 def load_price(book: CrawlStore) -> float | None:
-    """Load the last refresh price from the crawl store; None where there was none."""
+    """Load the last refresh price from the crawl store; None if there was none."""
     policy = load_policy(book)
     return PriceController.from_json(book.get_value(PRICE_KEY), policy).price if policy is not None else None
 
 
 LOWEST, HIGHEST = -20.0, 20.0
 HALVINGS = 40
-# Where no price makes the middle page wait so long, or so shortly.
+# Limits of the search, where no price makes the median page wait that long or that short.
 DEFAULT_PRICE = 1.0
 
 
@@ -202,13 +202,13 @@ class FetchDemand(NamedTuple):
     poll_rate: Callable[[float], float]
 
     def fetch_rate(self, price: float) -> float:
-        """Return the fetches a second that are demanded at a price."""
+        """Return the fetches per second demanded at a price."""
         waits_s = np.maximum(self.waits_s(price), MIN_INTERVAL_S)
         return self.share * float((1.0 / waits_s).sum()) + self.poll_rate(price)
 
 
 def find_clearing_price(askers: FetchDemand, target: float) -> float | None:
-    """Find the price at which this many fetches a second are demanded; None where no price does.
+    """Find the price at which this many fetches per second are demanded; None if no price does.
 
     >>> askers = FetchDemand(lambda price: np.array([7200.0, 14400.0]) * price, 2.0, lambda price: 1.0 / 3600 / price)
     >>> round(find_clearing_price(askers, 2.5 / 3600) or 0.0, 3), find_clearing_price(askers, 1e20)

@@ -1,14 +1,14 @@
-"""Refresh scheduler: when known pages are fetched again, by the refresh policy, its memory and the price.
+"""Refresh scheduler: when to fetch known pages again, by the refresh policy, its memory and the price.
 
-    judged    what fetches found is learned, and each page gets the time at which it is worth its price
-    signalled something said that pages have changed: they are asked about at once
-    due       pages whose time has come are asked about once more: the price may have risen
-    step      time goes by: the price moves, and some pages are asked about, so that every one is about once an hour
-    gained    what fetches turned out to have brought to search is learned; a change that searches must notice to count
-              is learned from only then, or at the next fetch
+    judged    learn from fetches, and set each page's due time: when it is worth its price
+    signalled pages that reportedly changed are reviewed at once
+    due       due pages are reviewed once more, since the price may have risen
+    step      move the price, and review some pages, so that each is reviewed about once an hour
+    gained    learn from measured search gains; a change that counts only if searches notice it is learned from then,
+              or at the next fetch
 
-A due time is only as good as the price and the groups from which it was computed. Both move, so due times are
-provisional: they are checked again when a page is woken, and a round goes over all pages for ever.
+A due time is only as good as the price and groups it was computed from. Both move, so due times are provisional: they
+are checked again when a page wakes up, and a continuous round goes over all pages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,16 +63,16 @@ from vedette.refresh.known_pages import Bools
 FORECAST_KEY, FRESHNESS_KEY, LOSS_KEY = "refresh forecast", "refresh current", "refresh loss"
 ROUND_S = 3_600.0
 MAX_REVIEWED = 200
-# So often each source may be looked at, on average, where a budget is large.
+# How often each source may be polled, on average, with a large budget.
 POLL_INTERVAL_S = 1_800.0
 MIN_REVIEWS_PER_S = 1.0
 SAMPLE = 1_000
-# Who has measured nothing for so long does not measure.
+# After this long without a measurement, gains count as not measured.
 MEASURING_S = 86_400.0
 SLOWEST_PACE = 1e-9
-# By then all lists of an earlier crawl have been looked at once.
+# By then all lists of an earlier crawl have been polled once.
 CLEAR_PRICE_AFTER_S = 1_800.0
-# A date that lies further ahead than clocks differ says nothing.
+# A date further in the future than clocks differ is ignored.
 MAX_AHEAD_S = 86_400.0
 NO_LINKS: Mapping[int, int] = {}
 
@@ -80,7 +80,7 @@ NO_LINKS: Mapping[int, int] = {}
 class RefreshScheduler:
     """Schedule refreshes of known pages: the policy, its group memory and the price.
 
-    What the policy remembers of pages is in the crawl store.
+    The policy's state of pages is in the crawl store.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class RefreshScheduler:
 
     @property
     def price(self) -> float | None:
-        """The price that a refresh must be worth; None where the policy has none, or none yet."""
+        """The price that a refresh must be worth; None if the policy has none, or none yet."""
         return self._price.price if self._runner.is_priced else None
 
     @property
@@ -131,13 +131,13 @@ class RefreshScheduler:
 
     @property
     def _demand(self) -> float:
-        """Number of pages to refresh; a discovery source counts for as many as it is polled more often."""
+        """Number of pages to refresh; a discovery source counts as often as it is polled more often."""
         looks = len(self.poller) * DEFAULT_INTERVAL_S / POLL_INTERVAL_S
         return self._pages + (looks if self._common_price is not None else 0.0)
 
     @property
     def _common_price(self) -> float | None:
-        """The price that polls and refreshes have in common; None without a budget, or where the policy asks none."""
+        """The common price of polls and refreshes; None without a budget, or if the policy has no price."""
         return self.price if self._rules.budget_per_s > 0 else None
 
     def apply_rules(self, rules: CrawlRules) -> None:
@@ -151,12 +151,12 @@ class RefreshScheduler:
         elif rules.budget_per_s != before.budget_per_s:
             self._price = self._price.reset_age()
 
-    # what answers bring
+    # what responses bring
 
     def schedule(
         self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow], links: Mapping[int, int] = NO_LINKS
     ) -> dict[int, float]:
-        """Schedule the next refresh of each answered page that is no source.
+        """Schedule the next refresh of each fetched page that is no source.
 
         ``links`` is how often each was mentioned.
         """
@@ -180,7 +180,7 @@ class RefreshScheduler:
         return gone | self._idle.bring_forward(came, times)
 
     def _note_source_reads(self, answers: Sequence[FetchSuccess], earlier: Mapping[int, PageRow]) -> None:
-        """Note which feeds and sitemaps were read, so that silence is trusted up to then and no longer."""
+        """Record which feeds and sitemaps were read, so that silence is trusted up to then and no longer."""
         for result in answers:
             row = earlier.get(result.task.id)
             if kind_after(result, row) in {"feed", "sitemap"} and is_good(status_after(result, row)):
@@ -220,7 +220,7 @@ class RefreshScheduler:
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in pairs if isfinite(look.page.due_s)])
 
     def _learn(self, came: Sequence[RefreshResult]) -> dict[int, float]:
-        """Teach the refresh policy these results and return the pages' due times; gone ones teach, too."""
+        """Train the refresh policy with these results and return the pages' due times; gone pages count too."""
         made = self._memory.batch_results(came)
         now_s = float(made.batch.last_fetch_s.max())
         self._update_forecast(made, now_s)
@@ -250,7 +250,7 @@ class RefreshScheduler:
         if self._runner.is_priced and self._price.price is None:
             self._price = self._price.with_price(self._find_price(made, max(self._demand, float(len(made.batch)))))
 
-    # what is said of pages
+    # change signals
 
     def on_signals(self, signals: Sequence[ChangeSignal], now_s: float) -> int:
         """Save change signals; return how many were new. Those pages are reviewed at once, or soon."""
@@ -265,15 +265,15 @@ class RefreshScheduler:
         """Recheck gone pages that got new links."""
         self._gone.on_new_links(ids, now_s)
 
-    # what happens as time goes by
+    # time passes
 
     def add_spent(self, refreshes: int = 0, others: int = 0) -> None:
-        """Count requeued refreshes and other fetches against the price, and for the polls that they allow."""
+        """Count requeued refreshes and other fetches against the price, and for the polls they earn."""
         self._price = self._price.add_spent(refreshes, others)
         self.poller.allowance.add_requests(refreshes + others)
 
     def step(self, now_s: float) -> None:
-        """Advance the refresh scheduler: move the price where due, and review the next pages of the round."""
+        """Advance the refresh scheduler: move the price if due, and review the next pages of the round."""
         seen_s = self._price.seen_s
         passed_s = max(now_s - seen_s, 0.0) if seen_s is not None else 0.0
         self._price = self._price.advance(now_s).save_up(passed_s, self._max_rate())
@@ -328,7 +328,7 @@ class RefreshScheduler:
         self._price = self._price.move_price(self._rules.budget_per_s, self._demand)
 
     def _sample_pages(self) -> PageBatch | None:
-        """Sample pages that the refresh policy remembers; None where there are none."""
+        """Sample pages that the refresh policy has state for; None if there are none."""
         looks = [
             look for look in self._store.scan_known_pages(self._cursor, SAMPLE) if self._memory.has_memory(look.state)
         ]
@@ -361,7 +361,7 @@ class RefreshScheduler:
         self._update_due_times(known, now_s)
 
     def _measure_freshness(self, known: Sequence[KnownPage], now_s: float) -> None:
-        """Measure the estimated freshness of these pages, overdue ones that wait for a refresh too."""
+        """Measure the estimated freshness of these pages, including overdue ones that wait for a refresh."""
         if known:
             made = self._memory.batch_pages(known)
             chance = self._runner.chance(made.memory, made.batch, np.full(len(known), now_s))
@@ -370,7 +370,7 @@ class RefreshScheduler:
             self.freshness = self.freshness.end_round()
 
     def _update_due_times(self, known: Sequence[KnownPage], now_s: float) -> None:
-        """Save new refresh due times, except of deferred pages, which would be put off again and again."""
+        """Save new refresh due times, except for deferred pages, which would be postponed again and again."""
         known = [look for look in known if not self._deferred.is_deferred(look.page.id, look.page.due_s)]
         pairs = zip(known, self._compute_due_times(known, now_s).tolist(), strict=True)
         self._store.save_due_times(
@@ -391,7 +391,7 @@ class RefreshScheduler:
         self._store.save_due_times([(look.page.id, at_s) for look, at_s in zip(looks, due_s.tolist(), strict=True)])
 
     def get_due(self, now_s: float, most: int) -> tuple[list[DuePage], dict[int, float]]:
-        """Return the pages to refresh now, and what a refresh of those that the policy judged is worth, by id."""
+        """Return the pages to refresh now, and the worth of a refresh for those the policy judged, by id."""
         self._wake_early(now_s)
         due = [*self._store.get_due(now_s, most)]
         if self.polls.ask(due, self._common_price, now_s):
@@ -414,7 +414,7 @@ class RefreshScheduler:
         return [one for one in due if one.id not in later], worth
 
     def _estimate_worths(self, looks: Sequence[KnownPage], now_s: float) -> dict[int, float]:
-        """Estimate what refreshes of these pages are worth now, by id; the price where the policy does not say."""
+        """Estimate the current worth of refreshing these pages, by id; the price if the policy does not say."""
         if not looks:
             return {}
         made = self._memory.batch_pages(looks)
@@ -423,7 +423,7 @@ class RefreshScheduler:
         return dict(zip([look.page.id for look in looks], values.tolist(), strict=True))
 
     def _wake_early(self, now_s: float) -> None:
-        """Wake deferred pages whose refresh can be paid already; drop those fetched meanwhile."""
+        """Wake deferred pages whose refresh can already be paid for; drop those fetched meanwhile."""
         early = self._deferred.list_early(self._price.saved, now_s)
         looks = self._store.get_known_pages(early) if early else []
         held = [look.page.id for look in looks if self._deferred.is_deferred(look.page.id, look.page.due_s)]
@@ -431,7 +431,7 @@ class RefreshScheduler:
         self._store.save_due_times([(id_, now_s) for id_ in held])
 
     def _defer_unpaid(self, judged: Sequence[KnownPage], now_s: float) -> dict[int, float]:
-        """Defer refreshes that are not due at this price or cannot be paid; return their new due times."""
+        """Defer refreshes that are not due at this price or cannot be paid for; return their new due times."""
         later: dict[int, float] = {}
         if self._runner.is_priced:
             times = zip(judged, self._compute_worth_times(judged, now_s).tolist(), strict=True)
@@ -441,19 +441,19 @@ class RefreshScheduler:
         return later | self._deferred.defer(unpaid, self._price.saved, wait_s, now_s)
 
     def _max_rate(self) -> float:
-        """Return the highest allowed number of refreshes a second.
+        """Return the highest allowed number of refreshes per second.
 
         A priced policy may go above its target, so that the price notices.
         """
         target = self._price.target(self._rules.budget_per_s, self._demand)
         return target * MAX_OVERSPENT if self._runner.is_priced else target
 
-    # what fetches turned out to have brought
+    # measured gains
 
     def on_gains(self, gains: Sequence[FetchGain], now_s: float, per_view: float | None = None) -> None:
-        """Teach the refresh policy measured gains of pages' latest fetches; each page is named once.
+        """Train the refresh policy with measured gains of pages' latest fetches; each page occurs once.
 
-        ``per_view`` is what a view of any result brings, in the unit of gains; None where it is as it was.
+        ``per_view`` is the value of a view of any result, in the unit of gains; None if unchanged.
         """
         self.loss = self.loss if per_view is None else replace(self.loss, per_view=per_view)
         self._measured_s = now_s if gains else self._measured_s
@@ -478,7 +478,7 @@ class RefreshScheduler:
     # for people
 
     def explain_page(self, look: KnownPage, now_s: float) -> PolicyVerdict | None:
-        """Explain what the refresh policy says of a page; None where another rule schedules it."""
+        """Explain the refresh policy's verdict on a page; None if another rule schedules it."""
         if not self._memory.is_eligible(look):
             return None
         return explain_page(self._runner, self._memory.batch_pages([look]), now_s, self.price)

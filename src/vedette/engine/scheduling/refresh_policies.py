@@ -19,7 +19,7 @@ from vedette.refresh.policies.stormcrawler import StormCrawler
 from vedette.refresh.policies.uniform import Uniform
 from vedette.refresh.policies.user_centric import UserCentric
 
-# The state of a policy is its own affair; ``mind`` knows which kinds there are.
+# Each policy has its own kind of state; ``policy_runner`` handles all kinds.
 RefreshPolicy = Due[None, Any, KnownPages, KnownPages]
 
 DEFAULT_POLICY = "expected-gain"
@@ -31,7 +31,7 @@ POLICIES: Mapping[str, Callable[[], RefreshPolicy]] = {kind().name: kind for kin
 
 
 def create_policy(name: str) -> RefreshPolicy:
-    """Create the live refresh policy of this name; the default where it is unknown, as after a downgrade.
+    """Create the live refresh policy of this name; the default if it is unknown, as after a downgrade.
 
     >>> create_policy("nutch").name, create_policy("of tomorrow").name
     ('nutch', 'expected-gain')

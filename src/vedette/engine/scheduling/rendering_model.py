@@ -1,14 +1,14 @@
-"""Rendering model: which pages are worth a browser, learned per host and URL pattern from what renderings brought.
+"""Rendering model: which pages are worth a browser, learned per host and URL pattern from past renderings.
 
-A page that looks empty without JavaScript may have text once its script has run; or the script only counts visitors.
-What is known is the share of renderings that brought text, of pages like it:
+A page that seems empty without JavaScript may have text once its script has run, or the script only counts visitors.
+The evidence is the share of renderings of similar pages that produced text:
 
     share(pattern) = (brought + S * share(host)) / (rendered + S),    share(host) = (brought + S / 2) / (rendered + S)
 
-A rendering costs browser seconds and requests beside the page's own, in ordinary fetches like everything else
-(``fetch_cost``). It is made where share * worth / cost reaches the price of a fetch. Where nothing has a price, or the
-page is known and its next fetch was already judged at its whole cost, it is made unless the share is next to nothing.
-Pages that are left out for that are tried again: after as many as were rendered in vain.
+A rendering costs browser seconds and requests besides the page's own, in ordinary fetches like everything else
+(``fetch_cost``). It is made if share * worth / cost reaches the price of a fetch. If there is no price, or the page is
+known and its next fetch was already judged at its whole cost, it is made unless the share is almost zero. Pages skipped
+for that reason are tried again, after as many skips as there were useless renderings.
 """
 
 import json
@@ -24,11 +24,11 @@ from vedette.engine.scheduling.policy_memory import COST_KEY
 from vedette.frontier.url_patterns import url_to_pattern
 from vedette.model import RenderMode, Site, origin_of
 
-# What was learned; and why nothing can be rendered, where that is so.
+# Keys of the learned model, and of the reason why nothing can be rendered.
 RENDERING_KEY, OBSTACLE_KEY = "rendering", "rendering obstacle"
 PRIOR_WEIGHT = 2.0
 MIN_SHARE = 0.1
-# What a rendering takes before any was seen.
+# Assumed cost of a rendering before any was seen.
 USUAL_SECONDS, USUAL_REQUESTS = 2.0, 2.0
 MAX_GROUPS = 2_000
 SAVE_EVERY_S = 10.0
@@ -36,7 +36,7 @@ SAVE_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RenderStats:
-    """Renderings of a group of pages: how many, how many brought text, seconds and requests, and pages left out."""
+    """Renderings of a group of pages: how many, how many produced text, seconds and requests, and skipped pages."""
 
     rendered: int = 0
     brought: int = 0
@@ -45,7 +45,7 @@ class RenderStats:
     skipped: int = 0
 
     def estimate_share(self, prior: float) -> float:
-        """Estimate the share of renderings that bring text.
+        """Estimate the share of renderings that produce text.
 
         >>> RenderStats().estimate_share(0.5), RenderStats(rendered=8, brought=8).estimate_share(0.5)
         (0.5, 0.9)
@@ -54,9 +54,9 @@ class RenderStats:
 
 
 class RenderChoice(NamedTuple):
-    """Whether a page that looks empty is rendered, and the numbers behind it; ``worth`` and ``price`` may be None.
+    """Whether to render a page that seems empty, and the numbers behind it; ``worth`` and ``price`` may be None.
 
-    ``pattern`` is the URL pattern of pages like it, ``rendered`` and ``brought`` count theirs.
+    ``pattern`` is the URL pattern of similar pages; ``rendered`` and ``brought`` count theirs.
     """
 
     render: bool
@@ -71,7 +71,7 @@ class RenderChoice(NamedTuple):
 
 
 class RenderingModel:
-    """Learn what renderings bring and cost, and choose the pages that are rendered.
+    """Learn what renderings yield and cost, and choose the pages to render.
 
     >>> model = RenderingModel()
     >>> model.choose("https://a.test/app/x", "auto").reason
@@ -89,7 +89,7 @@ class RenderingModel:
     def select_mode(
         self, url: str, site: Site, worth: float | None = None, price: float | None = None
     ) -> tuple[RenderMode, str]:
-        """Select whether a page may be rendered when it is fetched, and why not where that is a choice."""
+        """Select whether a page may be rendered when it is fetched, and why not if that is a choice."""
         if site.render != "auto":
             return site.render, ""
         choice = self.choose(url, "auto", worth, price)
@@ -98,7 +98,7 @@ class RenderingModel:
     def choose(
         self, url: str, mode: RenderMode, worth: float | None = None, price: float | None = None
     ) -> RenderChoice:
-        """Choose whether a page that looks empty is rendered; ``worth`` is that of its first fetch."""
+        """Choose whether to render a page that seems empty; ``worth`` is that of its first fetch."""
         host, pattern = origin_of(url).host, url_to_pattern(url)
         whole = self._groups.get(host, RenderStats())
         group = self._groups.get(f"{host} {pattern}", RenderStats())
@@ -111,7 +111,7 @@ class RenderingModel:
         return RenderChoice(render, reason, pattern, share, seconds, requests, cost, group.rendered, group.brought)
 
     def on_results(self, results: Sequence[FetchResult]) -> None:
-        """Learn from fetched pages: what renderings brought and took, and which pages were left out."""
+        """Learn from fetched pages: yield and cost of renderings, and which pages were skipped."""
         answers = [result for result in results if isinstance(result, FetchSuccess) and result.content is not None]
         self._cost = self._cost.observe(
             [result.body_bytes for result in answers], [result.connection_s for result in answers]
@@ -176,7 +176,7 @@ def _add_result(before: RenderStats, result: FetchSuccess) -> RenderStats:
 
 
 def _parse_groups(text: str | None) -> dict[str, RenderStats]:
-    """Parse what an earlier run learned about renderings; empty where it makes no sense.
+    """Parse what an earlier run learned about renderings; empty if invalid.
 
     >>> _parse_groups('{"a.test": [2, 1, 1.5, 3, 0]}')["a.test"].brought, _parse_groups('{"a.test": 1}')
     (1, {})

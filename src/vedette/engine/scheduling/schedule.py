@@ -1,4 +1,4 @@
-"""Recrawl schedule: build page rows with due times: discovery sources at fixed intervals, pages as judged."""
+"""Recrawl schedule: build page rows with due times: sources at fixed intervals, pages as the policy judged."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,7 +27,7 @@ def is_source(url: str, kind: Kind) -> bool:
 
 
 def is_good(status: int) -> bool:
-    """Check whether a status means that there is a page: no error, not moved."""
+    """Check whether a status means that the page exists: no error, not moved."""
     return 200 <= status < 300
 
 
@@ -37,21 +37,21 @@ def gone_duration_s(row: PageRow) -> float:
 
 
 def status_after(result: FetchSuccess, earlier: PageRow | None) -> int:
-    """Return the status of the stored page after an answer (unchanged by a 304)."""
+    """Return the status of the stored page after a response (unchanged by a 304)."""
     return earlier.status if earlier is not None and _is_not_modified(result) else result.status
 
 
 def kind_after(result: FetchSuccess, earlier: PageRow | None) -> Kind:
-    """Return the kind of the stored page after an answer (unchanged by a 304)."""
+    """Return the kind of the stored page after a response (unchanged by a 304)."""
     return earlier.kind if earlier is not None and _is_not_modified(result) else result.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Recrawl rule for everything that no refresh policy judges; without ``recrawl`` nothing is due again.
+    """Recrawl rule for everything without a refresh policy; without ``recrawl`` nothing is due again.
 
-    ``pages`` has those of which nothing can be remembered yet, as in an import. A ``witness`` records each batch with
-    its decision.
+    ``pages`` is used for pages without any state yet, as in an import. A ``witness`` records each batch with its
+    decision.
     """
 
     recrawl: bool = False
@@ -66,9 +66,9 @@ class Schedule:
         earlier: Mapping[int, PageRow],
         judged: Mapping[int, float] = NO_TIMES,
     ) -> Iterator[tuple[PageRow, Outlinks | None]]:
-        """Build the page rows to store for these answers, with links; None where stored links hold.
+        """Build the page rows to store for these responses, with links; None keeps the stored links.
 
-        ``judged`` has the due times of pages that a refresh policy has set.
+        ``judged`` holds the due times that a refresh policy has set.
         """
         others = [result for _, result in answers if result.task.id not in judged]
         times = self._compute_times(others, earlier) if others else {}
@@ -78,20 +78,20 @@ class Schedule:
             links = None if before and _is_not_modified(result) else (result.links, anchors)
             if result.task.id in times:
                 interval_s, due_s = times[result.task.id]
-            else:  # the wait, within bounds, is how long a page rests that cannot be had next time
+            else:  # the wait, within bounds, is also the retry interval if the page is unavailable next time
                 due_s = judged[result.task.id]
                 interval_s = min(max(due_s - result.ended_s, self.pages.min_interval_s), self.pages.max_interval_s)
             yield _build_row(host, result, before, interval_s, due_s if self.recrawl else inf), links
 
     def due_after_failure(self, url: str, row: PageRow, now_s: float) -> float:
-        """Return when a page whose fetch failed is tried again; a failure says nothing about changes."""
+        """Return when to retry a page whose fetch failed; a failure says nothing about changes."""
         if not self.recrawl:
             return inf
         again_s = self.sources.interval_s if is_source(url, row.kind) else row.interval_s
         return now_s + max(again_s, self.pages.min_interval_s)
 
     def due_after_refusal(self, now_s: float) -> float:
-        """Return when a stored page that may no longer be fetched is checked again, as rules change."""
+        """Return when to recheck a stored page that may no longer be fetched, since rules change."""
         return now_s + self.pages.first_interval_s if self.recrawl else inf
 
     def reason(self, url: str, row: PageRow) -> str:
@@ -101,14 +101,14 @@ class Schedule:
             place=np.arange(1),
             last_fetch_s=np.array([row.fetched_s]),
             changed=np.array([changed]),
-            # A row does not count fetches; a later one leaves another interval than the first.
+            # A row does not count fetches; any later fetch leaves another interval than the first.
             first_fetch=np.array([changed and row.interval_s == self.pages.first_interval_s]),
             modified_s=np.full(1, np.nan),
         )
         if is_source(url, row.kind):
             return self.sources.reason((), batch, 0, row.fetched_s)
         if not is_good(row.status):
-            planned = isfinite(row.due_s)  # what waits to be asked for has no time any more
+            planned = isfinite(row.due_s)  # a page that is already queued has no due time any more
             wait_s = row.due_s - row.fetched_s if planned else ReturnModel().wait_s(gone_duration_s(row), DEFAULT_PRICE)
             return ReturnModel.reason(gone_duration_s(row), wait_s)
         return self.pages.reason(np.array([row.interval_s]), batch, 0, row.fetched_s)
@@ -150,27 +150,27 @@ def _to_columns(batch: KnownPages) -> Columns:
 
 
 def _is_not_modified(result: FetchSuccess) -> bool:
-    """Check whether an answer is 304 Not Modified."""
+    """Check whether a response is 304 Not Modified."""
     return result.status == 304
 
 
 def _is_new_interval(result: FetchSuccess, earlier: PageRow | None) -> bool:
-    """Check whether the recrawl interval restarts: at the first answer, and when a page is found gone."""
+    """Check whether the recrawl interval restarts: at the first response, and when a page is found gone."""
     return earlier is None or (is_good(earlier.status) and not is_good(status_after(result, earlier)))
 
 
 def has_changed(result: FetchSuccess, earlier: PageRow | None) -> bool:
-    """Check whether an answer differs from the one before; without a body, status and target count."""
+    """Check whether a response differs from the previous one; without a body, status and target count."""
     if earlier is None or _is_not_modified(result) or result.digest:
         return result.changed
     return (result.status, result.location or "") != (earlier.status, earlier.location)
 
 
 def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interval_s: float, due_s: float) -> PageRow:
-    """Build the stored row of a page after an answer; an unchanged page keeps what was known."""
+    """Build the stored row of a page after a response; an unchanged page keeps what was known."""
     same = earlier if earlier is not None and _is_not_modified(result) else None
     changed = has_changed(result, earlier)
-    # The first copy of what is still the same to the byte, unless it was given up; a 304 brings none.
+    # The first copy of identical bytes, unless it was given up; a 304 has none.
     kept = earlier.place if earlier is not None and not changed and result.digest == earlier.digest else None
     return PageRow(
         id=result.task.id,
@@ -193,7 +193,7 @@ def _build_row(host: int, result: FetchSuccess, earlier: PageRow | None, interva
     )
 
 
-# Another due time is worth a write if it differs by this part of the wait that is left, or by a minute.
+# A new due time is worth a write if it differs by this fraction of the remaining wait, or by a minute.
 DUE_TOLERANCE, DUE_TOLERANCE_S = 0.02, 60.0
 
 

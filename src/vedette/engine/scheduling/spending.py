@@ -1,12 +1,12 @@
-"""Spending log: where the fetch budget went: fetches by day, site and kind, their cost, and what they brought.
+"""Spending log: where the fetch budget went: fetches by day, site and kind, their cost, and their results.
 
-    first     of a page that was never fetched          look      of a page for what it links to
-    refresh   of a known page for its changes           gone      of what was gone or had moved
-    asked     what the operator asked for by name       robots    robots.txt and guesses, which are no pages
+    first     a page that was never fetched             look      a poll of a page for its links
+    refresh   a known page, for its changes             gone      a page that was gone or had moved
+    asked     requested by the operator                 robots    robots.txt and guesses, which are no pages
 
-What a fetch brought to search is measured later, by the indexer; it is credited to the day, site and kind of the fetch.
-A fetch that found nothing changed is not measured: it brought nothing. Days are of the world's clock, in UTC. Counts
-of all time are saved with each report, those of days now and then: a crash loses a minute of them.
+The search gain of a fetch is measured later, by the indexer, and credited to the day, site and kind of the fetch. A
+fetch that found no change is not measured: its gain is zero. Days are in world time, UTC. All-time counts are saved
+with each report, daily counts periodically: a crash loses a minute of them.
 """
 
 import json
@@ -26,9 +26,9 @@ FetchKind = Literal["first", "refresh", "look", "gone", "asked", "robots"]
 FETCH_KINDS: Final[tuple[FetchKind, ...]] = ("first", "refresh", "look", "gone", "asked", "robots")
 DAYS = 31
 SAVE_EVERY_S = 20.0
-# Of one day so many sites are told apart; what is fetched of the others stands under no name.
+# This many sites are counted separately per day; fetches of the others are counted together, without a name.
 MAX_SITES, OTHER_SITES = 200, ""
-# Gains come within minutes; of so many fetches it is remembered what they were for.
+# Gains arrive within minutes; the purpose of this many fetches is remembered.
 MAX_RECENT = 20_000
 SPENDING_KEY, ALL_TIME_KEY = "spending", "spending of all time"
 
@@ -37,8 +37,8 @@ SPENDING_KEY, ALL_TIME_KEY = "spending", "spending of all time"
 class FetchStats:
     """Spending statistics of fetches: count, failures, cost, changes found, and measured search gain.
 
-    ``changed`` is how many found a page new or changed, ``found`` how many unknown URLs they named, ``measured`` of how
-    many it is known what they brought to search, and ``gain`` what that is together.
+    ``changed`` is how many found a page new or changed, ``found`` how many unknown URLs they linked to, ``measured``
+    how many have a measured search gain, and ``gain`` the sum of those gains.
     """
 
     fetches: float = 0.0
@@ -85,7 +85,7 @@ class DaySpending(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str | None) -> "DaySpending | None":
-        """Parse a saved day's spending; None where it makes no sense.
+        """Parse a saved day's spending; None if invalid.
 
         >>> day = DaySpending(7, {"https://a.test/": {"first": FetchStats(fetches=2.0, gain=0.5)}})
         >>> DaySpending.from_json(day.to_json()) == day, DaySpending.from_json("[")
@@ -136,7 +136,7 @@ class SpendingLog:
     ) -> list[CountedResult]:
         """Classify what fetches were for, for the spending log; ``rows`` are their pages' rows before.
 
-        ``misses`` are guessed sitemaps that are none, which are no pages either.
+        ``misses`` are guessed sitemaps that do not exist, which are no pages either.
         """
         counted = []
         for result in results:
@@ -151,7 +151,7 @@ class SpendingLog:
         return counted
 
     def add(self, came: Sequence[CountedResult], found: Mapping[str, int], now_s: float) -> None:
-        """Count fetches in the spending log; ``found`` is how many unseen URLs each page named."""
+        """Count fetches in the spending log; ``found`` is how many unseen URLs each page linked to."""
         for one in came:
             self._add(int(now_s // DAY_S), one.site, one.kind, _compute_stats(one, found.get(one.result.task.url, 0)))
             if one.kind != "robots":
@@ -200,7 +200,7 @@ class SpendingLog:
                 self._store.set_value(_day_key(self._day.number), self._day.to_json())
             kept = DaySpending.from_json(self._store.get_value(_day_key(number)))
             self._day = kept if kept is not None and kept.number == number else DaySpending(number, {})
-        # What comes late for a day that is over counts with today: it is a matter of minutes.
+        # A late result for a finished day counts with today: it is a matter of minutes.
         self._day.add(site, kind, spent)
 
 
@@ -217,7 +217,7 @@ def load_days(book: CrawlStore, now_s: float, count: int) -> list[DaySpending]:
 
 
 def load_all_time(book: CrawlStore) -> StatsByKind:
-    """Load all-time spending by kind of fetch, since it was first counted."""
+    """Load all-time spending by kind of fetch, since counting began."""
     try:
         return _unpack_kinds(json.loads(book.get_value(ALL_TIME_KEY) or "{}"))
     except (TypeError, ValueError, AttributeError):
@@ -225,7 +225,7 @@ def load_all_time(book: CrawlStore) -> StatsByKind:
 
 
 def _day_key(number: int) -> str:
-    """Return the storage key of a day's spending; keys rotate, so that old days are overwritten."""
+    """Return the storage key of a day's spending; keys rotate, so old days are overwritten."""
     return f"{SPENDING_KEY} {number % DAYS}"
 
 

@@ -1,19 +1,19 @@
 """URL order: sort the unseen URLs of a host by estimated impact, or else by worth at the price.
 
-Where the price binds, the unseen URLs of a host are sorted by what first fetches like them brought.
+Where the price binds, the unseen URLs of a host are sorted by the mean gain of similar first fetches.
 
-Otherwise URLs worth the price would wait behind URLs that are not, if the latter were found first. Nothing happens
-while nothing has a price, before anything was held back for it, before any first fetch was measured (breadth first
-then), and where impact estimates say more.
+Otherwise URLs worth the price would wait behind URLs that are not, if the latter were found first. Sorting is off while
+there is no price, before any URL was held back for it, before any first fetch was measured (breadth first then), and
+where impact estimates are available.
 
-URLs worth the price are in the front queues 2 to 5, the rest in the last: queues are drawn with weights that halve, so
+URLs worth the price are in front queues 2 to 5, the rest in the last one. Queues are drawn with weights that halve, so
 a host that has both gives a small part to the others, and nothing starves. Newly found URLs get their queue at once.
-Waiting URLs are *sorted*: a few thousand a turn are scored, and when all were, the whole host is reordered. A host is
-sorted where half of the URLs judged in a turn were not worth the price, and again only after a while, when price or
+Waiting URLs are *sorted*: a few thousand are scored per turn, and when all were, the whole host is reordered. A host is
+sorted if half of the URLs judged in a turn were below the price, and again only after a while, when price or
 measurements have moved.
 
-Useful for: a host whose sections differ. Not useful for: telling apart URLs in one section, at one depth, with as many
-in-links; that takes searches.
+Useful for: a host whose sections differ. Not useful for: telling apart URLs in one section, at one depth, with equally
+many in-links; that takes searches.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class ImpactEstimates(Protocol):
         """Impact port of URL order: return the estimated impact of each URL's first fetch; NaN if none."""
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:
-        """Impact port of URL order: the same, with the average of the URL's place where there is none."""
+        """Impact port of URL order: the same, with the average of the URL's folder if it has none."""
 
     def get_front_queues(self, gains: Floats) -> Ints:
         """Impact port of URL order: return the front queues for newly found URLs of these impacts."""
@@ -64,7 +64,7 @@ class NoImpact:
         return np.full(len(ids), np.nan)
 
     def get_gains(self, ids: Ids, urls: Sequence[str]) -> Floats:  # noqa: ARG002 - the shape that all have
-        """Return no impact estimate (NaN) for any URL, nor for its place."""
+        """Return no impact estimate (NaN) for any URL or folder."""
         return self.get_known(ids)
 
     def get_front_queues(self, gains: Floats) -> Ints:
@@ -76,7 +76,7 @@ NO_IMPACT = NoImpact()
 
 
 class ImpactLookup:
-    """Look up impact estimates for URL order; use it where ``is_active``."""
+    """Look up impact estimates for URL order; use it only if ``is_active``."""
 
     def __init__(self, hosts: HostTable, urls: UrlFrontier, foresight: ImpactEstimates) -> None:
         self._hosts, self._urls, self._estimates = hosts, urls, foresight
@@ -87,7 +87,7 @@ class ImpactLookup:
         return self._hosts.rules.order == "impact" and self._estimates.version > 0
 
     def get_front_queues(self, urls: Sequence[str]) -> dict[int, int]:
-        """Return the front queues of newly found URLs by position, where their impact is estimated."""
+        """Return the front queues of newly found URLs by position, if their impact is estimated."""
         gains = self._estimates.get_gains(np.zeros(len(urls), np.uint32), urls)
         known = np.flatnonzero(np.isfinite(gains))
         return dict(zip(known.tolist(), self._estimates.get_front_queues(gains[known]).tolist(), strict=True))
@@ -113,32 +113,33 @@ class ImpactLookup:
         return UnseenWithGain(batch.depth, batch.found, batch.inlinks, self.get_gains(leased))
 
     def get_gain(self, leased: LeasedUrl) -> float:
-        """Return the estimated impact of one leased URL; NaN where there is none."""
+        """Return the estimated impact of one leased URL; NaN if there is none."""
         return float(self.get_gains([leased])[0])
 
     def get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
-        """Return the estimated impact of leased URLs; NaN where there is none."""
+        """Return the estimated impact of leased URLs; NaN if there is none."""
         if not self.is_active:
             return np.full(len(leased), nan)
         return self._estimates.get_gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])
 
 
-# So many times the price, and more, is worth a better front queue.
+# Multiples of the price that earn a better front queue.
 PRICE_LEVELS = np.array([4.0, 2.0, 1.4, 1.0])
 BEST_QUEUE, LAST_QUEUE = 2, 7
-# So many URLs are weighed in one turn of a host, which comes again after so long.
+# How many URLs are scored in one turn of a host, and the time until its next turn.
 URLS_PER_STEP, NEXT_STEP_S = 5_000, 1.0
-# Once in line, a host is not sifted again for so long, and longer where it has many URLs; nor while little has moved.
+# After a sort, a host is not sorted again for this long, longer if it has many URLs; nor while little has moved.
 RESORT_AFTER_S, RESORT_PER_URL_S = 300.0, 1e-3
 PRICE_TOLERANCE, MEASURED_TOLERANCE = 0.01, 0.05
-# So many URLs are sifted at a time, of all hosts; one host may have more. Who has no turn for so long is left.
+# How many URLs of all hosts are being sorted at a time; one host may have more. A sort without a turn for this long is
+# dropped.
 MAX_SORTING = 200_000
 ABANDONED_AFTER_S = 600.0
 
 
 @dataclass(slots=True)
 class _SortJob:
-    """A sort of a host's unseen URLs under way: ids, and their worth so far (NaN: keeps its place)."""
+    """A sort of a host's unseen URLs in progress: ids, and their worth so far (NaN: keeps its position)."""
 
     ids: Ids
     worth: npt.NDArray[np.float32]
@@ -158,7 +159,7 @@ class WorthSorter:
 
     @property
     def price(self) -> float | None:
-        """The price by which unseen URLs are sorted; None where it does not bind or worths do not differ."""
+        """The price for sorting unseen URLs; None if it does not bind or worths do not differ."""
         is_mine = self._hosts.rules.order == "impact" and not self._impact.is_active
         return (
             self._first_fetches.price
@@ -220,7 +221,7 @@ class WorthSorter:
         return True
 
     def _score_step(self, sifting: _SortJob) -> None:
-        """Score the next URLs of a sort by worth; known pages that wait for a refresh keep their place."""
+        """Score the next URLs of a sort by worth; known pages that wait for a refresh keep their position."""
         ids = sifting.ids[sifting.done : sifting.done + URLS_PER_STEP]
         urls, known = self._store.get_urls(ids.tolist()), self._store.get_pages(ids.tolist())
         rows = [row for row, id_ in enumerate(ids.tolist()) if id_ in urls and id_ not in known]

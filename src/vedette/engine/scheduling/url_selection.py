@@ -1,8 +1,8 @@
-"""URL selection: which URLs of a host are fetched next: front queues propose, sites and robots.txt dispose.
+"""URL selection: which URLs of a host to fetch next: front queues propose, sites and robots.txt decide.
 
-URLs are drawn from a host's front queues with a bias towards the better ones, and leased. Each is then judged: it may
-be fetched, or it is refused for good, or it waits again because its robots.txt is unavailable or its site is paused.
-What waits again does not keep the rest of its host waiting; only where nothing else is left does the host pause.
+URLs are drawn from a host's front queues with a bias towards the better ones, and leased. Each is then judged: fetch
+it, refuse it for good, or let it wait because its robots.txt is unavailable or its site is paused. A waiting URL does
+not block the rest of its host; the host pauses only if nothing else is left.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -33,19 +33,19 @@ from vedette.frontier.unseen import UnseenUrls
 from vedette.model import Origin, Refusal, Site, origin_of
 from vedette.policy import Floats, rng_for
 
-# How many batches in which nothing may be asked for are looked at in one turn, and when the next ones are. A batch may
-# be one URL: where those of a port that cannot be asked fill them, so many URLs are looked at.
+# How many batches without a fetchable URL are checked in one turn, and when the next ones are. A batch may be one URL:
+# if URLs of an unreachable port fill the batches, this many URLs are checked.
 MAX_EMPTY_BATCHES = 8
 MAX_LOOKED = 64
 RETRY_EMPTY_S = 60.0
-# So many URLs over http whose https spelling is known go out at once: what comes back may show that they are copies.
+# How many http URLs with a known https spelling are fetched at once: the responses may show that they are copies.
 MAX_TWINS = 2
 TWIN_WAIT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A leased URL in URL selection, what it is worth now among those of its host, and in the unit of the price."""
+    """A leased URL in URL selection, its worth among those of its host, and its value in the unit of the price."""
 
     leased: LeasedUrl
     worth: float
@@ -53,14 +53,14 @@ class _Candidate:
 
 
 class _StoredPage(NamedTuple):
-    """What is stored of a URL, for URL selection: its page row and content."""
+    """Stored data of a URL, for URL selection: its page row and content."""
 
     row: PageRow | None
     content: ContentRow | None
 
 
 def build_copy(row: PageRow, content: ContentRow | None) -> StoredCopy | None:
-    """Build the stored copy that an answer is compared with; None where there was no body."""
+    """Build the stored copy that a response is compared with; None without a body."""
     if not row.digest:
         return None
     kept, modified_s = (content.baseline, content.modified_s) if content else (None, None)
@@ -117,12 +117,11 @@ class UrlSelector:
     def select(
         self, host: HostState, worker: int, now_s: float, until_s: float, most: int | None
     ) -> tuple[FetchTask, ...]:
-        """Select fetch tasks for a host that may be asked.
+        """Select fetch tasks for a host that may be requested.
 
-        Sets its ``robots_tasks`` where robots.txt files must be fetched before, and ``paused_until_s`` where it must
-        wait.
+        Set its ``robots_tasks`` if robots.txt files must be fetched first, and ``paused_until_s`` if it must wait.
 
-        ``most`` is how many pages may be fetched beside those requested by name.
+        ``most`` is how many pages may be fetched besides those requested by name.
         """
         open_s = self._hosts.opens_at_s(host, now_s)
         if open_s > now_s:
@@ -179,7 +178,7 @@ class UrlSelector:
         return False
 
     def _hold_back_host(self, host: HostState, now_s: float) -> bool:
-        """Hold back all URLs of a host that is one too many of its domain (host trap), before any request."""
+        """Hold back all URLs of a host beyond the limit of its domain (host trap), before any request."""
         if (
             host.busy
             or host.requested
@@ -204,7 +203,7 @@ class UrlSelector:
         host.robots_trouble = (self._hosts.robots.explain_wait(host) or str(host.unreachable or "")) if until_s else ""
 
     def _limit_to_budget(self, host: HostState, now_s: float, most: int | None) -> int | None:
-        """Limit a host's turn to the fetch budget; where nothing is left, queue the host for it."""
+        """Limit a host's turn to the fetch budget; if nothing is left, queue the host for it."""
         budget = self._hosts.budget
         if budget is None:
             return most
@@ -223,12 +222,12 @@ class UrlSelector:
         return False
 
     def _next_budget_s(self, host: HostState, looked: int, now_s: float) -> float:
-        """Return when to retry a host where one of its sites has no fetch budget left."""
+        """Return when to retry a host if one of its sites has no fetch budget left."""
         seen_all = self._urls.count_waiting(host.id) <= looked
         return self._unpaid_s if seen_all else now_s + self._hosts.rules.ahead_s
 
     def request_robots(self, host: HostState, origins: Iterable[Origin]) -> None:
-        """Queue requests for the robots.txt files of origins, unless they are under way."""
+        """Queue requests for the robots.txt files of origins, unless they are in progress."""
         for origin in origins:
             if origin not in host.robots_pending:
                 host.robots_pending[origin] = None
@@ -237,7 +236,7 @@ class UrlSelector:
     # propose
 
     def _default_queue(self, depth: int) -> int:
-        """Return the front queue of a URL that was mentioned once, just now: only its depth is known."""
+        """Return the front queue of a URL that was just found once: only its depth is known."""
         name = self._hosts.rules.order
         if (name, depth) not in self._fronts:
             worth = self._score(UnseenUrls(np.array([depth]), np.zeros(1, np.int64), np.ones(1, np.int64)))
@@ -256,7 +255,7 @@ class UrlSelector:
         return worth
 
     def _draw(self, host: HostState, worker: int, until_s: float, most: int | None) -> tuple[int, list[_Candidate]]:
-        """Lease candidates from a host's front queues; return how many were wanted, and them; requested first."""
+        """Lease candidates from a host's front queues, requested ones first; return how many were wanted, and them."""
         wished = self._hosts.count_requested(host)
         room = self._count_room(host, wished, most)
         self._impact.reorder_host(host)
@@ -277,7 +276,7 @@ class UrlSelector:
         return max(room if most is None else min(room, most), 0)
 
     def _sample_factor(self, room: int) -> int:
-        """How many candidates are leased per URL selected, where the order policy's worth grows with time."""
+        """How many candidates are leased per URL selected, if the order policy's worth grows with time."""
         rules = self._hosts.rules
         return max(1, min(ORDER_POLICIES[rules.order].sample, rules.max_leases // max(room, 1)))
 
@@ -294,7 +293,7 @@ class UrlSelector:
         drawn = [_Candidate(one, worth, worth) for one, worth in zip(leased, ranked, strict=True)]
         return sorted(drawn, key=lambda one: -one.worth)
 
-    # dispose
+    # decide
 
     def _judge_batch(
         self, host: HostState, drawn: list[_Candidate], worker: int, now_s: float
@@ -321,8 +320,8 @@ class UrlSelector:
     def _add_values(self, host: HostState, drawn: list[_Candidate], known: Container[int]) -> list[_Candidate]:
         """Return candidates with their value in the unit of the price, by which hosts are compared.
 
-        Only where URLs are ordered by impact: the other orders have a unit of their own. A refresh is worth its price
-        where nothing more is known of it: otherwise the page would not wait here.
+        Only if URLs are ordered by impact: the other orders have their own units. A refresh is worth its price if
+        nothing more is known: otherwise the page would not be waiting here.
         """
         if self._hosts.rules.order == "impact":
             others = [one for one in drawn if one.worth < NEW_WORTH]
@@ -419,8 +418,8 @@ class UrlSelector:
     def _add_render_mode(self, task: FetchTask, one: _Candidate, copy: _StoredPage, site: Site) -> FetchTask:
         """Add to a task whether its page may be rendered.
 
-        What a known page is worth was judged when it became due. What was read of a page that needs a script is not
-        what its script would make of it now, so it is fetched in full.
+        The worth of a known page was judged when it became due. The stored text of a page that needs a script may
+        differ from what the script would produce now, so the page is fetched unconditionally.
         """
         priced = copy.row is None and one.leased.depth > 0 and self._first_fetches.price is not None
         worth, price = self.estimate_first_worth(task.id, task.url) if priced else (None, None)
@@ -438,9 +437,10 @@ class UrlSelector:
             self._urls.move_to_front(news)
 
     def _set_aside(self, id_: int) -> None:
-        """Keep the lease of a URL whose port cannot be asked until the turn of its host ends.
+        """Keep the lease of a URL whose port is unreachable until the turn of its host ends.
 
-        Requeued at once, a few of them at the front would be drawn again and again, and the other ports would starve.
+        If they were requeued at once, a few of them at the front would be drawn again and again, and the other ports
+        would starve.
         """
         self._aside.append(id_)
         self._back[id_] = None
@@ -452,7 +452,7 @@ class UrlSelector:
             self._back.clear()
 
     def estimate_first_worth(self, id_: int, url: str) -> tuple[float, float | None]:
-        """Return the worth of a URL's first fetch now, and the current price; None where there is none."""
+        """Return the current worth of a URL's first fetch, and the price; None if there is none."""
         (named,) = self._urls.count_inlinks(np.array([id_], np.uint32)).tolist()
         gain = self._impact.get_gain(LeasedUrl(id_, 0, url, 0, 1.0))
         return self._first_fetches.estimate_worth(url, named, gain), self._first_fetches.price

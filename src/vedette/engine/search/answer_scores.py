@@ -1,12 +1,12 @@
-"""Answer scores: how well pages answer watched queries, by the very score that search ranks its candidates with.
+"""Answer scores: how well pages answer watched queries, by the same score that search uses.
 
-Search scores some hundred pages for one query; here each page is scored for the few of many queries that it answers. A
-page is a candidate of a query as it is for search: where it has all needed words, or as many of them as it takes to
-find ``MIN_RESULTS`` pages. To find these without trying all, a query of which k out of n words are needed is looked up
-by its n - k + 1 most telling ones only: whichever page lacks them cannot have k (*prefix filter*).
+Search scores a few hundred pages for one query; here each page is scored for the few of many queries that it answers. A
+page is a candidate for a query as in search: if it has all needed words, or as many of them as it takes to find
+``MIN_RESULTS`` pages. To find these without trying all, a query with k of n words needed is looked up by its n - k + 1
+rarest ones only: a page without any of them cannot have k (*prefix filter*).
 
-Left out is what depends on the moment or on other results: that a query wants fresh pages, what the operator favours,
-that copies are folded and sites take turns.
+Anything that depends on the moment or on other results is left out: whether a query wants fresh pages, operator boosts,
+folded copies, diversity of sites.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ _FIELDS, _BODY = len(TEXT_FIELDS), TEXT_FIELDS.index("body")
 
 
 def read_query(text: str, shelf: IndexSnapshot, now_s: float) -> WatchedQuery | None:
-    """Read a query as search does, without the operator's rules; None where it has no words, or too many."""
+    """Parse a query as search does, without the operator's rules; None if it has no words, or too many."""
     plan = build_plan(parse_query(text, now_s), shelf.get_word_forms, (PUBLIC,))
     slots = build_slots(plan.wanted, shelf) if len(plan.wanted) <= MAX_SLOTS else []
     if not slots:
@@ -51,7 +51,7 @@ def read_query(text: str, shelf: IndexSnapshot, now_s: float) -> WatchedQuery | 
 
 
 def _count_needed(plan: RetrievalPlan, words: int, finder: Searcher) -> int:
-    """Count how many of the needed words a page must have to be a candidate: fewer where few pages have all."""
+    """Count how many of the needed words a candidate page must have: fewer where few pages have all."""
     if plan.is_question:
         return (words + 1) // 2
     for fewer, node in enumerate((plan.node, *plan.looser)):
@@ -61,7 +61,7 @@ def _count_needed(plan: RetrievalPlan, words: int, finder: Searcher) -> int:
 
 
 def read_words(numbers: WordHashes, words: Mapping[int, str], forms: WordForms) -> list[WatchedQuery]:
-    """Read single words by number as queries; one without a spelling stands for itself alone."""
+    """Parse single words by number as queries; one without a spelling represents only itself."""
     return [
         WatchedQuery.of_word(Slot(*_stand_for(number, words.get(number), forms), 1.0)) for number in numbers.tolist()
     ]
@@ -75,7 +75,8 @@ def _stand_for(number: int, word: str | None, forms: WordForms) -> tuple[tuple[i
 class _FoundWords(NamedTuple):
     """Watched words in texts: a key for each text and word (``text * width + word``), ascending, and its hits.
 
-    Key k has the hits ``start[k]`` to ``start[k + 1]``, each with its place in all texts and its row (text and field).
+    Key k has the hits ``start[k]`` to ``start[k + 1]``, each with its position in all texts and its row (text and
+    field).
     """
 
     keys: Ints
@@ -85,7 +86,7 @@ class _FoundWords(NamedTuple):
 
 
 class _QueryWords(NamedTuple):
-    """Words of queries that texts have: the pair of text and query, the entry among all queries' words, the key."""
+    """Query words that texts contain: the pair of text and query, the entry among all queries' words, the key."""
 
     pair: Ints
     entry: Ints
@@ -97,7 +98,7 @@ class _QueryWords(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Pairs of a text and a query that it answers, in order, and which of the candidates they are."""
+    """Pairs of a text and a query that it answers, in order, and which candidates they are."""
 
     candidate: Ints
     text: Ints
@@ -132,7 +133,7 @@ class AnswerScorer:
         self._build_gates()
 
     def _build_gates(self) -> None:
-        """Index each query by as many of its most telling words as no candidate can lack."""
+        """Index each query by just enough of its rarest words that every candidate has one."""
         watched, query = self._watched, self._query_of_slot
         needed = np.flatnonzero(watched.is_needed)
         order = needed[np.lexsort((-watched.idf[needed], query[needed]))]
@@ -161,11 +162,11 @@ class AnswerScorer:
     ) -> ScoreChanges:
         """Score the same pages before and after a change.
 
-        A score depends on where words are in each field, and on the length of fields that have them. So queries none of
-        whose words came, went or moved, or is in a field of another length, have the score that they had: they are
-        scored once for pages that are ``is_whole``, and left out for others.
+        A score depends on the positions of words in each field, and on the length of fields that contain them. So a
+        query keeps its score if none of its words appeared, disappeared or moved, or is in a field whose length
+        changed: such queries are scored once for pages that are ``is_whole``, and skipped for others.
         """
-        # Both versions at once: a call costs more than the pages of a small batch.
+        # Score both versions at once: a call costs more than the pages of a small batch.
         both = ForwardTokens(
             np.concatenate((before.words, after.words)), np.concatenate((before.lengths, after.lengths))
         )
@@ -174,7 +175,7 @@ class AnswerScorer:
         is_wanted = np.append(np.zeros(pages, np.bool_), is_whole)[words.keys // self._width]
         middle = pages * max(len(self._watched), 1)
         whole = self._look_up(words.keys[is_wanted], self._gates) - middle
-        # Where a pair is listed twice, as moved and as wanted anyway, the first counts.
+        # If a pair is listed twice, as moved and as wanted anyway, the first counts.
         later = np.sort(np.concatenate((moved << 1, whole << 1 | 1)))
         later = later[_find_new(later >> 1)]
         is_same = np.append(np.zeros(len(moved), np.bool_), later & 1 > 0)
@@ -201,7 +202,7 @@ class AnswerScorer:
         return _FoundWords(keys[first], np.append(first, len(keys)), places, row[places])
 
     def _find_moved(self, before: ForwardTokens, after: ForwardTokens, words: _FoundWords) -> Ints:
-        """Find the words, by page, that came, went or moved; all in fields that have another length than before."""
+        """Find the words, by page, that appeared, disappeared or moved; all words in fields whose length changed."""
         is_as_long = (before.lengths == after.lengths).reshape(-1)
         old, new = (np.repeat(is_as_long, each.lengths.reshape(-1)) for each in (before, after))
         is_other = np.ones(len(old) + len(new), np.bool_)
@@ -220,7 +221,7 @@ class AnswerScorer:
         return found[_find_new(found)]
 
     def _find_pairs(self, words: _FoundWords, candidates: Ints, texts: int) -> _Pairs:
-        """Find which candidates have enough words of the query, and which these are."""
+        """Find which candidates have enough words of the query, and list those words."""
         (text, query), width = np.divmod(candidates, max(len(self._watched), 1)), self._width
         begins, ends = self._word_start[query], self._word_start[query + 1]
         entry, pair = concatenate_ranges(begins, ends), np.repeat(np.arange(len(text)), ends - begins)
@@ -237,7 +238,7 @@ class AnswerScorer:
         return _Pairs(np.flatnonzero(is_kept), text[is_kept], query[is_kept], found)
 
     def _score_pairs(self, pairs: _Pairs, words: _FoundWords, lengths: Ints, signals: PageSignals) -> Floats:
-        """Score pairs of texts and queries, all queries of as many words together."""
+        """Score pairs of texts and queries, all queries with the same number of words together."""
         points, place = np.zeros(len(pairs.text)), np.empty(len(pairs.text), np.int64)
         slots_of = self._slots[pairs.query]
         for slots in np.flatnonzero(np.bincount(slots_of)).tolist():
@@ -245,7 +246,7 @@ class AnswerScorer:
             place[some] = np.arange(len(some))
             text = pairs.text[some]
             found = pairs.words.select(mine)
-            if slots == 1:  # by far the most
+            if slots == 1:  # by far the most common
                 features: TextFeatures = self._count_words(found, words, lengths, text)
             else:
                 found = found._replace(pair=place[found.pair])
@@ -261,7 +262,7 @@ class AnswerScorer:
         key, (of, field) = np.repeat(np.arange(keys), np.diff(words.start)), np.divmod(words.rows, _FIELDS)
         times = np.bincount(field * keys + key, minlength=_FIELDS * keys).reshape(_FIELDS, keys)
         inside = np.flatnonzero(field == _BODY)
-        inside = inside[_find_new(key[inside])]  # places of a key ascend
+        inside = inside[_find_new(key[inside])]  # positions of a key ascend
         first = np.full(keys, np.inf)
         begins = np.cumsum(lengths.sum(axis=1)) - lengths[:, _BODY]
         first[key[inside]] = words.places[inside] - begins[of[inside]]
@@ -275,7 +276,7 @@ class AnswerScorer:
         )
 
     def _build_hits(self, found: _QueryWords, words: _FoundWords, sizes: Ints, text: Ints, slots: int) -> SlotHits:
-        """Build the hits of pairs as if the page of each pair were a text of its own, one after the other."""
+        """Build the hits of pairs as if each pair's page were a separate text, one after the other."""
         starts, ends = words.start[found.key], words.start[found.key + 1]
         hits, times = concatenate_ranges(starts, ends), ends - starts
         begins, own = np.cumsum(sizes) - sizes, sizes[text]
@@ -291,7 +292,7 @@ class AnswerScorer:
 
 
 def _sort_both(values: Ints) -> tuple[Ints, Ints]:
-    """Return values, sorted, and their order; numbers are sorted several times as fast as an order is found."""
+    """Return values, sorted, and their order; sorting numbers is several times faster than argsort."""
     bits = np.int64(max(len(values), 1).bit_length())
     both = np.sort(values << bits | np.arange(len(values)))
     return both >> bits, both & ((np.int64(1) << bits) - 1)

@@ -7,7 +7,7 @@ from vedette.model import origin_of
 
 
 def find_parent_domain(host: str, domains: Container[str]) -> str | None:
-    """Find the domain in a list of rules that a host is, or most closely belongs to; None if there is none.
+    """Find the domain in a list of rules that a host equals, or most closely belongs to; None if there is none.
 
     >>> find_parent_domain("a.www.example.org", ["example.org", "www.example.org"])
     'www.example.org'
@@ -52,7 +52,7 @@ class HiddenRules(NamedTuple):
         )
 
     def get_reason(self, url: str) -> str:
-        """Return why a URL is hidden from search; empty where it is not."""
+        """Return why a URL is hidden from search; empty if it is not."""
         if url in self.urls or url.startswith(self.prefixes):
             return "hidden by the operator"
         if self.domains and is_in_domains(origin_of(url).host, self.domains):

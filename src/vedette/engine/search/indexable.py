@@ -12,9 +12,9 @@ UNAVAILABLE_PREFIX = "unavailable_after:"
 class IndexCandidate(NamedTuple):
     """Facts that decide whether a page is indexable.
 
-    ``objections`` are the names of what speaks against it (``parse.quality``); ``directives`` are its owner's.
-    ``has_other_canonical`` says that its author names another page in its place, which is indexed. ``hidden_reason`` is
-    why the operator does not want it to be shown.
+    ``objections`` are the names of reasons against it (``parse.quality``); ``directives`` are its owner's.
+    ``has_other_canonical`` means that its author names another page as canonical, which is indexed. ``hidden_reason``
+    is why the operator hides it.
     """
 
     status: int
@@ -28,7 +28,7 @@ class IndexCandidate(NamedTuple):
 
 
 def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: float) -> str:
-    """Explain why a page is excluded from the search index; empty where it is indexable.
+    """Explain why a page is excluded from the search index; empty if it is indexable.
 
     >>> explain_exclusion(IndexCandidate(404, "page", is_read=False), (), 0.0)
     'it returned status 404'
@@ -54,7 +54,7 @@ def explain_exclusion(page: IndexCandidate, overruled: Collection[str], now_s: f
 
 
 def _parse_unavailable_after(marks: str) -> float | None:
-    """Parse the ``unavailable_after`` directive: when a page is to be excluded from the index."""
+    """Parse the ``unavailable_after`` directive: when to exclude a page from the index."""
     for mark in marks.split(", "):
         if mark.startswith(UNAVAILABLE_PREFIX):
             try:

@@ -1,20 +1,20 @@
 """Needy queries: which watched queries are worth measuring at refreshes, since their results still improve.
 
-Pandey08 (4.8) leaves open what a *needy query* is for refreshing; as for unseen pages (``order.impact.neediness``) it
-is one that is asked often and can be improved, here by new versions of known pages:
+Pandey08 (4.8) does not define a *needy query* for refreshing. As for unseen pages (``order.impact.neediness``) it is
+one that is searched often and can be improved, here by new versions of known pages:
 
     neediness(q)     = f(q) idf(q) improvability(q)
     improvability(q) = (gained(q) + c r(level)) / (changes + c)
 
-``gained`` is what measured changes brought to the query, for each time that it is asked; ``changes`` is how many pages
-were measured while it was watched; r is what queries at the same *level* (the score of their tenth result) gain from a
-change, fitted to all. So a query of which little is known is judged by its like. Old evidence fades, so one that is
-watched no more comes back to be tried: nothing is left out for ever. First fetches are measured by all queries: they
-may bring results where new versions of old ones never did.
+``gained`` is what measured changes brought to the query per search; ``changes`` is how many pages were measured while
+it was watched; r is what queries at the same *level* (the score of their tenth result) gain from a change, fitted to
+all. So a query with little evidence is judged by similar ones. Old evidence decays, so a query that is no longer
+watched is tried again: nothing is left out forever. First fetches are measured with all queries: they may bring results
+where new versions of old pages never did.
 
-For unseen pages the needy queries are those that are watched whole, as they are the most frequent: each has a sketch
-of its best results (``frontier.impact``), and URLs are matched to it by its words and their other forms. Single words
-need none: what a page would bring by each is known from the curves.
+For unseen pages the needy queries are those watched as a whole, since they are the most frequent: each has a sketch of
+its best results (``frontier.impact``), and URLs are matched to it by its words and their other forms. Single words need
+none: the curves say what a page would bring for each.
 """
 
 from dataclasses import fields
@@ -34,11 +34,11 @@ from vedette.index.quality.watched_queries import QueryScores, WatchedQueries
 from vedette.policy import Floats, Ints
 from vedette.text import WideHashes
 
-GOOD_SCORE = 0.5  # the score of a page for a word by which it is called
-# What the chosen ones have of all neediness; how many there are at least; and the changes before any is left out.
+GOOD_SCORE = 0.5  # the score of a page for a word in its anchor texts
+# The chosen queries' share of all neediness; their minimum number; and the changes needed before any is left out.
 KEPT_SHARE, MIN_QUERIES, MIN_CHANGES = 0.99, 1_000, 500.0
-# c: so many changes weigh as much as what is known of queries alike; most bring nothing to most of them, and a few
-# bring much, so it takes many. What is kept of old evidence from one making to the next.
+# c: how many changes weigh as much as the evidence from similar queries; most changes bring nothing to most queries,
+# and a few bring much, so it takes many. Then the share of old evidence kept from one computation to the next.
 CONFIDENCE, DECAY = 20_000.0, 0.8
 TOP_RANK = 10.0
 MAX_KNOWN = 200_000
@@ -113,7 +113,7 @@ def compute_neediness(curves: QueryCurves, needs: QueryNeeds) -> Floats | None:
 
 
 def _score_at_rank(curve: ScoreCurve, rank: float) -> Floats:
-    """Return the score of the result at a rank for each query; 0 behind the last result."""
+    """Return the score of the result at a rank for each query; 0 beyond the last result."""
     scores = np.where(curve.ranks[0] >= rank, curve.scores[0], 0.0)
     for before, after in zip(range(len(curve.ranks) - 1), range(1, len(curve.ranks)), strict=True):
         low, high = curve.ranks[before], curve.ranks[after]
@@ -133,7 +133,7 @@ def build_impact_settings(curves: QueryCurves, seed: int) -> ImpactSettings:
 def build_training(
     batch: DescribedUrls, page: Ints, gain: Floats, scores: QueryScores, watched: WatchedQueries
 ) -> TrainingPages:
-    """Build training data for the impact estimator: fetched pages as they looked before, and what each brings.
+    """Build training data for the impact estimator: fetched pages as they appeared before, and the gain of each.
 
     ``scores`` are those of the rows of ``batch`` for watched queries.
     """

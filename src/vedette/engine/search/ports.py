@@ -14,11 +14,11 @@ from vedette.policy import Floats, Ints
 class PageSignals(NamedTuple):
     """Query-independent ranking signals of pages, one array each.
 
-    ``host`` and ``group`` are numbers: pages of one host, and copies of one page, share them. ``date_s`` is what a page
-    says of its date, and NaN where it says nothing; ``born_s`` is when it was first fetched. ``depth`` counts the
-    folders of its URL, ``words`` those of its text. The rest lies between 0 and 1; of ``popularity``, .5 is neutral.
-    ``is_canonical`` says which page stands for its copies; None where that is not known. Pages of one ``family`` above
-    0 are one page of several releases, and ``release`` grows with the release (``index.versions``).
+    ``host`` and ``group`` are numbers: pages of one host, and copies of one page, share them. ``date_s`` is the date
+    that a page states, NaN if none; ``born_s`` is when it was first fetched. ``depth`` counts the folders of its URL,
+    ``words`` those of its text. The rest is between 0 and 1; for ``popularity``, .5 is neutral. ``is_canonical`` says
+    which page represents its copies; None if unknown. Pages with the same ``family`` above 0 are one page in several
+    releases, and ``release`` grows with the release (``index.versions``).
     """
 
     host: Ints
@@ -38,7 +38,7 @@ class PageSignals(NamedTuple):
 
     @classmethod
     def neutral(cls, pages: int) -> "PageSignals":
-        """Build the signals of pages of which nothing is known."""
+        """Build the signals of pages without any data."""
         zero, none = np.zeros(pages), np.zeros(pages, np.int64)
         return cls(none, none, zero + np.nan, zero, zero, none + 1, none, zero, zero, zero, zero + 0.5)
 
@@ -48,7 +48,7 @@ class PageSignals(NamedTuple):
 
 
 class IndexSnapshot(Protocol):
-    """Port to a snapshot of the index, for search. A page may be gone between one call and the next."""
+    """Port to a snapshot of the index, for search. A page may disappear between one call and the next."""
 
     @property
     def finder(self) -> Searcher:

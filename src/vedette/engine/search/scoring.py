@@ -1,9 +1,9 @@
-"""Scoring: rank search candidates by words, page signals and what was learned from clicks, with reasons.
+"""Scoring: rank search candidates by words, page signals and learned click quality, with reasons.
 
-The order of results by relevance and by what was learned from clicks, and the explanation of it.
+Orders results by relevance and by what was learned from clicks, and explains the order.
 
-Pages that the operator pinned are not touched. No unproven page is explored where the query names a site: a search for
-a home page wants that one. Without anything learned, or for a user of the control group, the order is that of
+Pages that the operator pinned stay in place. No unproven page is explored if the query names a site: a search for a
+home page wants that page. If nothing was learned, or for a user of the control group, results are in order of
 relevance.
 """
 
@@ -34,9 +34,9 @@ from vedette.text import hash_word, split_words
 
 NEUTRAL = 0.5
 MIN_CONTRIBUTION = 0.005
-# A title that has the words of the query, and hardly any other, names its site.
+# A title with the words of the query, and hardly any other, names its site.
 MIN_TITLE_SHARE = 0.7
-LIST_LENGTH = 100  # pages on the list that a young page is thought to stand on
+LIST_LENGTH = 100  # pages on the list that a young page is assumed to appear in
 
 STATIC_FEATURES: tuple[Feature, ...] = (
     Feature("home", "home page of the site that the query names"),
@@ -78,7 +78,7 @@ class ScoredCandidates(NamedTuple):
     weights: Mapping[str, float] = WEIGHTS
 
     def list_reasons(self, row: int) -> tuple[Reason, ...]:
-        """List the reasons for a candidate's score, the weightiest first."""
+        """List the reasons for a candidate's score, the most important first."""
         added = self.contributions[row]
         order = np.argsort(-np.abs(added), kind="stable").tolist()
         return tuple(
@@ -113,7 +113,7 @@ class ScoredCandidates(NamedTuple):
 def build_slots(wanted: Sequence[QueryWord], shelf: IndexSnapshot) -> list[Slot]:
     """Convert the words of a query to numbers with their idf weights, for scoring.
 
-    Where no page has a word itself, it weighs as much as the commonest of its forms.
+    If no page has a word itself, it weighs as much as the commonest of its forms.
     """
     pages = len(shelf.finder)
     slots = []
@@ -146,7 +146,7 @@ def score_candidates(
 
 
 class ScoredTexts(NamedTuple):
-    """The features of texts for a query of so many words, what each contributes, the scores, and the weights used."""
+    """Features of texts for a query of this many words, their contributions, the scores, and the weights used."""
 
     features: Floats
     contributions: Floats
@@ -155,9 +155,9 @@ class ScoredTexts(NamedTuple):
 
 
 def explain_texts(text: Floats, signals: PageSignals, words: int, fresh: Floats, favours: Floats | None) -> ScoredTexts:
-    """Score texts by their features for a query of so many words, and by page signals, with what each adds.
+    """Score texts by their features for a query of this many words, and by page signals, with each contribution.
 
-    ``fresh`` and ``favours`` are what a query that wants fresh pages and the operator add.
+    ``fresh`` and ``favours`` are added for queries that want fresh pages and for operator boosts.
     """
     static = _list_static(lambda key: text[:, _TEXT[key]], signals, words)
     static |= {"fresh": fresh, "favoured": np.zeros(len(text)) if favours is None else favours}
@@ -168,7 +168,7 @@ def explain_texts(text: Floats, signals: PageSignals, words: int, fresh: Floats,
 
 
 def score_texts(text: TextFeatures, signals: PageSignals, words: int) -> Floats:
-    """Score texts as ``explain_texts`` does, for queries that want nothing fresh: only features with a weight."""
+    """Score texts as ``explain_texts`` does, for queries without freshness: only features with a weight."""
     static, points = _list_static(text.__getitem__, signals, words), np.zeros(text.texts)
     for key, weight in blend_weights(words).items():
         if weight and key not in _MOMENTARY:
@@ -198,7 +198,7 @@ def _fill_truncated(text: Floats, is_cut: npt.NDArray[np.bool_], ids: Ints, know
 
 QUALITY = "quality"
 LIKED_REASON = "liked by readers who looked at it"
-# Less than this many looks is not worth a word.
+# Fewer views than this are not worth mentioning.
 MIN_LOOKS = 3.0
 
 
@@ -208,7 +208,7 @@ _NOTHING: Floats = np.zeros(0)
 class LearnedOrder(NamedTuple):
     """Rows of search results ordered by learned quality, with notes by row; empty if nothing was learned.
 
-    Of rows that were not ordered here, as they are pinned, ``propensity`` is NaN. ``unproven`` are explored.
+    For pinned rows, which were not ordered here, ``propensity`` is NaN. ``unproven`` rows are explored.
     """
 
     rows: Ints
@@ -236,7 +236,7 @@ class LearnedOrder(NamedTuple):
 
 
 def hash_query(query: str) -> int:
-    """Hash a query by its words: the same number for all queries of the same words.
+    """Hash a query by its words: the same number for all queries with the same words.
 
     >>> hash_query("Red  KITES") == hash_query("red kites")
     True
@@ -249,7 +249,7 @@ def build_reputation(
 ) -> Reputation:
     """Build the reputation that searches look up from learned click quality, with the exploration tables.
 
-    ``tables`` are those of an earlier time; without them they are computed, which takes longer than all the rest.
+    ``tables`` are reused from an earlier call; computing them takes longer than everything else.
     """
     numbers = np.array([hash_query(words) for words in groups], np.int64)
     by_number = np.argsort(numbers, kind="stable")
@@ -280,14 +280,14 @@ def build_reputation(
 def _build_exploration(taught: LearnedQuality) -> tuple[Floats, Floats]:
     """Build the default exploration policy's tables for one view a day and one day of life.
 
-    They are for a list as long as people look at.
+    They are for a list as long as people read.
     """
     ones = np.ones(len(taught.page))
     crowd = UserPopulation(taught.people, 1.0, 1.0)
     policy = Prospect()
     all_pages = Candidates(ones, taught.likes, taught.looks, taught.looks, ones, crowd)
     law = policy.observe(policy.start(None), all_pages, 0.0)
-    # The list among which a page would stand is a search's, and has every kind of page that there is.
+    # The list that a page would join is that of a search, with every kind of page.
     some = np.argsort(taught.mean, kind="stable")[
         np.linspace(0, len(ones) - 1, min(LIST_LENGTH, len(ones))).astype(np.int64)
     ]

@@ -1,14 +1,14 @@
 """Search engine: from the query that a user typed to a slate of results with reasons.
 
-1. The query is read, and what was chosen beside it is added; a plan says what to ask the index.
-2. *Candidates* are the best pages by the index's own scores. Pages that are too new for anybody to link to, and home
-   pages of sites that the query names, come on ways of their own. Where too few have all words, looser plans add some.
-3. Candidates are weighed by their words, order and nearness of words, and by page signals.
-4. What people made of pages before counts beside their words, and pages that few have seen get a chance.
-5. The operator's rules, copies and the share of each site decide what is shown; deeper pages of results go on in the
-   order of the index.
+1. The query is parsed, and the filters chosen beside it are added; a plan says what to look up in the index.
+2. *Candidates* are the best pages by the index's own scores. Pages too new to have in-links, and home pages of sites
+   that the query names, are added separately. If too few have all words, looser plans add some.
+3. Candidates are scored by their words, word order and proximity, and by page signals.
+4. Learned click quality is added to the score, and pages that few people have seen get a chance.
+5. The operator's rules, folding of copies and the share of each site decide what is shown; deeper pages of results
+   follow in index order.
 
-What a user may not see is left out by the index, and again before anything is shown.
+Pages that a user may not see are excluded by the index, and again before anything is shown.
 """
 
 import re
@@ -39,24 +39,24 @@ from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
 from vedette.text import hash_word
 
 CANDIDATE_WINDOW = 100
-# Many words tell the index more, so that fewer pages need a closer look.
+# With many words the index is more precise, so fewer pages need scoring.
 FEW_WORDS, SMALL_WINDOW = 5, 60
 NEWEST = 30
 MAX_HOMES = 10
 IN_ORDER = 30
 DEEPEST = 1000
-# With fewer pages than these, looser plans are tried as well.
+# With fewer results than this, looser plans are tried as well.
 MIN_RESULTS = 20
-# With fewer than these, another spelling is looked for.
+# With fewer than this, another spelling is suggested.
 SPELLING_THRESHOLD = 3
 NO_PHRASE_NOTE = "No page contains the exact phrase, so the search is done without the quotes."
 MAX_PINS = 5
 SYNONYM_WEIGHT = 0.8
 SNIPPET_LENGTH = 200
-# Of a very long text only so much is looked through for a piece to show.
+# How much of a very long text is searched for a snippet.
 MAX_READ = 30_000
 _LIMIT = "max-snippet:"
-# A query that names a release asks for that one, not for the newest.
+# A query that names a release wants that one, not the newest.
 _NAMES_RELEASE = re.compile(r"\d")
 _MAX_HITS = 50
 
@@ -205,7 +205,7 @@ class Searcher:
     ) -> Slate:
         start = (max(wish.page, 1) - 1) * max(wish.n, 1)
         rows = shown.rows[start : start + max(wish.n, 1)].tolist() if start < DEEPEST else []
-        needed = [slot for slot in plan.wanted if slot.is_needed] or plan.wanted  # small words show nothing
+        needed = [slot for slot in plan.wanted if slot.is_needed] or plan.wanted  # common words show nothing
         wanted = [[word for word, _ in slot.words] for slot in needed]
         words = " ".join(slot.words[0][0] for slot in plan.wanted)
         results = []
@@ -246,7 +246,7 @@ class Searcher:
         ]
 
     def _suggest_query(self, asked: ParsedQuery) -> str:
-        """Suggest another spelling of the query; quoted words stay as they are."""
+        """Suggest another spelling of the query; quoted words are kept."""
         plain = [group[0].words[0] for group in asked.every if _is_plain(group)]
         better = self._snapshot.suggest_spelling(plain) if plain else None
         if better is None or list(better) == plain:
@@ -255,7 +255,7 @@ class Searcher:
         return format_query(asked._replace(every=(*((QueryPart((word,)),) for word in better), *kept)))
 
     def _find_missing_words(self, ids: Ints, plan: RetrievalPlan) -> tuple[str, ...]:
-        """Find the query words that not all of these results have."""
+        """Find the query words that some of these results lack."""
         if not len(ids):
             return ()
         forward = self._snapshot.forward(ids)
