@@ -8,23 +8,23 @@
     for result in folder.search("consumer lag").results:
         print(result.title, result.url)
 
-These names are the public API; docs/python-api.md describes them. The modules behind them are imported at their first
-use, so that ``import vedette`` costs next to nothing:
+These names are the public API; docs/python-api.md describes them. The modules behind them are imported on first use, so
+``import vedette`` costs almost nothing:
 
 >>> import vedette
 >>> vedette.load_policy("uniform").name
 'uniform'
 
-The path of a URL, in the order of the stages:
+The path of a URL, stage by stage:
 
-1. discover  it is seen in a link, normalised, checked against scope, and gets an id
-2. order     it waits in the frontier of its host, by what a first fetch of it is worth
-3. fetch     when its host may be asked again and its worth pays the price, politely
-4. parse     text, title, links; what changed, and does it matter
-5. index     it becomes findable; the gain in search quality is measured
-6. refresh   its next due time follows from its model of change, its worth and the price
+1. discover  it is found in a link, normalised, checked against scope, and gets an id
+2. order     it waits in the frontier of its host, ordered by the worth of its first fetch
+3. fetch     when its host may be requested and its worth covers the price, politely
+4. parse     text, title, links; what changed, and whether it matters
+5. index     it becomes searchable; the gain in search quality is measured
+6. refresh   its next due time follows from its change model, its worth and the price
 7. serve     a query gets a slate of results, with reasons and propensities
-8. learn     views and clicks change the worth of the next fetches
+8. learn     views and clicks change the worth of later fetches
 """
 
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ __all__ = [
     "run_experiment",
 ]
 
-if not TYPE_CHECKING:  # so that type checkers know the names above, and no others
+if not TYPE_CHECKING:  # for type checkers: the names above, and no others
 
     def __getattr__(name: str) -> object:
         """Import the public Python API lazily, when one of its names is first used."""

@@ -1,7 +1,7 @@
 """The Python API: open a data folder, add sites, crawl and search them; load policies and run lab experiments.
 
-``import vedette`` offers everything here, and imports this module at the first use of it. The command line is built on
-the same calls.
+``import vedette`` exposes everything here and imports this module on first use. The command line is built on the same
+calls.
 """
 
 import os
@@ -53,15 +53,15 @@ StrPath = str | os.PathLike[str]
 
 
 class CrawlOptions(TypedDict, total=False):
-    """Options of a crawl in the Python API; what is not given is as the folder's configuration says.
+    """Options of a crawl in the Python API; omitted ones come from the folder's configuration.
 
     max_pages      stop after that many pages
     contact        e-mail address or URL where you can be reached; required for public hosts
-    delay          pause after each answer of a host, such as "500ms"
-    allow_private  private and loopback addresses may be asked, too
-    connect_to     detours such as "example.org:80=127.0.0.1:8000"; "*" stands for any host or port
-    patience       how long to wait for hosts in trouble when nothing else is left (default: "5min")
-    speed          for a synthetic web: how many times as fast its time runs
+    delay          delay after each response of a host, such as "500ms"
+    allow_private  allow private and loopback addresses
+    connect_to     connection overrides such as "example.org:80=127.0.0.1:8000"; "*" matches any host or port
+    patience       how long to wait for troubled hosts when nothing else is left (default: "5min")
+    speed          for a synthetic web: how many times faster its time runs
     """
 
     max_pages: int | None
@@ -139,23 +139,23 @@ class DataFolder:
             return state.store.list_sites()
 
     def add_site(self, url: str, **settings: object) -> Site:
-        """Add a site to the data folder, or replace its settings; create the folder where there is none.
+        """Add a site to the data folder, or replace its settings; create the folder if it does not exist.
 
         Settings have the names and values of ``vedette sites set``, such as ``scope="prefix"``, ``delay="2s"``,
-        ``exclude=["*.zip$"]``, ``allow_private=True``. What runs on the folder begins with it at once.
+        ``exclude=["*.zip$"]``, ``allow_private=True``. A process running on the folder applies them at once.
         """
         site = site_of_text(url, settings)
         self.run_command(AddSite(site))
         return site
 
     def remove_site(self, url: str, *, with_pages: bool = False) -> None:
-        """Remove a site from the data folder; its pages stay unless ``with_pages`` says otherwise."""
+        """Remove a site from the data folder; its pages stay unless ``with_pages`` is set."""
         self.run_command(RemoveSite(read_site(url).start, with_pages=with_pages))
 
     def run_command(self, command: Command | AdCommand) -> dict[str, Any]:
-        """Run an operator's command on the data folder, by its coordinator or here; the log names ``actor``.
+        """Run an operator's command on the data folder, in its coordinator or here; the log names ``actor``.
 
-        Return what was ``done``, in words, and whether something is ``running`` that goes by it at once.
+        Return what was ``done``, in words, and whether a ``running`` process applies it at once.
         """
         return run_command(self.path, command, self.actor)
 
@@ -166,11 +166,11 @@ class DataFolder:
         on_note: Note | None = None,
         **options: Unpack[CrawlOptions],
     ) -> CrawlSummary:
-        """Crawl the data folder's sites until nothing is left; without a name, all that are not paused.
+        """Crawl the data folder's sites until nothing is left; by default all that are not paused.
 
-        Robots.txt is obeyed, and what was fetched before is not fetched again. Ctrl-C ends it cleanly, and the next
-        call goes on. It forks: call it before other threads are started. ``on_status`` gets the numbers of the running
-        crawl several times a second; ``on_note`` gets what people should know (default: the logger "vedette").
+        Robots.txt is obeyed, and pages fetched before are not fetched again. Ctrl-C stops it cleanly, and the next call
+        continues. It forks: call it before starting other threads. ``on_status`` gets the numbers of the running crawl
+        several times a second; ``on_note`` gets messages for people (default: the logger "vedette").
         """
         named = tuple(read_site(site) if isinstance(site, str) else site for site in sites)
         settings = build_settings(self.config, named or self._active_sites(), **options)
@@ -187,19 +187,19 @@ class DataFolder:
     def search(self, query: str, count: int = 10, **filters: Unpack[SearchFilters]) -> Slate:
         """Search the data folder, best results first; private sites too, since the folder is yours.
 
-        The query is what people type in the search box. What was fetched since the last search is indexed first.
+        The query is what people type in the search box. Pages fetched since the last search are indexed first.
         """
         self.update_index()
         return self.run_search(SearchRequest(query, count, **filters))
 
     def run_search(self, request: SearchRequest) -> Slate:
-        """Answer a search of the data folder with the index as it is."""
+        """Search the data folder with the index as it is."""
         with open_state_reader(self.path) as state:
             private = tuple(row.site.start for row in state.store.list_sites() if row.site.secrets)
         return self._open_search().search(request._replace(allowed=private))
 
     def update_index(self) -> None:
-        """Index what was fetched or imported since the last time; a process running on the folder does it if any."""
+        """Index what was fetched or imported since the last time, in the process running on the folder if any."""
         from vedette.runtime.indexing.indexer import catch_up
 
         check_crawled(self.path)
@@ -211,7 +211,7 @@ class DataFolder:
             catch_up(self.path, self._clock)
 
     def describe_incomplete(self) -> str:
-        """Explain why the data folder's index may not have everything fetched; empty where it has."""
+        """Explain why the data folder's index may lack fetched pages; empty if it is complete."""
         return self._open_search().get_incomplete_reason()
 
     def _open_search(self) -> "FolderSearch":
@@ -225,12 +225,12 @@ class DataFolder:
 def open_folder(
     path: StrPath | None = None, *, config: StrPath | Config | None = None, actor: str = ACTOR
 ) -> DataFolder:
-    """Open a data folder for the Python API, which need not exist yet.
+    """Open a data folder for the Python API; it need not exist yet.
 
     ``config`` is a ``vedette.toml`` or a ``Config``.
 
-    Without a path it is the folder that the configuration names, by default ``vedette-data``. ``actor`` is who changes
-    it, for the log that the console shows.
+    Without a path, the folder named in the configuration is used, by default ``vedette-data``. ``actor`` is the name
+    that the console's log shows for changes.
 
     >>> open_folder("my-data")
     DataFolder('my-data')
@@ -259,10 +259,10 @@ def build_settings(config: Config, sites: Sequence[Site], **options: Unpack[Craw
 
 
 def load_policy(name: str, stage: str | None = None) -> Any:  # noqa: ANN401 - each stage has its own shape of policy
-    """Load a policy by its name, or by its place ``package.module:Name``, which must pass the conformance suite.
+    """Load a policy by name, or by path ``package.module:Name``; the latter must pass the conformance suite.
 
-    ``stage`` is "order", "refresh" or "discover"; it may be left out where only one stage has the name. ``default`` is
-    the policy of a stage that runs live.
+    ``stage`` is "order", "refresh" or "discover"; it may be omitted if only one stage has the name. ``default`` is the
+    policy of a stage that runs live.
 
     >>> load_policy("nutch").name
     'nutch'
@@ -308,10 +308,10 @@ def run_experiment(
 ) -> list["Row"]:
     """Run a lab experiment; return a row of numbers for each world, policy, budget and seed.
 
-    Names are those of ``vedette lab list``; a policy of yours is ``package.module:Name``, and what is left out is the
-    experiment's own choice. With a ``folder`` the run is kept there, and the same call goes on where it was stopped.
-    ``jobs`` is how many cells run at once, by default one for each core. They run in processes of their own that import
-    your script, so call it below ``if __name__ == "__main__"``. It needs ``pip install vedette[lab]``.
+    Names are those of ``vedette lab list``; your own policy is ``package.module:Name``, and omitted arguments take the
+    experiment's defaults. With a ``folder`` the run is stored there, and the same call resumes it. ``jobs`` is how many
+    cells run at once, by default one per core. They run in separate processes that import your script, so call it below
+    ``if __name__ == "__main__"``. It needs ``pip install vedette[lab]``.
     """
     from vedette.lab.core.plan import RunRequest, build_plan
     from vedette.lab.core.run_folder import RunFolder

@@ -1,9 +1,9 @@
 """Attention model: the probability that users view a search result, by its rank in the list.
 
-Pandey08 (eq. 4.2) has ``I(r) = c r^-3/2``. The constant cancels wherever shares are taken, so it is 1 here: the first
-result is certainly viewed. A result that is not in the list has rank infinity, and is not viewed.
+Pandey08 (eq. 4.2) has ``I(r) = c r^-3/2``. The constant cancels in shares, so it is 1 here: the first result is always
+viewed. A result that is not in the list has rank infinity, and is never viewed.
 
-Impact08 (section 5) has a step instead: the first K results are viewed, the others are not.
+Impact08 (section 5) uses a step instead: the first K results are viewed, the others are not.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def visibility(ranks: Floats | Ints) -> Floats:
 
 
 def step_visibility(count: int) -> Visibility:
-    """Build the step attention model: certainly viewed among the first ``count`` ranks, never behind.
+    """Build the step attention model: always viewed among the first ``count`` ranks, never after.
 
     >>> step_visibility(2)(np.array([1, 2, 3])).tolist()
     [1.0, 1.0, 0.0]
@@ -41,10 +41,10 @@ def step_visibility(count: int) -> Visibility:
 
 
 def visibility_sum(first: Floats | Ints, last: Floats | Ints) -> Floats:
-    """Sum the visibilities of all ranks from ``first`` to ``last``, both included; 0 where last < first.
+    """Sum the visibilities of all ranks from ``first`` to ``last``, inclusive; 0 if last < first.
 
-    Up to rank 10 000 the sum is exact. Beyond it is ``2 (1/sqrt(i - 1/2) - 1/sqrt(j + 1/2))``, the integral over the
-    cells around the ranks; the limits that are printed in section 4.6.1 (``i`` and ``j - 1``) leave out whole terms.
+    Up to rank 10 000 the sum is exact. Beyond, it is ``2 (1/sqrt(i - 1/2) - 1/sqrt(j + 1/2))``, the integral over the
+    cells around the ranks; the limits printed in section 4.6.1 (``i`` and ``j - 1``) leave out whole terms.
 
     >>> visibility_sum(np.array([1, 2, 3]), np.array([2, np.inf, 1])).round(4).tolist()
     [1.3536, 1.6124, 0.0]

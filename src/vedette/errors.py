@@ -1,19 +1,19 @@
-"""Errors: the exceptions of Vedette, sorted by what a person can do about them.
+"""Errors: the exceptions of Vedette, grouped by what you can do about them.
 
     VedetteError
     ├── UsageError            the command line or a setting is wrong; exit code 2
     │   ├── ConfigError       vedette.toml: unknown key, wrong value, wrong unit
     │   ├── SiteError         a SITE that is no URL, or whose name does not exist
-    │   ├── ContactMissing    a public host, and no contact to write to
-    │   └── AddressRefused    a private address without leave to ask it
+    │   ├── ContactMissing    a public host, but no contact address
+    │   └── AddressRefused    a private address without permission
     └── StoreError            the data folder; exit code 1
         ├── StoreBusy         another process holds the folder
-        ├── CommandPending    the coordinator has a command, but was too busy to carry it out yet
+        ├── CommandPending    the coordinator received a command but was too busy to run it yet
         ├── StoreNewer        written by a newer Vedette; left untouched
         └── StoreCorrupt      cannot be read; the message says what to restore
 
-Answers of the web are never exceptions: they are values (see ``model.FetchOutcome``).
-Each message is one line that says what happened and what to type.
+Responses from the web are never exceptions: they are values (see ``model.FetchOutcome``). Each message is one line that
+says what happened and what to type.
 """
 
 
@@ -24,7 +24,7 @@ class VedetteError(Exception):
 
 
 class UsageError(VedetteError):
-    """Usage error: the person can fix it by typing something else."""
+    """Usage error: fix it by typing something else."""
 
     exit_code = 2
 
@@ -54,11 +54,11 @@ class StoreBusy(StoreError):
 
 
 class CommandPending(StoreError):
-    """Store error: a command waits for a busy coordinator, and is carried out when it gets to it."""
+    """Store error: a command waits for a busy coordinator, which will run it later."""
 
 
 class StoreNewer(StoreError):
-    """Store error: the folder has a newer format than this Vedette knows; nothing was touched."""
+    """Store error: the folder has a newer format than this Vedette supports; nothing was changed."""
 
 
 class StoreCorrupt(StoreError):

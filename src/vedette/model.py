@@ -1,7 +1,7 @@
 """Core model: the records that all stages share: sites, origins, requests, responses; units are in the names.
 
-Times named ``_s`` are seconds of world time (the synthetic web's own time when one is served, else Unix time). A header
-list is a tuple of ``(lower-case name, value)`` pairs in the order of arrival.
+Times named ``_s`` are seconds of world time (the synthetic web's own time if one is served, else Unix time). A header
+list is a tuple of ``(lower-case name, value)`` pairs in order of arrival.
 """
 
 from dataclasses import dataclass, field
@@ -42,22 +42,21 @@ SESSION_PARAMETERS = ("sid", "sessionid", "session_id", "jsessionid", "phpsessid
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site that the operator named: where it starts, what belongs to it, and how its URLs are read.
+    """A site that the operator configured: its start URL, its scope, and how its URLs are normalized.
 
-    ``include`` and ``exclude`` are patterns over the path and query, with ``*`` for anything and a final ``$`` for
-    the end, as in robots.txt; an exclude wins over an include. Parameters are named by patterns with ``*``.
-    ``secrets`` says where the secrets are with which the site is asked (``env:NAME`` or ``file:PATH``), never what.
-    ``hours`` is when it may be asked, such as ``22:00-06:00`` (UTC), always where empty; ``busy_hours`` when a fetch
-    costs more and how many times as much, such as ``08:00-18:00 x3`` (UTC); ``bytes_per_s`` how much of its bandwidth
-    may be taken on average. ``ignore_robots`` is only for a site that its operator confirmed owning;
-    ``allow_private`` lets its hosts lie at private addresses. ``change`` is what counts as a change of its pages, and
-    ``overrule`` names the judgements on its pages that its operator does not share. ``readers`` are the names of those
-    who may see its pages where they were fetched with secrets; ``*`` stands for everybody who has a name. ``share`` is
-    the part of the fetch budget that it may take at most, such as 0.2; None stands for all of it. ``promise`` names
-    sources that are fetched at least every so often, each as seconds and address: ``900 https://example.org/news``.
-    ``sitemap`` names sitemaps that its robots.txt does not, as URL or path; they may lie outside of its scope.
-    ``render`` says which of its pages are rendered in a browser, where there is one: those that look empty without
-    JavaScript and are worth it, all, or none; ``render_from`` names other hosts from which their scripts may load.
+    ``include`` and ``exclude`` are patterns over path and query, with ``*`` for anything and a final ``$`` for the end,
+    as in robots.txt; an exclude wins over an include. Parameters are named by patterns with ``*``. ``secrets`` says
+    where the site's credentials are (``env:NAME`` or ``file:PATH``), never what they are. ``hours`` is when it may be
+    crawled, such as ``22:00-06:00`` (UTC), always if empty; ``busy_hours`` is when a fetch costs more and by what
+    factor, such as ``08:00-18:00 x3`` (UTC); ``bytes_per_s`` limits the average bandwidth. ``ignore_robots`` is only
+    for a site whose operator confirmed owning it; ``allow_private`` permits private addresses for its hosts. ``change``
+    is what counts as a change of its pages, and ``overrule`` names the judgments about its pages that its operator
+    rejects. ``readers`` are the names of those who may see its pages if they were fetched with credentials; ``*`` means
+    everyone with a name. ``share`` is the maximum part of the fetch budget it may use, such as 0.2; None means all of
+    it. ``promise`` lists sources with a guaranteed fetch interval, each as seconds and URL: ``900
+    https://example.org/news``. ``sitemap`` lists sitemaps missing from robots.txt, as URL or path; they may be outside
+    the site's scope. ``render`` says which pages to render if there is a browser: those that seem empty without
+    JavaScript and are worth it, all, or none; ``render_from`` names other hosts that their scripts may load from.
     """
 
     start: str
@@ -92,7 +91,7 @@ class Origin(NamedTuple):
 
     @property
     def robots_url(self) -> str:
-        """The robots.txt URL of this origin; the port is left out where it is the scheme's default."""
+        """The robots.txt URL of this origin, without the port if it is the scheme's default."""
         return f"{self}/robots.txt"
 
     def __str__(self) -> str:
@@ -101,7 +100,7 @@ class Origin(NamedTuple):
 
 
 class Failure(StrEnum):
-    """Why a fetch got no answer, by what a crawler should make of it."""
+    """Why a fetch got no response, by how a crawler should react."""
 
     NAME = "name does not exist"
     RESOLVER = "resolver did not answer"
@@ -117,7 +116,7 @@ class Failure(StrEnum):
 
 
 class Refusal(StrEnum):
-    """Why a URL that was seen will not be fetched."""
+    """Why a known URL will not be fetched."""
 
     NOT_HTTP = "not an http(s) URL"
     OUT_OF_SCOPE = "outside the scope of every site"
@@ -132,9 +131,9 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """An HTTP request that may be sent now: the decision is made, politeness included.
+    """An HTTP request that may be sent now: all decisions are made, politeness included.
 
-    ``secret_headers`` are sent with the others and shown nowhere.
+    ``secret_headers`` are sent with the others but never shown.
     """
 
     url: str
@@ -147,7 +146,7 @@ class FetchRequest:
 class FetchResponse:
     """An HTTP response: status, headers and decoded body; and for the archive, the bytes on the wire.
 
-    ``request_head`` holds no secret; ``payload`` is the body as sent, without chunks but still coded.
+    ``request_head`` contains no secret; ``payload`` is the body as sent, without chunks but still encoded.
     """
 
     url: str
@@ -169,7 +168,7 @@ class FetchResponse:
 
 @dataclass(frozen=True, slots=True)
 class NoResponse:
-    """A request that brought no complete response, and why."""
+    """A request that got no complete response, and why."""
 
     url: str
     purpose: Purpose
@@ -199,7 +198,7 @@ def origin_of(url: str) -> Origin:
     >>> str(origin_of("http://[::1]:8080/"))
     'http://[::1]:8080'
     """
-    # By hand: it is done for every link, and such a URL always has a path.
+    # Parsed by hand: this runs for every link, and such a URL always has a path.
     scheme, _, rest = url.partition("://")
     authority = rest.partition("/")[0].rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
@@ -224,7 +223,7 @@ def registrable_domain(host: str) -> str:
     return _load_suffixes().privatesuffix(host) or host
 
 
-@lru_cache(maxsize=1 << 17)  # pages name hosts without end
+@lru_cache(maxsize=1 << 17)  # pages can name any number of hosts
 def partition_of(host: str) -> int:
     """Return which of the 1 024 partitions owns a host; all hosts of a registrable domain share one."""
     return xxhash.xxh64_intdigest(registrable_domain(host).encode()) % PARTITIONS

@@ -1,11 +1,11 @@
 """Policy protocols: the three shapes of a decision (Priority, Due, Choice), and seeded random streams.
 
-A policy is a value without hidden state. It gets facts in batches (arrays of equal length), and answers with a
-proposal; other code carries it out. Time and random numbers are arguments. Every policy has
+A policy is a value without hidden state. It takes facts in batches (arrays of equal length) and returns a proposal;
+other code carries it out. Time and random numbers are arguments. Every policy has
 
-    start(config) -> state              where it knows nothing yet
-    observe(state, batch, now) -> state what came of earlier decisions
-    reason(state, batch, row, now)      one sentence on one row, for people
+    start(config) -> state              before it has seen anything
+    observe(state, batch, now) -> state learn from the outcomes of earlier decisions
+    reason(state, batch, row, now)      explain one row in one sentence
 
 and exactly one of
 
@@ -13,7 +13,7 @@ and exactly one of
     Due.due          something known: when to fetch it again, at a price
     Choice.choose    k among options, with the probability of each pick
 
-A worth may depend on ``now``, so it is never kept frozen in a heap; a due time may be.
+A worth may depend on ``now``, so it is never stored in a heap; a due time may be.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class Priority(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen,
 
 
 class Due(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, Batch]):
-    """Protocol of due-time policies: when is a known thing fetched again?"""
+    """Protocol of due-time policies: when to fetch a known thing again."""
 
     def due(self, state: State, batch: Batch, now: float, price: float, rng: np.random.Generator) -> Floats:
         """Return the world time at which each row's worth per cost reaches the price; infinity for never."""
@@ -79,7 +79,7 @@ class Choice(Policy[Config, State, Seen, Batch], Protocol[Config, State, Seen, B
 
 
 class Stateless:
-    """Base class of policies without memory: every batch has all that they need."""
+    """Base class of policies without memory: every batch has all they need."""
 
     __slots__ = ()
 
@@ -88,16 +88,16 @@ class Stateless:
         return ()
 
     def observe(self, state: tuple[()], batch: Any, now: float) -> tuple[()]:  # noqa: ANN401, ARG002 - any batch
-        """Return the state as it is: a policy without memory learns nothing."""
+        """Return the state unchanged: a policy without memory learns nothing."""
         return state
 
     def select(self, state: tuple[()], places: Ints) -> tuple[()]:  # noqa: ARG002 - the shape of a policy
-        """Return the state of some places alone: there is none."""
+        """Return the state of some rows only: there is none."""
         return state
 
 
 def rng_for(seed: int, decision: str) -> np.random.Generator:
-    """Create the random stream of one decision: the same for the same seed and name, unlike any other.
+    """Create the random stream of one decision: the same for the same seed and name, independent of all others.
 
     >>> int(rng_for(7, "order/breadth/12").integers(1000)) == int(rng_for(7, "order/breadth/12").integers(1000))
     True

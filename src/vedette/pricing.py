@@ -1,26 +1,26 @@
-"""Pricing: the price of a fetch, which the next fetch must be worth, so that spending meets the budget.
+"""Pricing: the price of a fetch, which every fetch must be worth, so that spending meets the budget.
 
-Everything that wants fetches says what they are *worth*, in one unit: expected gain in search quality, times days for
-which it lasts, per unit of cost. What is worth at least the price is fetched. The price moves on spending against the
-budget and on nothing else: a price that rose with what waits would starve small hosts behind politeness.
+Everything that wants fetches states their *worth* in one unit: expected gain in search quality, times days for which it
+lasts, per unit of cost. Fetches worth at least the price are made. The price moves with spending against the budget and
+nothing else: a price that rose with the backlog would starve small hosts behind politeness.
 
     log price  +=  (spent / budget - 1) (time / patience)
 
-The step is bounded, so that a burst of births moves the price by a factor and not by orders. Where spending is too low
-or too high for long, steps grow: a price that began in the wrong place is in the right one within days.
+The step is bounded, so that a burst of new pages moves the price by a factor and not by orders of magnitude. If
+spending stays too low or too high, steps grow: a price that starts far off settles within days.
 
-Three kinds of fetches ask, all in ordinary changes that people have for a day longer:
+Three kinds of fetches compete, all in ordinary changes that people have for a day longer:
 
-    refresh   what a known page has probably changed         (``refresh.policies.expected_gain``)
-    look      what a known page probably links to by now     (``discover.policies.accrual``)
-    first     what an unseen page probably brings            (``FirstFetchModel``)
+    refresh   expected changes of a known page               (``refresh.policies.expected_gain``)
+    look      expected new links on a known page             (``discover.policies.accrual``)
+    first     expected gain of an unseen page                (``FirstFetchModel``)
 
-A first fetch is valued by what earlier ones like it brought: by section, by depth, by in-links. Nothing is ever
-believed to be worth nothing: estimates from few pages lean on the mean of all, and have an exploration bonus on top,
-since trying tells. So a section that brought nothing is tried again, more and more seldom.
+A first fetch is valued by the results of similar ones: by section, by depth, by in-links. No estimate is zero: with few
+pages it is shrunk towards the overall mean, plus an exploration bonus, since trying gives information. So a section
+that brought nothing is tried again, at growing intervals.
 
 Useful for: one budget that several kinds of fetches share without quotas. Not useful for: limits that must hold at
-every moment; those need a bucket beside it (``engine.scheduling.budget``).
+every moment; those need a bucket as well (``engine.scheduling.budget``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,21 +35,21 @@ from vedette.errors import ConfigError
 from vedette.policy import Floats, Ints
 from vedette.timeutil import DAY_S
 
-# Spending beyond so many times the budget moves the price no faster.
+# Spending beyond this multiple of the budget moves the price no faster.
 MAX_OVERSPENT = 3.0
-# Steps in one direction make the next one longer, up to so many times.
+# Steps in one direction lengthen the next one, up to this factor.
 MAX_STRIDE = 8.0
 STRIDE_GROWTH = 1.15
 LOWEST, HIGHEST = 1e-30, 1e30
-# What a first fetch brings is had for about so long: as long as a refresh may wait at most, since both bring a copy.
+# The result of a first fetch lasts about this long: as long as a refresh may wait at most, since both bring a copy.
 GAIN_LASTS_D = 180.0
-# An unseen page counts for so many ordinary changes before any was fetched.
+# Ordinary changes that an unseen page counts for before any was fetched.
 DEFAULT_WORTH = 3.0
-# So many fetches of its own weigh as much, in a group, as all others do.
+# This many fetches of its own weigh as much, in a group, as all others.
 CONFIDENCE = 4.0
-# So many changes are imagined before the first, each bringing its usual part of what first fetches brought.
+# Number of prior changes, each with the usual fraction of what first fetches brought.
 PSEUDO_CHANGES = 4.0
-# The part of what is usual that no measurement takes away.
+# The fraction of the usual worth that no measurement takes away.
 SURE_SHARE = 0.5
 EXPLORATION = 0.5
 MAX_GROUPS = 5_000
@@ -58,7 +58,7 @@ NO_SUMS: Mapping[str, tuple[float, float]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A fetch price; ``stride`` is positive where spending was too high of late, negative where too low.
+    """A fetch price; ``stride`` is positive if recent spending was too high, negative if too low.
 
     >>> price = Price(1.0)
     >>> price.update(spent=2.0, budget=1.0, span_s=3600.0).value > 1.0 > price.update(0.0, 1.0, 3600.0).value
@@ -85,7 +85,7 @@ class Price:
         return replace(self, value=min(max(self.value * exp(step), LOWEST), HIGHEST), stride=stride)
 
     def _stride(self, off: float) -> float:
-        """Return the price's next stride: longer while it goes on in one direction, short after a turn."""
+        """Return the price's next stride: longer while it continues in one direction, short after a turn."""
         if off == 0:
             return self.stride
         side = 1.0 if off > 0 else -1.0
@@ -95,27 +95,28 @@ class Price:
 
 
 class FirstFetchWorth(Protocol):
-    """Protocol for models of what unseen pages are worth, by the groups that each belongs to."""
+    """Protocol for models of the worth of unseen pages, by the groups that each belongs to."""
 
     def add_first_fetches(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstFetchWorth":
         """Return the worth model after first fetches of pages with these groups and search gains."""
 
     def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """Return what first fetches of such pages are worth a day, in ordinary changes."""
+        """Return the daily worth of first fetches of such pages, in ordinary changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """Mean return of fetches, and by how much each group of pages is above or below it.
+    """Mean return of fetches, and how far each group of pages is above or below it.
 
         expected = mean * product over groups of (sum + c mean) / (n + c) / mean  +  hope * deviation / sqrt(n + c)
 
-    where c is ``confidence`` and n is of the group that was fetched least. ``total`` has number, sum, sum of squares.
+    where c is ``confidence`` and n belongs to the group with the fewest fetches. ``total`` has number, sum, sum of
+    squares.
 
-    Useful for any kind of fetch that has groups. Not useful where two groups say the same thing twice: their factors
-    are multiplied.
+    Useful for any kind of fetch that has groups. Not useful if two groups carry the same information: their factors are
+    multiplied.
 
-    A section that brought much is worth more than one that brought nothing, and that is worth something still:
+    A section that brought much is worth more than one that brought nothing, which is still worth something:
 
     >>> known = Returns().observe([["news"]] * 8 + [["tags"]] * 8, np.repeat([2.0, 0.0], 8))
     >>> news, tags, other = known.estimate([["news"], ["tags"], ["docs"]]).tolist()
@@ -161,7 +162,7 @@ class Returns:
         return np.array([self._estimate_one(names, mean, spread) for names in groups], np.float64)
 
     def estimate_bonus(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """Estimate the exploration bonus on top of the expected return: smaller, the more was fetched."""
+        """Estimate the exploration bonus on top of the expected return: smaller the more was fetched."""
         fewest = [min((self.groups.get(name, (0.0, 0.0))[0] for name in names), default=0.0) for names in groups]
         return np.asarray(self.hope * self.deviation / np.sqrt(np.array(fewest, np.float64) + self.confidence))
 
@@ -176,11 +177,11 @@ class Returns:
 
 @dataclass(frozen=True, slots=True)
 class FirstFetchModel:
-    """Pricing model of first fetches against page changes, so that both have the unit of ordinary changes.
+    """Pricing model of first fetches against page changes, so that both use the unit of ordinary changes.
 
-    ``changes`` is how many changes were measured, ``gained`` what they brought together: their mean is the unit. Where
-    nobody searches nothing is measured, and every unseen page is worth what is usual; and however little people
-    searched for so far, a part of what is usual is sure.
+    ``changes`` is how many changes were measured, ``gained`` their total gain: the mean is the unit. Without searches
+    nothing is measured, and every unseen page has the usual worth; and however few searches there were, a fraction of
+    the usual worth is guaranteed.
 
     >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90, 20.0))
     >>> FirstFetchModel().worth([["news"]]).tolist(), 4.0 < float(firsts.worth([["news"]])[0]) < 10.0
@@ -201,13 +202,13 @@ class FirstFetchModel:
         return replace(self, returns=self.returns.observe(groups, gains)) if len(groups) else self
 
     def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """Return what first fetches of such pages are worth a day, in ordinary changes, by their groups."""
+        """Return the daily worth of first fetches of such pages, in ordinary changes, by their groups."""
         if not self.unit > 0:
             return np.full(len(groups), DEFAULT_WORTH)
         return _add_floor(self._scaled_returns.estimate(groups) / self.unit)
 
     def worth_from_gains(self, gains: Floats, groups: Sequence[Sequence[str]]) -> Floats:
-        """Return first-fetch worths from estimated gains plus exploration; by groups where there is none.
+        """Return first-fetch worths from estimated gains plus exploration; by groups if there is no estimate.
 
         >>> firsts = FirstFetchModel().add_changes(np.full(50, 2.0)).add_first_fetches([["news"]] * 90, np.full(90,
         ...     2.0))
@@ -228,14 +229,14 @@ class FirstFetchModel:
 
     @property
     def unit(self) -> float:
-        """The search gain of an ordinary change; leans on first fetches while few changes were measured."""
+        """The search gain of an ordinary change; based on first fetches while few changes were measured."""
         number, brought, _ = self.returns.total
         imagined = brought / number / DEFAULT_WORTH if number else 0.0
         return (self.gained + PSEUDO_CHANGES * imagined) / (self.changes + PSEUDO_CHANGES)
 
     @property
     def is_sound(self) -> bool:
-        """Whether all sums of the first-fetch model are finite and not negative, as a file may hold anything."""
+        """Whether all sums of the first-fetch model are finite and not negative, since a file may contain anything."""
         sums = (*self.returns.total, self.changes, self.gained, *chain.from_iterable(self.returns.groups.values()))
         return all(0.0 <= each < inf for each in sums)
 
@@ -259,7 +260,7 @@ def in_links_group(count: int) -> str:
 
 
 class ClearedPrice(NamedTuple):
-    """A clearing price and who is fetched at it: ascending rows, and the worth of the last; 0 if all are."""
+    """A clearing price and the rows fetched at it, ascending, and the worth of the last; 0 if all are."""
 
     rows: Ints
     price: float

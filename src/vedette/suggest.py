@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-MAX_LENGTH = 100  # of what was typed: comparing is quadratic in it
+MAX_LENGTH = 100  # of the input: comparison is quadratic in it
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, *, show: str = "{}", cutoff: float = 0.6) -> str:
-    """Suggest the nearest known word for an unknown one in an error message, or else what to do instead.
+    """Suggest the nearest known word for an unknown one in an error message, or what to do instead.
 
     >>> did_you_mean("radnom", ["random", "round-robin"], "see --help")
     'did you mean random?'

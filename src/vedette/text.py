@@ -3,21 +3,21 @@
 The *spaced form* of a text is its words with one space between them, as UTF-8:
 
 - a word is a run of letters, digits and combining marks, in lower case; everything else separates words;
-- invisible characters (soft hyphen, joiners, variation selectors) vanish, and do not separate;
-- accents are folded in Latin, Greek and Cyrillic, where people leave them out; letters that are two in disguise
-  (``ß``, ``æ``, ligatures) become two. Marks of other scripts are letters to their readers, and stay;
+- invisible characters (soft hyphen, joiners, variation selectors) are removed, and do not separate words;
+- accents are folded in Latin, Greek and Cyrillic, where people omit them; single characters for two letters (``ß``,
+  ``æ``, ligatures) become two. Marks of other scripts are letters to their readers, and stay;
 - wide and narrow forms become the usual ones, and equivalent spellings (composed or not) become one;
-- characters of scripts that are written without spaces (Han, kana, Thai, Khmer …), and of Hangul, whose words grow
-  endings, are words each. A run of them in a query is a phrase, which finds it inside longer runs;
-- four names that live by their punctuation are words: C++, C#, F# and .NET;
+- characters of scripts that are written without spaces (Han, kana, Thai, Khmer …), and of Hangul, whose words have
+  endings, are one word each. A run of them in a query is a phrase, which matches inside longer runs;
+- four names with significant punctuation are words: C++, C#, F# and .NET;
 - a word ends after 64 bytes.
 
-A word's *number* is read off its bytes in loads of eight, a little-endian number each, for all words of a text at once;
-most words are one load. Further loads are mixed and added, each times an odd factor of its own. Mixing folds upper bits
-onto lower ones, as a product carries upwards only: without it, words that differ in their eighth letter would differ in
-eight bits. There is no secret in it: anyone can make up words with the numbers of others.
+A word's *number* is computed from its bytes in blocks of eight, a little-endian number each, for all words of a text at
+once; most words are one block. Further blocks are mixed and added, each times its own odd factor. Mixing folds upper
+bits onto lower ones, since a product only carries upwards: without it, words that differ in their eighth letter would
+differ in eight bits. The hash is not keyed: anyone can construct words that collide.
 
-Which characters are letters is what the running Python's version of Unicode says.
+Which characters are letters depends on the Unicode version of the running Python.
 """
 
 import re
@@ -35,20 +35,20 @@ Codes = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.int64]
 
-MAX_WORD_BYTES = 64  # of a word; in ``raw_word_hashes``, of one that is read in loads
+MAX_WORD_BYTES = 64  # of a word; in ``raw_word_hashes``, of one that is read in blocks
 LOAD_BYTES = 8
 SPACE = 32
 FACTOR, HALF = np.uint64(0x9E37_79B9_7F4A_7C15), np.uint64(32)
 
-# A reading is a character, or a place in the list of longer readings, with these marks on it.
+# A reading is a character, or an index into the list of longer readings, with these flags on it.
 ALONE = np.uint32(1 << 31)  # it is a word by itself
-JOINS = np.uint32(1 << 30)  # it may have to be composed with what stands before it
+JOINS = np.uint32(1 << 30)  # it may have to be composed with the preceding character
 LONGER = np.uint32(1 << 29)  # it is not one character
 MARKED = ALONE | JOINS | LONGER
 
-MAX_MARKS = 30  # in a row; no script needs so many, and putting more in order takes quadratic time
-IDEOGRAPHS = 0x2_0000  # in planes 2 and 3 there is nothing else
-END = 0x4_0000  # from here on there is nothing that a page should have
+MAX_MARKS = 30  # in a row; no script needs that many, and ordering more takes quadratic time
+IDEOGRAPHS = 0x2_0000  # planes 2 and 3 have nothing else
+END = 0x4_0000  # beyond this nothing belongs in a page
 SPACELESS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -77,14 +77,14 @@ _INVISIBLE = re.compile("[\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _SUBSCRIPTS = re.compile("[\u2080-\u2089]")
 _SEPARATING = re.compile("[\u02bb\u02bc\U0001d100-\U0001d1ff]")  # apostrophes that count as letters; musical notes
-_USUAL = re.compile("[0-9A-Za-z\u00df-\u052f\u3099\u309a\u30a1-\u30fc]+")  # what unusual forms may be forms of
+_USUAL = re.compile("[0-9A-Za-z\u00df-\u052f\u3099\u309a\u30a1-\u30fc]+")  # the base characters of unusual forms
 _PLAINER = str.maketrans(
     {"æ": "ae", "œ": "oe", "þ": "th", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "\u0131": "i"}
 )
 _ASCII = bytes(ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else SPACE for code in range(256))
 
 _ALPHABETS = "A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u0dff\u1200-\u1fff"  # and their accents, so that both spellings agree
-# It looks back only where a name may begin: looking back at every character takes three times as long.
+# Look back only where a name may begin: looking back at every character takes three times as long.
 _NAMES = re.compile(
     rf"[cCfF.](?=[+#nN])(?<![0-9{_ALPHABETS}.#+@][cCfF.])"
     rf"(?:(?<=[cC])\+\+|(?<=[cCfF])#|(?<=\.)(?:net|NET|Net))(?![{_ALPHABETS}#+])"
@@ -115,7 +115,7 @@ def split_words(text: str) -> list[str]:
 
 
 class LocatedWords(NamedTuple):
-    """The words of a text by their numbers, and where in the text each begins and ends."""
+    """The words of a text by number, with the start and end of each in the text."""
 
     numbers: WordHashes
     starts: Places
@@ -123,7 +123,7 @@ class LocatedWords(NamedTuple):
 
 
 def locate_words(text: str) -> LocatedWords | None:
-    """Locate the words of a text, in order; None where it needs ``compose`` first, or one character is several words.
+    """Locate the words of a text, in order; None if it needs ``compose`` first, or one character is several words.
 
     >>> found = locate_words("Who? Der Große Bär!")
     >>> found.starts.tolist(), found.ends.tolist(), found.numbers.tolist().index(hash_word("grosse"))
@@ -140,7 +140,7 @@ def locate_words(text: str) -> LocatedWords | None:
             return None
         origins = np.repeat(np.arange(len(text)), sizes)
         starts, ends = origins[starts], origins[ends - 1] + 1
-        if sizes.min() == 0:  # what vanishes belongs to the word before it
+        if sizes.min() == 0:  # removed characters belong to the word before
             visible = np.append(sizes.nonzero()[0], len(text))
             ends = visible[np.searchsorted(visible, ends)]
     found = LocatedWords(hash_words(_join_words(letters)), starts, ends)
@@ -152,7 +152,7 @@ def _with_names(found: LocatedWords, text: str) -> LocatedWords:
     names = list(_NAMES.finditer(text))
     spans = np.array([name.span() for name in names], np.int64).reshape(-1, 2)
     first, behind = np.searchsorted(found.starts, spans).T
-    whole = first < behind  # a name that hangs on a letter of another script has no word of its own
+    whole = first < behind  # a name attached to a letter of another script has no word of its own
     words = b" ".join(_NAMES_AS_WORDS[name[0].lower()].encode() for name in names)
     found.numbers[first[whole]] = hash_words(words)[whole]
     found.starts[first[whole]], found.ends[first[whole]] = spans[whole].T
@@ -167,7 +167,7 @@ def compose(text: str) -> str:
 
 
 def hash_words(form: bytes) -> WordHashes:
-    """Hash each word of a spaced form to a number: equal words have equal numbers, others hardly ever.
+    """Hash each word of a spaced form to a number: equal words have equal numbers, collisions are very rare.
 
     >>> [len(hash_words(form)) for form in (b"", b"to", b"to be or not to be")]
     [0, 1, 6]
@@ -200,7 +200,7 @@ def mix(numbers: WideHashes) -> WideHashes:
     return numbers
 
 
-# By the distance from the space before a word to the one behind it.
+# By the distance between the spaces before and after a word.
 _LOAD_MASKS: WideHashes = np.array([0] + [(1 << 8 * size) - 1 for size in range(LOAD_BYTES + 1)], np.uint64)
 _TAIL_OFFSETS = np.arange(LOAD_BYTES, MAX_WORD_BYTES, LOAD_BYTES)
 _FACTORS: WideHashes = scramble(_TAIL_OFFSETS.astype(np.uint64)) | np.uint64(1)
@@ -221,7 +221,7 @@ def raw_word_hashes(form: bytes) -> WideHashes:
 
 
 def _hash_tail(padded: bytes, loads: WideHashes, before: Places, reach: Places) -> WideHashes:
-    """Hash the bytes of longer words behind their first eight."""
+    """Hash the bytes of longer words after their first eight."""
     longest = int(reach.max()) - 1
     offsets = _TAIL_OFFSETS[: (longest - 1) // LOAD_BYTES]
     pieces = loads[before[:, None] + offsets]
@@ -235,7 +235,7 @@ def _hash_tail(padded: bytes, loads: WideHashes, before: Places, reach: Places) 
 
 
 def mask_needed(codes: npt.NDArray[np.uint8] | Codes) -> Flags:
-    """Mask the letters of a folded text, and the first of the spaces behind each word."""
+    """Mask the letters of a folded text, and the first space after each word."""
     solid: Flags = codes != SPACE
     kept = solid.copy()
     kept[1:] |= solid[:-1]
@@ -276,7 +276,7 @@ def _fold_piece(piece: str) -> str:
 
 
 def _may_have_names(text: str) -> bool:
-    """Check cheaply whether a text may have names such as C++ or .NET, by single characters first."""
+    """Check cheaply whether a text may contain names such as C++ or .NET, by single characters first."""
     signs = ("+" in text and "++" in text) or ("#" in text and any(name in text for name in ("C#", "c#", "F#", "f#")))
     return signs or ".net" in text or ".NET" in text or ".Net" in text
 
@@ -326,7 +326,7 @@ def _expand_readings(codes: Codes, longer: tuple[Codes, ...]) -> Codes:
 
 
 def _compose_codes(codes: Codes, joining: Flags) -> str:
-    """Compose equivalent spellings in character codes; of too many marks in a row, keep the first."""
+    """Compose equivalent spellings in character codes; keep only the first of too many marks in a row."""
     places = np.arange(1, len(codes) + 1)
     letters = np.maximum.accumulate(np.where(joining, 0, places))
     kept = codes[places - letters <= MAX_MARKS]
@@ -345,7 +345,7 @@ def _truncate_words(form: bytes) -> bytes:
 def _build_readings() -> tuple[Codes, tuple[Codes, ...]]:
     """Build the table of how each character folds, and the longer readings; its last entry is for the rest.
 
-    Made when the first text comes that needs it, in about 200 ms.
+    Built when the first text needs it, in about 200 ms.
     """
     table = np.full(END + 1, SPACE, np.uint32)
     for first, last in PLAIN:
@@ -353,7 +353,7 @@ def _build_readings() -> tuple[Codes, tuple[Codes, ...]]:
     found: dict[str, int] = {}
     for code in (table[:END] == SPACE).nonzero()[0].tolist():
         if unicodedata.category(chr(code)) in {"Cn", "Co", "Cs"}:
-            continue  # nobody has said what it is; left out for speed, as it would be read as a space
+            continue  # unassigned; left out for speed, since it would fold to a space
         reading = fold_character(chr(code))
         if len(reading) > 1:
             table[code] = LONGER | np.uint32(found.setdefault(reading, len(found)))

@@ -1,7 +1,7 @@
 """Time units in seconds, and parsing of dates as headers, sitemaps and feeds write them.
 
-ISO 8601 (also the W3C's profile, in which a year or a month alone is a date), RFC 822 and its heirs, RFC 850 and
-asctime are in use, and what people make of them. A date is untrusted text: an unreadable one is None, never an error.
+Formats in use are ISO 8601 (and the W3C profile, where a year or a month alone is a date), RFC 822 and its successors,
+RFC 850, asctime, and variations of all of them. A date is untrusted text: an unparsable one is None, never an error.
 One without a zone is UTC.
 """
 
@@ -33,8 +33,8 @@ nov november novembre noviembre novembro
 dec december dezember décembre diciembre dicembre dezembro dez
 """
 _MONTHS = {name: month for month, names in enumerate(_MONTH_NAMES.strip().splitlines(), 1) for name in names.split()}
-# The names of RFC 822, section 5.1, and others that sites write. Some stand for more than one zone: then it is the one
-# from which most pages come (CST is Chicago's, as RFC 822 has it, BST London's, IST India's).
+# The names of RFC 822, section 5.1, and others that sites use. Some are ambiguous: then the zone that most pages come
+# from is taken (CST is Chicago's, as in RFC 822, BST London's, IST India's).
 _ZONES = """
 -10 hst  -9 akst  -8 pst akdt  -7 mst pdt  -6 cst mdt  -5 est cdt  -4 ast edt  -3.5 nst  -3 adt brt art  -2.5 ndt
 1 bst cet met mez west  2 cest mest mesz eet sast  3 eest msk  5.5 ist  8 sgt hkt awst  9 jst kst  9.5 acst  10 aest
@@ -91,7 +91,7 @@ def parse_date(text: str, *, partial: bool = False) -> float | None:
     try:
         found = _ISO.fullmatch(trimmed)
         seconds = _parse_iso(found, partial=partial) if found else _parse_rfc_822(trimmed)
-    except (ValueError, OverflowError, IndexError, TypeError):  # the library's reader trips over odd words
+    except (ValueError, OverflowError, IndexError, TypeError):  # the library's parser fails on odd words
         return None
     return seconds if seconds is not None and seconds >= _EARLIEST_S else None
 
@@ -107,7 +107,7 @@ def _parse_iso(found: re.Match[str], *, partial: bool) -> float | None:
 
 
 def _parse_rfc_822(text: str) -> float | None:
-    """Parse a date of RFC 822, 850 or asctime as sites write it: with commas, long names and zones of their own."""
+    """Parse a date of RFC 822, 850 or asctime as sites write it: with commas, long names and nonstandard zones."""
     seconds = parse_written_date(text)
     if seconds is not None or not text.isascii():
         return seconds
@@ -118,7 +118,7 @@ def _parse_rfc_822(text: str) -> float | None:
 def parse_written_date(text: str) -> float | None:
     """Parse a date that names its day, as people write it, to Unix seconds, or None.
 
-    ``03/04/2026`` is a day in March or in April, so it is no date.
+    ``03/04/2026`` is ambiguous, a day in March or in April, so it is rejected.
 
     >>> parse_written_date("Tuesday, November 17, 2026 - 11:30 CET") == parse_written_date("17 nov. 2026 10:30")
     True
@@ -141,7 +141,7 @@ def _build_datetime(parts: dict[str, str]) -> datetime:
         int(parts["day"]),
         _parse_hour(parts),
         int(parts["minute"] or 0),
-        min(int(parts["second"] or 0), 59),  # a leap second is legal; datetime knows none
+        min(int(parts["second"] or 0), 59),  # a leap second is valid, but datetime has none
         tzinfo=UTC,
     ) - _parse_offset(parts["zone"].lower())
 
@@ -170,5 +170,5 @@ def _parse_offset(zone: str) -> timedelta:
 
 
 def _to_seconds(year: int, month: int, day: int, hour: int, minute: int, second: int, ahead: timedelta) -> float:
-    # A leap second is legal; datetime knows none.
+    # A leap second is valid, but datetime has none.
     return (datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC) - ahead).timestamp()

@@ -1,8 +1,8 @@
-"""Registry of the discovery policies that may run live: three for everybody, published ones for research.
+"""Registry of the discovery policies that may run live: three for general use, published ones for research.
 
-The default says how many sources are polled, and which. Published policies know neither prices nor time between polls,
-so they say which, and as many are polled as the default would poll then. Those that learn from full crawls alone
-(OD-WIN, OD-1, CLIQ, COV) cannot run live: a crawler polls a few sources at a time.
+The default decides how many sources are polled, and which. Published policies consider neither prices nor the time
+between polls, so they decide which, and as many are polled as the default would poll. Those that learn only from full
+crawls (OD-WIN, OD-1, CLIQ, COV) cannot run live: a crawler polls a few sources at a time.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class PublishedPolicy(Choice[None, Any, Sources, Sources], Protocol):
     """Protocol of published discovery policies that may run live: sources come and go while they run."""
 
     def select(self, state: Any, places: Ints) -> Any:  # noqa: ANN401 - each has its own state
-        """Return the state of some sources, in this order; their places count from 0 again."""
+        """Return the state of some sources, in this order; their positions count from 0 again."""
 
 
 _NAMED: tuple[Callable[[], PublishedPolicy], ...] = (Thompson, RoundRobin)
@@ -41,7 +41,7 @@ _PUBLISHED: Mapping[str, Callable[[], PublishedPolicy]] = {
 DEFAULT_DISCOVERY_POLICY = Accrual().name
 NAMED_DISCOVERY_POLICIES = (DEFAULT_DISCOVERY_POLICY, *(kind().name for kind in _NAMED))
 DISCOVERY_POLICIES = (DEFAULT_DISCOVERY_POLICY, *_PUBLISHED)
-# How a published policy is set, by its name.
+# How a published policy is configured, by its name.
 PUBLISHED_SETTINGS: Mapping[str, str] = {kind().name: setting for setting, kind in _PUBLISHED.items()}
 
 
@@ -53,7 +53,7 @@ class PublishedChooser:
     """
 
     def __init__(self, name: str, kept: str | None = None) -> None:
-        """Create the policy of a setting, with the state that ``pack`` returned in an earlier run."""
+        """Create the configured policy, with the state that ``pack`` returned in an earlier run."""
         self.name, self.policy = name, _PUBLISHED[name]()
         self.state = _unpack_state(self.policy.start(None), kept)
 
@@ -66,7 +66,7 @@ class PublishedChooser:
         self.state = self.policy.select(self.state, places)
 
     def choose(self, options: Sources, k: int, now_s: float, rng: np.random.Generator) -> Ints:
-        """Choose k of the sources to poll; return their places."""
+        """Choose k of the sources to poll; return their positions."""
         return options.place[self.policy.choose(self.state, options, k, now_s, rng).rows]
 
     def explain(self, batch: Sources, now_s: float) -> list[str]:
@@ -79,12 +79,12 @@ class PublishedChooser:
 
 
 def is_published(name: str) -> bool:
-    """Check whether a setting names a published policy; the default runs where it does not."""
+    """Check whether a setting names a published policy; otherwise the default runs."""
     return name in _PUBLISHED
 
 
 def _unpack_state(fresh: Any, text: str | None) -> Any:  # noqa: ANN401 - each policy has its own state
-    """Return the state that a text holds; the fresh one where it makes no sense."""
+    """Return the state encoded in a text; the initial one if it is invalid."""
     fields = _list_fields(fresh)
     try:
         columns = unpack_columns(text or "")

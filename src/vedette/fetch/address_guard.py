@@ -1,9 +1,10 @@
 """The address guard: which IP addresses may be fetched, to keep the crawler out of the operator's own network.
 
-The table is that of the IANA special-purpose registries, kept here because the standard library's changes with its
-version. IPv4 is public unless listed. IPv6 is public only inside 2000::/3, the part that IANA gives out, unless listed;
-of the forms that carry an IPv4 address, those in use (mapped, 6to4, NAT64) are as public as the address inside, and
-the others (compatible, translated, Teredo, local NAT64) are not. An address with a zone belongs to some local network.
+The table is that of the IANA special-purpose registries, maintained here because the standard library's changes with
+its version. IPv4 is public unless listed. IPv6 is public only inside 2000::/3, the range that IANA allocates, unless
+listed. Of the forms that embed an IPv4 address, those in use (mapped, 6to4, NAT64) are as public as the embedded
+address, and the others (compatible, translated, Teredo, local NAT64) are not. An address with a zone belongs to some
+local network.
 """
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -16,7 +17,7 @@ _NOT_PUBLIC_4 = tuple(
             "10.0.0.0/8",  # private
             "100.64.0.0/10",  # shared by a provider's customers
             "127.0.0.0/8",  # loopback
-            "168.63.129.16/32",  # answers inside every Azure machine, as 169.254.169.254 does elsewhere
+            "168.63.129.16/32",  # responds inside every Azure machine, as 169.254.169.254 does elsewhere
             "169.254.0.0/16",  # link-local, and the metadata of most clouds
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocol assignments
@@ -48,7 +49,7 @@ _6TO4 = IPv6Network("2002::/16")
 
 
 def is_public(address: str) -> bool:
-    """Check whether an IP address literal belongs to the public network; what cannot be parsed does not.
+    """Check whether an IP address literal belongs to the public network; False if it cannot be parsed.
 
     >>> [is_public(a) for a in ("93.184.216.34", "127.0.0.1", "10.1.2.3", "::ffff:169.254.169.254", "64:ff9b::a00:1")]
     [True, False, False, False, False]
@@ -74,7 +75,7 @@ def _is_public_6(ip: IPv6Address) -> bool:
 
 
 def _extract_ipv4(ip: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address (mapped, 6to4, NAT64) carries; None for others."""
+    """Return the IPv4 address embedded in an IPv6 address (mapped, 6to4, NAT64); None for others."""
     if ip in _MAPPED or ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     if ip in _6TO4:

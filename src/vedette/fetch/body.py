@@ -1,9 +1,8 @@
 """Decode response bodies by their content coding (gzip, deflate, brotli, zstd), with limits against bombs.
 
-A few kilobytes can unpack to gigabytes, so a body has two bounds: the size that the caller names, and beyond a modest
-size also a multiple of what was sent. Text shrinks to a fifth or a tenth, a table of zeros to a hundredth; a server
-that sends a two-hundredth of a large page sends no page. Every decoder is fed so that it cannot pass the bound by more
-than one piece.
+A few kilobytes can unpack to gigabytes, so a body has two limits: the caller's size limit and, beyond a modest size, a
+multiple of the bytes sent. Text shrinks to a fifth or a tenth, a table of zeros to a hundredth; a response that unpacks
+two-hundredfold is no real page. Every decoder is fed so that it cannot exceed the limit by more than one piece.
 """
 
 import re
@@ -11,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import Protocol, cast
 
-import brotli  # type: ignore[import-untyped]  # it ships no types; _Brotli below says what is used
+import brotli  # type: ignore[import-untyped]  # it ships no types; _Brotli below declares what is used
 import zstandard
 
 from vedette.model import Failure
@@ -20,16 +19,16 @@ _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _BARE_DEFLATE = -zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC, _ZSTD_SKIPPED = b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18"
-# Two are seen in practice, where a proxy packs what its origin has packed.
+# Two occur in practice, when a proxy compresses what its origin has compressed.
 _MAX_CODINGS = 4
 _SNIFF_BYTES = 1024
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?/a-zA-Z]")
-# What is no "binary data byte" of the MIME Sniffing standard, 3.
+# Everything that is no "binary data byte" of the MIME Sniffing standard, 3.
 _TEXT_BYTES = bytes({9, 10, 12, 13, 27, *range(32, 256)})
-# What is left over after a member is copied once for each, so a body of many tiny members is fed in small pieces.
+# The rest after each member is copied, so a body of many tiny members is fed in small pieces.
 _PIECE_BYTES = 8192
 _UNPACKED_PIECE_BYTES = 65_536
-# RFC 9659: nobody who speaks HTTP may need a larger window, so nobody may make us keep one.
+# RFC 9659: no HTTP client may need a larger window, so no server may force us to allocate one.
 _ZSTD_WINDOW_BYTES = 8 * 2**20
 _SMALL_BODY_BYTES = 2**20
 _MAX_RATIO = 200
@@ -46,9 +45,9 @@ class _Brotli(Protocol):
 def decode(raw: bytes, coding: str, limit_bytes: int) -> bytes | Failure:
     """Decode a response body by its Content-Encoding as browsers do, or return why that failed.
 
-    Several codings are undone last first. One that is no coding (``utf-8``, ``none``, ``aws-chunked``) changes
-    nothing, nor does one that was announced and not applied. A body that would grow beyond the limit is not unpacked
-    further; one that ends in the middle is not half taken.
+    Several codings are undone last first. An unknown coding (``utf-8``, ``none``, ``aws-chunked``) is ignored, as is
+    one that was announced but not applied. A body that would exceed the limit is not unpacked further; a truncated one
+    is rejected.
 
     >>> decode(zlib.compress(b"a" * 100), "deflate", 100) == b"a" * 100
     True
@@ -81,10 +80,10 @@ def _undo(raw: bytes, name: str, limit_bytes: int) -> bytes | Failure:
 
 
 def _is_plain(raw: bytes, name: str) -> bool:
-    """Check whether a body that cannot be decoded was sent without the coding that it announces.
+    """Check whether a body that cannot be decoded was sent without its announced coding.
 
-    Gzip and zstd begin with a mark; the other codings have none, so there the bytes must look like markup, or bear
-    the mark of another coding that is still to be undone.
+    Gzip and zstd start with a magic number. The other codings have none, so the bytes must resemble markup, or start
+    with the magic number of another coding that is still to be undone.
     """
     if name in {"gzip", "x-gzip"}:
         return not _GZIP_MAGIC.startswith(raw[:2]) and (_is_text(raw) or not _has_zlib_head(raw))
@@ -106,7 +105,7 @@ def _has_zlib_head(raw: bytes) -> bool:
 
 
 def _compute_plausible_bytes(raw: bytes) -> int:
-    """Compute how large an honest response body may be when decoded, by the bytes that were sent."""
+    """Compute how large a plausible response body may be when decoded, given the bytes sent."""
     return max(_SMALL_BODY_BYTES, _MAX_RATIO * len(raw))
 
 
@@ -121,7 +120,7 @@ def _decode_deflate(raw: bytes, limit_bytes: int) -> bytes | Failure:
 
 
 def _decode_zlib(raw: bytes, limit_bytes: int, window_bits: int) -> bytes | Failure:
-    """Decode all zlib or gzip members of a body; bytes after the last one are padding, as browsers see it."""
+    """Decode all zlib or gzip members of a body; bytes after the last one are padding, as in browsers."""
     out = bytearray()
     start = 0
     while start == 0 or raw.startswith(_GZIP_MAGIC, start):
@@ -157,8 +156,8 @@ def _decode_brotli(raw: bytes, limit_bytes: int) -> bytes | Failure:
 def _decode_zstd(raw: bytes, limit_bytes: int) -> bytes | Failure:
     """Decode all zstd frames of a body, one after the other.
 
-    The library offers a reader with bounds that does not notice a missing end, and a decoder without bounds that
-    does. So the reader measures, keeping nothing, and the decoder unpacks what is known to fit.
+    The library has a reader with limits that does not detect a missing end, and a decoder without limits that does. So
+    the reader measures, storing nothing, and the decoder unpacks what is known to fit.
     """
     library = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
     if not _is_zstd_within(library, raw, limit_bytes):

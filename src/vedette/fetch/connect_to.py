@@ -1,7 +1,7 @@
 """Connection overrides: ``--connect-to HOST:PORT=ADDR:PORT``, with ``*`` for any host or port.
 
 The URL, the Host header and the TLS name stay as they are; only the connection goes elsewhere. So a staging server, a
-tunnel or the synthetic web can replace a site. The first rule that fits is used.
+tunnel or the synthetic web can replace a site. The first matching rule applies.
 """
 
 import re

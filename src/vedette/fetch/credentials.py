@@ -1,8 +1,8 @@
 """Credentials of private sites: secret headers (keys, cookies, passwords), and which hosts may get them.
 
-Secrets leave for one place only: the host and port of the site's start URL. Plain http is good enough where the
-operator named the site so, or where the address is private; otherwise a link from https to http would be all it takes
-to read them on the way. A redirect or a link to any other host gets nothing.
+Credentials are sent to one place only: the host and port of the site's start URL. Plain http is allowed if the operator
+named the site that way, or if the address is private; otherwise a link from https to http would be enough to read them
+in transit. A redirect or a link to any other host gets nothing.
 """
 
 import re
@@ -18,19 +18,19 @@ from vedette.model import Headers, Origin, Site, origin_of
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\x80-\xff]+")
 _SEPARATORS = re.compile(r"[\s;,=]+")
-# Who asks, for what and how the answer is framed is decided elsewhere; a secret header must not change it.
+# Request line and framing are decided elsewhere; a secret header must not change them.
 _FORBIDDEN_HEADERS = frozenset({
     *("accept", "accept-encoding", "connection", "content-length", "expect", "from", "host", "if-modified-since"),
     *("if-none-match", "keep-alive", "range", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
 })  # fmt: skip
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# Shorter parts are also parts of ordinary words.
+# Shorter parts also occur in ordinary words.
 _MIN_REDACTED = 4
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """Credentials of a site: headers that are sent to it and shown nowhere."""
+    """Credentials of a site: headers that are sent to it but never shown."""
 
     headers: Headers = ()
 
@@ -41,7 +41,7 @@ class Secrets:
 def parse_secrets(text: str) -> Secrets:
     r"""Parse a site's credentials: one header a line, or ``Basic: user:password``; ``#`` begins a comment.
 
-    An error gives the number of its line only, since its text may be a secret.
+    An error names only the line number, since the line may contain a secret.
 
     >>> parse_secrets("# the wiki\nBasic: Aladdin:open sesame").headers
     (('authorization', 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='),)

@@ -1,13 +1,13 @@
-"""Politeness: how long a host and its address rest after a response, and the hours in which it may be asked.
+"""Politeness: how long to wait after a response before requesting a host or its address again, and crawl hours.
 
-The gap runs from the end of the previous answer. A host rests for the longest of the operator's delay and its
-robots.txt's crawl-delay; where the operator wants it, also for a multiple of the time that its answer took, since a
-slow server is a busy one. After 429, 503 or no answer it rests at least for a back-off that doubles with each
-repetition, and for what Retry-After says, up to a day. An address rests for the smaller ``address_delay`` whichever of
-its hosts was asked. An answer that was too large or broken did come: it is no failure.
+The delay runs from the end of the previous response. A host waits for the longer of the operator's delay and its
+robots.txt crawl-delay; optionally also for a multiple of its response time, since a slow server is a busy one. After
+429, 503 or no response it waits at least for a back-off that doubles with each repetition, and for Retry-After, up to a
+day. An address waits for the smaller ``address_delay`` whichever of its hosts was requested. A response that was too
+large or broken did arrive: it is no failure.
 
-A URL that could not be fetched after a few attempts is left alone for an hour, then for three, and so on up to a week.
-Only after four weeks without an answer is it given up.
+A URL that could not be fetched after a few attempts is retried after an hour, then after three, and so on up to a week.
+It is given up only after four weeks without a response.
 """
 
 import re
@@ -18,7 +18,7 @@ from vedette.errors import ConfigError
 from vedette.fetch.response_headers import parse_retry_after_s
 from vedette.model import Failure, FetchOutcome, FetchResponse
 
-# Several spans are separated by commas. A span that ends before it begins goes over midnight; one that ends when it
+# Several spans are separated by commas. A span that ends before it begins crosses midnight; one that ends when it
 # begins is the whole day.
 
 
@@ -73,7 +73,7 @@ GIVE_UP_AFTER_S = 28 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class FailureStreak:
-    """The failure streak of a host: how many answers in a row said "too much" or did not come."""
+    """The failure streak of a host: how many responses in a row said "too many requests" or did not arrive."""
 
     count: int = 0
 
@@ -83,7 +83,7 @@ NO_FAILURES = FailureStreak()
 
 @dataclass(frozen=True, slots=True)
 class HostDelay:
-    """The politeness delay after a request: when host and address may be asked again, the streak, and why."""
+    """The politeness delay after a request: next allowed time of host and address, the streak, and the reason."""
 
     host_ready_s: float
     address_ready_s: float
@@ -103,8 +103,8 @@ def compute_delay(
 ) -> HostDelay:
     """Compute the politeness delay of a host and its address after a response, or the lack of one.
 
-    In fast time (``speed`` world seconds pass in one of ours) an answer takes as long as ever by our clock, so its
-    latency counts in our seconds: else every answer of a fast synthetic web would seem slow.
+    When world time runs faster than wall time (``speed`` to 1), latency still counts in wall seconds: otherwise every
+    response of a fast synthetic web would seem slow.
     """
     gap_s, why = max((delay_s, "delay"), (crawl_delay_s or 0.0, "crawl-delay of its robots.txt"))
     strain = FailureStreak(strain.count + 1) if _is_failure(outcome) else NO_FAILURES
@@ -120,7 +120,7 @@ def compute_delay(
 
 
 def compute_retry_s(rounds: int, since_s: float, now_s: float) -> float:
-    """Return when a URL that has failed in this many rounds since a time is tried again; infinity for never.
+    """Return when to retry a URL that has failed in this many rounds since a time; infinity for never.
 
     >>> [compute_retry_s(rounds, since_s=0.0, now_s=0.0) / 3600 for rounds in (1, 2, 3, 4, 9)]
     [1.0, 3.0, 9.0, 27.0, 168.0]
@@ -132,7 +132,7 @@ def compute_retry_s(rounds: int, since_s: float, now_s: float) -> float:
     return now_s + min(FIRST_RETRY_S * 3.0 ** min(rounds - 1, 16), MAX_RETRY_S)
 
 
-# An answer did come, and says nothing about how much the host can bear.
+# A response did arrive, and says nothing about how much load the host can take.
 _ANSWERED = frozenset({Failure.TOO_LARGE, Failure.HEADER, Failure.CODING})
 
 

@@ -27,10 +27,10 @@ def build_user_agent(version: str, contact: str) -> str:
 
 
 def build_conditional_headers(etag: str, last_modified: str) -> Headers:
-    """Build conditional request headers from these validators; none where there are none.
+    """Build conditional request headers from these validators; none without validators.
 
-    Apache marks the ETag of a packed answer with its coding, and then compares what is sent back with the unmarked
-    one, so that no page is ever unmodified. Both are sent.
+    Apache appends the coding to the ETag of a compressed response, then compares the client's ETag with the one without
+    it, so no page is ever unmodified. Both are sent.
 
     >>> build_conditional_headers('"1"', "")
     (('if-none-match', '"1"'),)
@@ -44,10 +44,10 @@ def build_conditional_headers(etag: str, last_modified: str) -> Headers:
 
 
 def build_headers(purpose: Purpose, agent: str, accept: str = "") -> Headers:
-    """Build the headers of a request for a page, a robots.txt, or what the script of a page asks for."""
+    """Build the headers of a request for a page, a robots.txt, or a resource that a page's script requests."""
     return (
         ("user-agent", agent),
         ("accept", accept or _ACCEPT[purpose]),
-        # A robots.txt may be cut off at its limit, which unpacks badly.
+        # A robots.txt may be cut off at its limit, which breaks decompression.
         ("accept-encoding", "identity" if purpose == "robots" else ", ".join(CODINGS)),
     )

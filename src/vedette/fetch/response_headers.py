@@ -5,7 +5,7 @@ import re
 from vedette.model import Headers, origin_of
 from vedette.timeutil import parse_date
 
-# The lookbehind keeps other directives out that end alike.
+# The lookbehind excludes other directives with the same ending.
 _MAX_AGE = re.compile(r"(?<![\w-])max-age\s{0,8}=\s{0,8}\"?(\d+)", re.ASCII | re.IGNORECASE)
 _COOKIE_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 _COOKIE_VALUE = re.compile(r"[\t !-:<-~]{0,4096}")
@@ -14,9 +14,9 @@ _COUNT = re.compile(r"\s*(\d+)\s*", re.ASCII)
 
 
 def parse_max_age_s(headers: Headers) -> float | None:
-    """Parse the max-age of the Cache-Control response headers; the smallest where several disagree.
+    """Parse the max-age of the Cache-Control response headers; the smallest if several disagree.
 
-    s-maxage speaks to shared caches, which a crawler is not.
+    s-maxage is for shared caches, which a crawler is not.
 
     >>> parse_max_age_s((("cache-control", "s-maxage=5, max-age=600"),))
     600.0
@@ -42,7 +42,7 @@ def parse_retry_after_s(headers: Headers, now_s: float) -> float:
 def merge_cookies(sent: str, headers: Headers, url: str, now_s: float) -> str:
     """Return the Cookie header for the next request of a redirect chain on the same host.
 
-    ``sent`` is the one that this answer had. Paths are not compared: a chain is short, and its host set them itself.
+    ``sent`` is the header of this request. Paths are not compared: a chain is short, and its host set them itself.
 
     >>> headers = (("set-cookie", "b=2; Path=/; HttpOnly"), ("set-cookie", "a=; Max-Age=0"))
     >>> merge_cookies("a=1", headers, "http://example.org/", 0.0)
@@ -65,7 +65,7 @@ def merge_cookies(sent: str, headers: Headers, url: str, now_s: float) -> str:
 
 
 def _is_meant_for(url: str, attributes: dict[str, str]) -> bool:
-    """Check whether a cookie may go back to the URL that set it: by its domain, and https where it is secure."""
+    """Check whether a cookie may be sent back to the URL that set it: by its domain, and https if it is secure."""
     domain, host = attributes.get("domain", "").lower().removeprefix("."), origin_of(url).host
     is_own = not domain or f".{host}".endswith(f".{domain}")
     return is_own and ("secure" not in attributes or url.startswith("https:"))

@@ -1,30 +1,30 @@
 """The yield of URL patterns: what the fetches of a pattern brought, and its debt for them, to detect traps.
 
-Every fetch is a loan, and what comes back repays it. A page whose main text is as long as is typical for its host pays
-for ``earns`` fetches, a thinner one for less (by the square, so that a paragraph under a full template pays next to
-nothing), a copy or an error for none. A page that has little to say itself, such as a listing, is paid for by what it
-leads to, a little less with each step; a copy is not, because its original leads there as well.
+Every fetch is a loan, and its result repays it. A page whose main text is as long as is typical for its host pays for
+``earns`` fetches, a thinner one for less (by the square, so that a paragraph under a full template pays almost
+nothing), a copy or an error for none. A page with little text of its own, such as a listing, is paid for by the pages
+it leads to, a little less with each step; a copy is not, because its original leads there as well.
 
     own(p)   = min(1, sum of words^2 / (fetches x typical^2))
     lead(p)  = 0.9 x the best rate(t) among the patterns t to which each page of p led at least once
     rate(p)  = max(own(p), lead(p) x share of fetches that were neither copies nor missing)
     debt(p)  = max(0, fetches and requests under way - earns x rate(p) x fetches)
 
-So a pattern with a rate above 1 / earns is never in debt however large it grows, and one below it gets a bounded number
-of fetches for a bounded debt: a branching process, above or below its critical point.
+So a pattern with a rate above 1 / earns is never in debt however large it grows, and one below gets a bounded number of
+fetches for a bounded debt: a branching process, above or below its critical point.
 
-Debts say what comes first. Whether a pattern is *endless* is another question: then its URLs are never fetched, while
-the rest of what was held back is fetched when nothing else waits. Nothing is called endless for bringing little. It is
-shown by one of these:
+Debts decide what comes first. Whether a pattern is *endless* is another question: then its URLs are never fetched,
+while other held-back URLs are fetched when nothing else waits. A low yield alone does not make a pattern endless. It
+takes one of these:
 
 - *repeated text*: nearly all fetches brought text that is known from other URLs;
-- *growth*: of late each fetch led to at least one more URL of the same kind, and these have signs of arithmetic (the
-  next month, another session, the same folders once more), or texts that differ in a few words. Every site grows until
-  all of it is known, so without such signs growth shows nothing before a thousand fetches and half of the host's.
+- *growth*: recently each fetch led to at least one more URL of the same kind, and these have signs of arithmetic (the
+  next month, another session, the same folders again), or texts that differ in a few words. Every site grows until all
+  of it is known, so without such signs growth shows nothing before a thousand fetches and half of the host's.
 
-What is *typical* is the mean number of words of the page on which a word of this host occurs (a mean in which long
-pages weigh more), bounded above: beyond some length a page is simply rich. A host whose pages are all short is
-measured by its own short pages.
+The *typical* length is the mean number of words of the page on which a word of this host occurs (a mean in which long
+pages weigh more), bounded above: beyond some length a page is simply rich. A host whose pages are all short is measured
+by its own short pages.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ LEAD_DISCOUNT = 0.9
 UNREACHED_STEPS = 99
 MAX_TARGETS = 8
 MAX_FINDERS = 4
-# Growth is measured over the last fetches: of a finite set it ends.
+# Growth is measured over the last fetches: for a finite set it ends.
 GROWTH_WINDOW = 32
 MAX_CHILD_NAMES = 64
 MIN_SIGNS = 2
@@ -50,26 +50,26 @@ MIN_WORDS = 10
 
 @dataclass(frozen=True, slots=True)
 class TrapBudget:
-    """The trap budget: how much may be spent on URL patterns not yet proved; debts are counted in fetches.
+    """The trap budget: how much may be spent on unproven URL patterns; debts are counted in fetches.
 
     - ``fetches_per_page``: how many fetches a typical page pays for.
-    - ``free_tries``: how often a pattern is tried whatever its host owes, if it lies within ``near_steps`` of a named
+    - ``free_tries``: how often a pattern is tried whatever its host owes, if it is within ``near_steps`` of a named
       page or was found where fetches are repaid.
-    - ``pattern_debt``: what a pattern may owe (``named_debt`` where a sitemap or feed named it), and ``retry_share`` of
-      the host's good pages on top; ``host_debt`` and ``host_share``: the same for all patterns of a host together.
-    - ``patience``: what a pattern of a host that was named may owe, as far as its fetches bring something new, until
-      the host has brought ``proven_good`` typical pages of some length: its pages may all be short.
+    - ``pattern_debt``: what a pattern may owe (``named_debt`` if a sitemap or feed named it), plus ``retry_share`` of
+      the host's good pages; ``host_debt`` and ``host_share``: the same for all patterns of a host together.
+    - ``patience``: what a pattern of a named host may owe, as long as its fetches bring something new, until the host
+      has brought ``proven_good`` typical pages of some length: its pages may all be short.
     - ``poor_hosts``: how many hosts of one registrable domain may be poor, or not yet proved by ``host_proof`` fetches,
       and ``poor_share``: how many more for each that is not.
-    - ``rich_words``: a text of this length is rich anywhere; ``first_words``: what is thought typical of an unknown
+    - ``rich_words``: a text of this length is rich anywhere; ``first_words``: the assumed typical length on an unknown
       host, with the weight of one page.
-    - ``repeated_share``: this share of fetches must have brought known text before all of a pattern does: after
-      ``parameter_tries`` fetches where URLs differ in parameters, else after ``repeated_tries``; a host that nobody
-      named is a mirror after ``mirror_tries``.
+    - ``repeated_share``: this share of a pattern's fetches must have brought known text to call it repeated: after
+      ``parameter_tries`` fetches if URLs differ in parameters, else after ``repeated_tries``; a host that was not named
+      is a mirror after ``mirror_tries``.
     - ``growth``: how many more URLs of the same kind each fetch leads to in an endless pattern, shown after
       ``sign_tries`` fetches with signs of arithmetic, ``similar_tries`` with texts that are nearly the same, else
       ``growth_tries`` and ``growth_share`` of the host's fetches.
-    - ``max_patterns``: how many patterns a host has of its own; further ones are folded.
+    - ``max_patterns``: how many patterns a host may have; further ones are folded.
     """
 
     fetches_per_page: float = 3.0
@@ -105,12 +105,11 @@ UNLIMITED = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hos
 
 @dataclass(frozen=True, slots=True)
 class FetchYield:
-    """What a fetch brought, for the trap detector: how many words of main text.
+    """Result of a fetch for the trap detector: how many words of main text.
 
-    A copy is a page whose text was known from another URL, or that names another URL as the one to keep. ``is_free``
-    says that the fetch tells nothing about pages like it and makes no debt: an image, a redirect, an error, a twin by
-    scheme, www, slash, version or language. ``is_similar`` pages have nearly the text of another one, and make no debt
-    either.
+    A copy is a page whose text was known from another URL, or that names another URL as canonical. ``is_free`` means
+    that the fetch says nothing about similar pages and makes no debt: an image, a redirect, an error, a twin by scheme,
+    www, slash, version or language. ``is_similar`` pages have nearly the text of another one, and make no debt either.
     """
 
     words: int = 0
@@ -128,7 +127,7 @@ class FetchYield:
 
     @property
     def is_wasted(self) -> bool:
-        """Whether the fetch brought nothing new; pages with next to no text do not count as copies."""
+        """Whether the fetch brought nothing new; pages with almost no text do not count as copies."""
         return bool(self.cost) and (self.is_missing or (self.is_copy and self.words >= MIN_WORDS))
 
     @property
@@ -149,14 +148,14 @@ def compute_typical_words(squares: float, words: float, budget: TrapBudget) -> f
 class PatternYield:
     """The yield account of one URL pattern; ``rate`` and ``earned`` are as of the last settlement.
 
-    ``is_counted`` is false where its debts are held by other patterns, too. ``steps`` is how many patterns lie between
-    it and a named one, that being a start of the crawl or in a sitemap. ``wasted`` are fetches of copies and of pages
-    that say that they are not there. ``announced_rate`` is the rate that the patterns know that led here.
+    ``is_counted`` is False if other patterns already carry its debts. ``steps`` is how many patterns are between it and
+    a named one (a start URL, or listed in a sitemap). ``wasted`` are fetches of copies and of missing pages.
+    ``announced_rate`` is the rate that the patterns leading here know.
 
-    ``tries`` counts all fetches, also those that are not charged, ``pages`` those that brought a page, ``similar``
-    those whose text was nearly that of another page. ``born`` are the URLs of this kind that pages of this kind named
-    first, over the last ``window`` fetches; ``signs`` those of them that look computed, ``echoes`` folders within
-    folders of the same names, ``child_names`` the first folders within folders.
+    ``tries`` counts all fetches, charged or not, ``pages`` those that brought a page, ``similar`` those whose text was
+    nearly that of another page. ``born`` are the URLs of this kind first found on pages of this kind, over the last
+    ``window`` fetches; ``signs`` those of them that seem computed, ``echoes`` folders within folders of the same names,
+    ``child_names`` the first folders within folders.
     """
 
     fetched: float = 0.0
@@ -187,12 +186,12 @@ class PatternYield:
 
     @property
     def is_computed(self) -> bool:
-        """Whether the URLs that pages of its kind named look computed: the next month, or folders within each other."""
+        """Whether the URLs found on pages of its kind seem computed: the next month, or nested folders."""
         return self.signs >= MIN_SIGNS or self.echoes >= max(MIN_SIGNS, ECHO_SHARE * self.born)
 
     @property
     def mean_words(self) -> float:
-        """How many new words a charged fetch of a URL pattern brought, long pages weighing more."""
+        """How many new words a charged fetch of a URL pattern brought, with long pages weighing more."""
         return sqrt(self.squares / self.fetched) if self.fetched else 0.0
 
     @property
@@ -207,7 +206,7 @@ class PatternYield:
         return max(0.0, 1.0 - self.wasted / self.fetched) if self.fetched else 0.0
 
     def add_try(self, *, is_page: bool, is_similar: bool) -> None:
-        """Count a fetch of a URL pattern, and whether it brought a page that tells something about others."""
+        """Count a fetch of a URL pattern, and whether it brought a page that says something about others."""
         self.tries += 1
         self.pages += is_page
         self.similar += is_similar
@@ -216,9 +215,9 @@ class PatternYield:
         self.window += 1
 
     def add_birth(self, url: str, from_url: str, *, is_computed: bool) -> None:
-        """Count a URL that a page of its own kind named first.
+        """Count a URL first found on a page of its own kind.
 
-        A folder within a folder echoes where an outer one has a folder of the same name, too.
+        A folder within a folder echoes if an outer one also has a folder of that name.
         """
         self.born += 1
         self.signs += is_computed
@@ -231,13 +230,13 @@ class PatternYield:
                 self.child_names.add(f"{from_url}{name}")
 
     def is_repeated(self, budget: TrapBudget, tries: int) -> bool:
-        """Check whether nearly all fetches of a URL pattern, and at least so many, brought known text."""
+        """Check whether nearly all fetches of a URL pattern, and at least this many, brought known text."""
         return self.pages >= tries and self.wasted >= budget.repeated_share * self.pages
 
     def explain_endless(self, budget: TrapBudget, patience: float, *, is_parameter: bool) -> str:
-        """Explain what shows that a URL pattern has no end; empty where nothing does.
+        """Explain the evidence that a URL pattern is endless; empty if there is none.
 
-        ``patience`` is after how many fetches growth alone does.
+        ``patience`` is the number of fetches after which growth alone counts.
         """
         if self.is_repeated(budget, budget.parameter_tries if is_parameter else budget.repeated_tries):
             return f"{self.wasted} of {self.pages} pages repeated text that is known from other URLs"
@@ -311,8 +310,9 @@ class PatternYield:
 class HostYield:
     """The yield account of one host: its URL patterns, and the sums that give its typical page length.
 
-    ``good`` is how many typical pages its fetches amount to, ``wasted`` how many were copies or missing. ``is_seeded``
-    where the operator named it. ``settled_words`` is what was typical when all its patterns were last settled.
+    ``good`` is the number of typical pages its fetches amount to, ``wasted`` how many were copies or missing.
+    ``is_seeded`` if the operator named it. ``settled_words`` is the typical length when all its patterns were last
+    settled.
     """
 
     name: str
@@ -340,7 +340,7 @@ class HostYield:
         return 1.0 - self.wasted / max(self.fetched, 1)
 
     def is_mirror(self, budget: TrapBudget) -> bool:
-        """Check whether nearly all that a host brought was known before; never of a host that the operator named."""
+        """Check whether nearly everything a host brought was known before; never for a host that the operator named."""
         repeated = self.wasted >= budget.repeated_share * self.fetched
         return not self.is_seeded and self.fetched >= budget.mirror_tries and repeated
 
@@ -349,7 +349,7 @@ class HostYield:
         return compute_typical_words(self.squares, self.words, budget)
 
     def to_json(self) -> dict[str, Any]:
-        """Encode the yield of a host as JSON values, with all that a restart must not forget."""
+        """Encode the yield of a host as JSON values, with everything a restart needs."""
         sums = [self.fetched, self.wasted, round(self.good, 3), round(self.words), round(self.squares)]
         return {
             "sums": sums,

@@ -1,25 +1,23 @@
-"""The frontier's queues: which host may be asked next, and for what, polite by host *and* by address (Mercator).
+"""The frontier's queues: which host to request next, and for what, polite by host *and* by address (Mercator).
 
-Mercator has two kinds of queues. *Front queues* are for priorities; from them the next URLs of a host are chosen
-with a bias towards the better ones. They are durable and live where the known URLs do (``adapters/url_store``). *Back
-queues* are for hosts: each holds a few URLs of one host, which were chosen already, and a heap says which host may
-be asked next. These are here.
+Mercator has two kinds of queues. *Front queues* are for priorities; from them the next URLs of a host are chosen with a
+bias towards the better ones. They are durable and stored with the known URLs (``adapters/url_store``). *Back queues*
+are for hosts: each holds a few chosen URLs of one host, and a heap gives the host to request next. These are here.
 
-Each host has one queue, ordered by worth, and is asked for one thing at a time. A heap holds the earliest time at
-which each host may be asked again; its root is the only thing that is ever waited for, so a slow or blocked host
-costs the others nothing. Hosts that share an address wait in line for it: the line is the address's own entry in
-the heap.
+Each host has one queue, ordered by worth, and gets one request at a time. A heap holds the earliest time of each host's
+next request; only its root is ever waited for, so a slow or blocked host costs the others nothing. Hosts that share an
+address queue up for it: that queue is the address's own entry in the heap.
 
-Where more hosts are ready than there are connections, the host with the best thing waiting goes first, and so it is in
-the line of an address. Worth only decides who of those that may be asked is asked; it never shortens a pause. Every
-fourth turn is that of the host that has waited longest, so nobody starves (``TurnQueue``).
+If more hosts are ready than there are connections, the host with the best waiting item goes first; the same applies to
+the queue of an address. Worth only decides between hosts that may be requested; it never shortens a delay. Every fourth
+turn goes to the host that has waited longest, so nothing starves (``TurnQueue``).
 
 Invariants (asserted where they could break):
 1. a host is *idle* (empty queue), *timed* (in the heap), *in line* (at its address), *ready* or *busy*: exactly one;
-2. a busy host has exactly one thing out, and at most one host of an address is busy;
+2. a busy host has exactly one item out, and at most one host of an address is busy;
 3. a timed host is never taken before its time, nor a host before its address's time.
 
-The frontier knows no clock and no rules: ``ready_s`` values are handed in by the caller, who knows delays.
+The frontier has no clock and no rules: ``ready_s`` values come from the caller, who knows the delays.
 """
 
 from collections import deque
@@ -36,8 +34,8 @@ from vedette.frontier.policies.inlinks import Inlinks
 from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, Ints, Priority
 
-# A front queue holds what was found at about the same worth, so the place of a URL costs nothing to keep, whatever the
-# policy. Worth that changes while a URL waits does not move it; whoever draws from the queues may look again.
+# A front queue holds URLs found at about the same worth, so storing the position of a URL costs nothing, whatever the
+# policy. A worth that changes while a URL waits does not move it; the code that draws from the queues may score again.
 
 
 FRONT_QUEUES = 8
@@ -50,7 +48,7 @@ OrderName = Literal["impact", "breadth", "inlinks"]
 class OrderConfig:
     """An order policy with the range of worth that its front queues divide, and its sample size.
 
-    ``sample`` is 1 where worth does not change while a URL waits: the front queues say all then.
+    ``sample`` is 1 if worth does not change while a URL waits: the front queues are sufficient then.
     """
 
     policy: Priority[None, tuple[()], UnseenUrls, UnseenUrls]
@@ -60,7 +58,7 @@ class OrderConfig:
 
 
 ORDER_POLICIES: dict[OrderName, OrderConfig] = {
-    # Where gains are known they say the queue (``estimates``); the range is that of breadth first, for all others.
+    # If gains are known they determine the queue (``estimates``); for the others the range is that of breadth first.
     "impact": OrderConfig(ImpactOrder(), best=0.0, worst=-7.0, sample=1),
     "breadth": OrderConfig(Breadth(), best=0.0, worst=-7.0, sample=1),
     "inlinks": OrderConfig(Inlinks(), best=7.0, worst=0.0, sample=4),
@@ -79,15 +77,15 @@ def assign_by_worth(worth: Floats, best: float, worst: float) -> Ints:
 
 Item = TypeVar("Item")
 HostState = Literal["idle", "timed", "in line", "ready", "busy"]
-# One turn in so many goes to whoever has waited longest.
+# One turn in this many goes to the item that has waited longest.
 FAIR_TURN = 4
 
 
 class TurnQueue(Generic[Item]):
-    """Waiting items that take turns: the one of most worth, and every fourth time the one that has waited longest.
+    """Waiting items that take turns: by worth, and every fourth time by waiting time.
 
-    So an item has its turn after at most four times as many turns as items came before it, whatever those are worth
-    that come later.
+    So an item gets its turn after at most four times as many turns as there were items before it, whatever later items
+    are worth.
 
     >>> turns = TurnQueue[str]()
     >>> for item, worth in (("poor", 1.0), ("good", 3.0), ("fair", 2.0), ("best", 9.0), ("fine", 5.0)):
@@ -149,7 +147,7 @@ class TurnQueue(Generic[Item]):
 
 @dataclass(slots=True, eq=False)
 class _Address:
-    """An IP address in the frontier: free from ``ready_s`` on, unless busy; hosts whose time has come wait for it."""
+    """An IP address in the frontier: free from ``ready_s`` on, unless busy; hosts that are ready queue for it."""
 
     name: str
     ready_s: float = 0.0
@@ -160,7 +158,7 @@ class _Address:
 
 @dataclass(slots=True, eq=False)
 class _Queue(Generic[Item]):
-    """The back queue of a host at an address: its items to fetch, best first, and when it may be asked."""
+    """The back queue of a host at an address: its items to fetch, best first, and the time of its next request."""
 
     host: str
     address: _Address
@@ -183,7 +181,7 @@ class TakenItem(Generic[Item]):
 
 
 class Frontier(Generic[Item]):
-    """The frontier: the back queues of all hosts in play, with the time at which each may be asked.
+    """The frontier: the back queues of all active hosts, with the time of each host's next request.
 
     >>> frontier = Frontier[str]()
     >>> frontier.open_host("a.test", "127.0.0.2", ready_s=5.0)
@@ -215,11 +213,11 @@ class Frontier(Generic[Item]):
 
     @property
     def busy(self) -> int:
-        """The number of hosts in the frontier with a request out."""
+        """The number of hosts in the frontier with a request in flight."""
         return self._busy
 
     def open_host(self, host: str, address: str, ready_s: float) -> None:
-        """Open the back queue of a host at an address; it may be asked from ``ready_s`` on."""
+        """Open the back queue of a host at an address; requests are allowed from ``ready_s`` on."""
         assert host not in self._queues, f"{host} is open already"
         gate = self._addresses.setdefault(address, _Address(address))
         self._queues[host] = _Queue(host, gate, ready_s)
@@ -240,7 +238,7 @@ class Frontier(Generic[Item]):
             queue.address.waiting.add(queue, queue.value)
 
     def take(self, now_s: float) -> TakenItem[Item] | None:
-        """Take the best item of a host that is ready at a ready address, whose turn it is; None if there is none."""
+        """Take the best item of the host whose turn it is, ready at a ready address; None if there is none."""
         while True:
             self._collect_ready(now_s)
             queue = self._ready.take()
@@ -250,7 +248,7 @@ class Frontier(Generic[Item]):
                 return self._dispatch(queue)
 
     def _collect_ready(self, now_s: float) -> None:
-        """Move hosts whose time has come, and who are first at their address, to those that take turns."""
+        """Move hosts whose time has come, and that are first at their address, to the turn queue."""
         while self._heap and self._heap[0][0] <= now_s:
             entry = heappop(self._heap)[2]
             queue = self._leave_line(entry) if isinstance(entry, _Address) else entry
@@ -259,18 +257,18 @@ class Frontier(Generic[Item]):
                 self._ready.add(queue, queue.value)
 
     def complete(self, host: str, ready_s: float, address_ready_s: float) -> None:
-        """Complete a host's request: set when the host, and its address, may be asked again."""
+        """Complete a host's request: set when the host, and its address, may be requested again."""
         queue = self._release(host)
         queue.address.ready_s = max(queue.address.ready_s, address_ready_s)
         queue.ready_s = max(queue.ready_s, ready_s)
         self._reschedule(queue)
 
     def drop(self, taken: TakenItem[Item]) -> None:
-        """Drop a taken item without a request; the host goes on as if it had not been taken."""
+        """Drop a taken item without a request; the host continues as if it had not been taken."""
         self._reschedule(self._release(taken.host))
 
     def delay(self, host: str, ready_s: float) -> None:
-        """Delay a host in the frontier: do not ask it before this time, if that is later than its own."""
+        """Delay a host in the frontier: no request before this time, if it is later than the host's own."""
         queue = self._queues[host]
         queue.ready_s = max(queue.ready_s, ready_s)
 
@@ -282,16 +280,16 @@ class Frontier(Generic[Item]):
         return things
 
     def move(self, host: str, address: str, ready_s: float) -> None:
-        """Move a host with an empty back queue to another address; its rest goes with it."""
+        """Move a host with an empty back queue to another address; its delay moves with it."""
         queue = self._queues[host]
         assert not queue.items, f"{host} has things waiting"
         assert queue.state != "busy", f"{host} has something out"
-        # Wherever the old queue still stands, in the heap or in line, it is empty, and drops out when its turn comes.
+        # The old queue, in the heap or at its address, is empty and drops out when its turn comes.
         del self._queues[host]
         self.open_host(host, address, max(ready_s, queue.ready_s))
 
     def peek_next_s(self) -> float | None:
-        """Return the earliest time at which ``take`` may return an item; -infinity where hosts are ready already."""
+        """Return the earliest time at which ``take`` may return an item; -infinity if hosts are ready already."""
         if self._ready:
             return -inf
         return self._heap[0][0] if self._heap else None
@@ -322,9 +320,9 @@ class Frontier(Generic[Item]):
         self._schedule_address(queue.address)
 
     def _may_dispatch(self, queue: _Queue[Item], now_s: float) -> bool:
-        """Check whether a host may be asked now; if not, it waits for its time, or in line at its address."""
+        """Check whether a host may be requested now; if not, it waits for its time, or in the queue of its address."""
         gate = queue.address
-        if queue.ready_s > now_s or not queue.items:  # it was told to wait longer, or it was cleared
+        if queue.ready_s > now_s or not queue.items:  # it was delayed further, or it was cleared
             self._reschedule(queue)
             return False
         if not gate.busy and gate.ready_s <= now_s and (queue.state != "timed" or not gate.waiting):

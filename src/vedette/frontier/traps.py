@@ -1,16 +1,16 @@
-"""Detect crawler traps: hold URLs back by what URLs of the same pattern have brought and where they lead.
+"""Detect crawler traps: hold URLs back by what URLs of the same pattern brought and where they lead.
 
-No name of a trap is known here. A calendar, a maze of folders, session ids, sorted copies, mirrors and farms of hosts
-have one thing in common: of many fetches few bring anything new, and there is no end to them. Each pattern of URLs
-keeps an account (``pattern_yield``) of fetches made, text brought and URLs named.
+No trap is known by name. Calendars, mazes of folders, session ids, sorted copies, mirrors and farms of hosts have one
+thing in common: few of many fetches bring anything new, and there is no end to them. Each URL pattern has an account
+(``pattern_yield``) of fetches made, text brought and URLs found.
 
 A pattern that pays for itself is never held back. One that does not may owe a little, and all patterns of a host
 together may owe a small share of what the host has brought; beyond that it waits until its host has nothing else to
-fetch (``is_idle``). Then it is tried, a few URLs first and more as they come back, until it has been fetched whole or
-is shown to be endless. New hosts of a registrable domain are under the same rule.
+fetch (``is_idle``). Then it is tried, a few URLs first and more as they return, until it was fetched completely or is
+shown to be endless. New hosts of a registrable domain follow the same rule.
 
-The coordinator adds unseen URLs (``add_url``), asks for a verdict (``judge_url``), and reports requests and what came
-of them (``on_request``, ``on_result``, ``on_dropped``). Only first fetches count.
+The coordinator adds unseen URLs (``add_url``), requests a verdict (``judge_url``), and reports requests and their
+results (``on_request``, ``on_result``, ``on_dropped``). Only first fetches count.
 """
 
 from dataclasses import dataclass
@@ -40,15 +40,15 @@ from vedette.frontier.url_patterns import (
 )
 from vedette.model import registrable_domain
 
-# By how much a rate, or what is typical of a host, must have moved before others are settled anew.
+# How much a rate, or a host's typical length, must have moved before others are settled again.
 RATE_STEP = 0.02
 TYPICAL_STEP = 0.05
-# Shares of the rate at which a pattern just pays: enough to vouch for what it leads to, and what the unknown counts as.
+# Fractions of the break-even rate: enough to vouch for linked patterns, and the value of an unknown one.
 VOUCH_SHARE = 0.5
 UNKNOWN_SHARE = 0.4
-# So many URLs of a pattern are tried at once when its host has nothing else to fetch.
+# How many URLs of a pattern are tried at once when its host has nothing else to fetch.
 MAX_TRIALS = 8
-# What a parameter did on all hosts is remembered of so many, and counts from so many fetches on.
+# For how many parameters their results on all hosts are remembered, and from how many fetches on they count.
 MAX_PARAMETERS = 4096
 COMMON_TRIES = 4
 COMMON_SHARE = 0.75
@@ -63,7 +63,7 @@ class Permit:
 class Deferral:
     """A trap verdict: the URL must wait until its host has nothing else to fetch or brought ``good_needed`` good pages.
 
-    Where its pattern ``is_endless`` it waits until pages like it prove better.
+    If its pattern ``is_endless`` it waits until similar pages prove better.
     """
 
     reason: str
@@ -74,7 +74,7 @@ class Deferral:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """A trap verdict: the URL is never fetched, for the way in which it is spelled."""
+    """A trap verdict: the URL is never fetched, because of its spelling."""
 
     reason: str
 
@@ -87,7 +87,7 @@ PERMIT = Permit()
 class _Domain:
     """How many hosts of a registrable domain were tried, and how many are poor, against farms of hosts.
 
-    ``born`` are hosts that poor hosts of the same domain named first.
+    ``born`` are hosts first found on poor hosts of the same domain.
     """
 
     tried: int = 0
@@ -111,7 +111,7 @@ class TrapDetector:
         self._words = self._squares = 0.0
         self._common: dict[str, tuple[int, int]] = {}
 
-    # what is told
+    # input
 
     def add_url(self, url: str, from_url: str | None, *, is_named: bool = False) -> None:
         """Add an unseen URL to the trap detector: a start if no page linked to it, ``is_named`` if a sitemap did."""
@@ -130,7 +130,7 @@ class TrapDetector:
                 self._add_birth(host, url, from_url)
 
     def on_request(self, url: str) -> FetchAccount:
-        """Charge a request under way to its URL pattern; return the account for ``on_result``."""
+        """Charge a request in flight to its URL pattern; return the account for ``on_result``."""
         account = self._open_account(url)
         if not account.host.is_tried:
             self._count_host(account.host)
@@ -142,7 +142,7 @@ class TrapDetector:
         account.add_in_flight(-1)
 
     def on_result(self, account: FetchAccount, brought: FetchYield) -> None:
-        """Record what a request announced by ``on_request`` brought to its URL pattern."""
+        """Record what a request started with ``on_request`` brought to its URL pattern."""
         account.add_in_flight(-1)
         host, words = account.host, min(brought.new_words, self.budget.rich_words)
         host.fetched += 1
@@ -163,12 +163,12 @@ class TrapDetector:
         if abs(typical - host.settled_words) > TYPICAL_STEP * typical:
             self._settle_all(host)
 
-    # what is asked
+    # verdicts
 
     def judge_url(self, url: str, *, is_idle: bool = False) -> Verdict:
         """Judge whether a URL may be fetched now or is held back as a trap; changes nothing.
 
-        ``is_idle`` says that its host has nothing else to fetch: then only an endless pattern is held back.
+        ``is_idle`` means that its host has nothing else to fetch: then only an endless pattern is held back.
         """
         refusal = check_shape(url)
         if refusal:
@@ -191,18 +191,18 @@ class TrapDetector:
         return PERMIT if is_idle else self._judge_unproven(host, pattern, one, url)
 
     def list_trials(self, name: str, pattern: str) -> list[tuple[str, int]]:
-        """List how many URLs of a pattern may be tried at once, by each of the accounts that they are charged to.
+        """List how many URLs of a pattern may be tried at once, by each of the accounts they are charged to.
 
-        One at first, and more as they come back, so that a trap is known before it has cost much.
+        One at first, and more as they return, so that a trap is detected before it has cost much.
         """
         host = self.hosts.get(name)
         accounts = self._list_accounts(host, pattern) if host else []
         return [(f"{name} {key}", max(1, min(MAX_TRIALS, one.tries))) for key, one in accounts] or [(name, 1)]
 
-    # what has no end
+    # endless patterns
 
     def _explain_endless(self, host: HostYield, pattern: str, one: PatternYield) -> str:
-        """Explain what shows that the URLs of a pattern have no end; empty where nothing does."""
+        """Explain the evidence that the URLs of a pattern are endless; empty if there is none."""
         if host.is_mirror(self.budget):
             return f"{host.wasted} of {host.fetched} fetches repeated text that is known from other hosts; {host.name}"
         for key, account in self._list_accounts(host, pattern):
@@ -241,7 +241,7 @@ class TrapDetector:
         return found[:1] + [(key, one) for key, one in found[1:] if not one.is_counted]
 
     def _add_birth(self, host: HostYield, url: str, from_url: str) -> None:
-        """Count a URL that was first named by a page of its own kind: of its pattern, parameters or family."""
+        """Count a URL first found on a page of its own kind: of its pattern, parameters or family."""
         pattern, origin, family = url_to_pattern(url), url_to_pattern(from_url), url_to_family(url)
         parameters = to_parameter_pattern(pattern)
         kinds = [pattern] if pattern == origin else []
@@ -256,7 +256,7 @@ class TrapDetector:
                 one.add_birth(url, from_url, is_computed=is_computed)
 
     def _count_parameters(self, parameters: str, brought: FetchYield) -> None:
-        """Count what URLs with these parameters brought on all hosts."""
+        """Count the results of URLs with these parameters on all hosts."""
         is_known = not brought.is_free and (brought.is_wasted or bool(brought.cost))
         if is_known and parameters and (parameters in self._common or len(self._common) < MAX_PARAMETERS):
             tries, wasted = self._common.get(parameters, (0, 0))
@@ -283,7 +283,7 @@ class TrapDetector:
     def _is_paying(self, one: PatternYield) -> bool:
         """Check whether one more fetch of a URL pattern, like the earlier ones, would still be paid for.
 
-        Short texts of pages that look computed pay nowhere, though all texts of their host may be short.
+        Short texts of pages that seem computed never pay, though all texts of their host may be short.
         """
         return (
             one.fetched > 0
@@ -360,7 +360,7 @@ class TrapDetector:
         return host
 
     def _register_pattern(self, host: HostYield, url: str) -> str:
-        """Register the URL pattern of a URL of a host; return the name under which it is kept, itself or coarser."""
+        """Register the URL pattern of a URL; return the name under which it is counted, itself or a coarser one."""
         pattern = url_to_pattern(url)
         if pattern in host.patterns:
             return pattern
@@ -423,7 +423,7 @@ class TrapDetector:
         domain.poor += host.is_poor
 
     def _update_poor(self, host: HostYield) -> None:
-        """Update whether a host is poor: its pages bring little beside those of the whole crawl."""
+        """Update whether a host is poor: its pages bring little compared with the whole crawl."""
         typical = compute_typical_words(self._squares, self._words, self.budget)
         thin = self.budget.fetches_per_page * host.squares < host.fetched * typical * typical
         is_poor = thin or host.fetched < self.budget.host_proof
@@ -461,7 +461,7 @@ class TrapDetector:
     def _compute_lead(self, one: PatternYield) -> float:
         """Compute the best rate of the URL patterns that each page of this one links to.
 
-        Where nothing of it was fetched, that is too little to vouch for it.
+        If nothing of it was fetched, that is too little to vouch for it.
         """
         leads = [
             LEAD_DISCOUNT * target.rate * min(1.0, times / max(one.fetched, 1.0))
@@ -470,7 +470,7 @@ class TrapDetector:
         ]
         return max(leads) if leads else UNKNOWN_SHARE / self.budget.fetches_per_page if one.targets else 0.0
 
-    # what is kept
+    # persistence
 
     def to_json(self, name: str) -> dict[str, Any]:
         """Encode the trap account of a host as JSON values."""
@@ -486,7 +486,7 @@ class TrapDetector:
         self._settle_all(host)
 
     def forget(self, name: str) -> None:
-        """Forget the trap account of a host until ``from_json`` restores it; its domain no longer counts it."""
+        """Drop the trap account of a host until ``from_json`` restores it; its domain no longer counts it."""
         host = self.hosts.pop(name, None)
         if host is not None and host.is_tried:
             self._words -= host.words
@@ -496,5 +496,5 @@ class TrapDetector:
 
 
 def get_authority(url: str) -> str:
-    """Return the authority of a URL, by which the trap detector tells hosts apart, port included."""
+    """Return the authority of a URL, by which the trap detector distinguishes hosts, port included."""
     return url.partition("://")[2].partition("/")[0]

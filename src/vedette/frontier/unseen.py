@@ -9,8 +9,8 @@ from vedette.policy import Ints
 class UnseenUrls:
     """A batch of unseen URLs in columns of equal length, one row per URL.
 
-    ``depth`` is the number of links from a start URL, ``found`` a running number: smaller was seen earlier.
-    ``inlinks`` is how many pages are known to link to it, as far as they were counted.
+    ``depth`` is the number of links from a start URL, ``found`` a running number: smaller was found earlier.
+    ``inlinks`` is how many pages are known to link to it.
     """
 
     depth: Ints

@@ -1,13 +1,13 @@
 """URL patterns: which URLs of a host are of one kind, by their spelling, and which spellings look like traps.
 
-A *pattern* is a name for all URLs of a host that a machine seems to write in the same way: ``/product/*#`` for
-``/product/blue-kettle-731``. What holds for some of them probably holds for the rest, so budgets are kept per pattern.
-The rules use the shape of a segment only; no name is known to be good or bad.
+A *pattern* is a name for all URLs of a host that seem to be generated in the same way: ``/product/*#`` for
+``/product/blue-kettle-731``. What is true for some of them is probably true for the rest, so budgets are kept per
+pattern. The rules use only the shape of a segment; no name is known to be good or bad.
 
 - a segment of digits, of digits with separators (dates, versions) or of long hexadecimal is ``#``;
 - the last segment is ``*``, or ``*#`` if it has digits, and keeps a short file ending;
 - the first two folders keep their names, deeper ones are ``*`` or ``*#``, and beyond six segments all are one;
-- of the query only the names of its parameters count, in alphabetical order.
+- only the names of query parameters count, in alphabetical order.
 """
 
 import re
@@ -49,7 +49,7 @@ def url_to_pattern(url: str) -> str:
     return _compute_pattern(url[:MAX_URL_LENGTH])
 
 
-@lru_cache(maxsize=4096)  # the page on which a batch of links was found is asked for with each of them
+@lru_cache(maxsize=4096)  # the page on which a batch of links was found is passed with each of them
 def _compute_pattern(url: str) -> str:
     address, mark, query = url.partition("?")
     pattern = _generalize_path(_extract_path(address).split("/", MAX_DEPTH))
@@ -57,7 +57,7 @@ def _compute_pattern(url: str) -> str:
 
 
 def _extract_path(address: str) -> str:
-    """Return the path of a URL: what follows the first slash after the host."""
+    """Return the path of a URL: everything after the first slash after the host."""
     return address.partition("://")[2].partition("/")[2]
 
 
@@ -80,7 +80,7 @@ def _generalize_path(segments: list[str]) -> str:
 
 
 def _generalize_segment(name: str, place: int) -> str:
-    """Generalize a folder of a URL path to its place in a URL pattern."""
+    """Generalize a folder of a URL path to its segment in a URL pattern."""
     if name.isdigit() or _NUMBER.match(name):
         return "#"
     if "%" in name:
@@ -91,7 +91,7 @@ def _generalize_segment(name: str, place: int) -> str:
 
 
 def _generalize_last(name: str) -> str:
-    """Generalize the last segment of a URL path to its place in a URL pattern."""
+    """Generalize the last segment of a URL path to its segment in a URL pattern."""
     ending = _ENDING.search(name)
     tail = ""
     if ending:
@@ -107,7 +107,7 @@ def _join_parameters(query: str) -> str:
 
 
 def _name_parameter(piece: str) -> str:
-    """Return the name of a URL parameter; a path or file in place of one is a value."""
+    """Return the name of a URL parameter; a path or file name is a value."""
     name, mark, _ = piece.partition("=")
     return name[:MAX_NAME_LENGTH] if mark or not ("/" in name or "." in name) else "*"
 
@@ -132,7 +132,7 @@ def pattern_to_family(pattern: str) -> str:
 
 
 def url_to_family(url: str) -> str:
-    """Return the family of a URL, to which the page of its first folder belongs, too.
+    """Return the family of a URL; the page of its first folder also belongs to it.
 
     >>> url_to_family("https://example.org/browse/"), url_to_family("https://example.org/about")
     ('below /browse/', '')
@@ -142,7 +142,7 @@ def url_to_family(url: str) -> str:
 
 
 def extract_child(url: str, parent: str) -> str:
-    """Return the name that a URL adds to the folder of the page that links to it; empty where it adds no single one.
+    """Return the name that a URL adds to the folder of the linking page; empty if it adds no single one.
 
     >>> extract_child("https://example.org/browse/north/south/", "https://example.org/browse/north/")
     'south'
@@ -154,7 +154,7 @@ def extract_child(url: str, parent: str) -> str:
 
 
 def is_calendar_step(url: str, other: str) -> bool:
-    """Check whether two URLs are spelled alike and name neighboring months.
+    """Check whether two URLs have the same form and name neighboring months.
 
     >>> is_calendar_step("https://example.org/cal/2027/1", "https://example.org/cal/2026/12")
     True
@@ -192,7 +192,7 @@ def check_shape(url: str) -> str | None:
     address, _, query = url.partition("?")
     if query.count("&") >= MAX_PARAMETERS:
         return f"{query.count('&') + 1} parameters are more than {MAX_PARAMETERS}"
-    if address.count("/") < 5:  # two of them are the scheme's, so no folder can come three times
+    if address.count("/") < 5:  # two of them are the scheme's, so no folder can occur three times
         return None
     return _check_folders("/" + _extract_path(address))
 
@@ -209,12 +209,12 @@ def _check_folders(path: str) -> str | None:
 
 
 def _is_numeric(folders: str) -> bool:
-    """Check whether folders of a URL are numbers only, which may repeat in a date or a map tile."""
+    """Check whether folders of a URL are all numeric, which may repeat in a date or a map tile."""
     return folders.replace("/", "").isdigit()
 
 
 def is_suspicious(url: str) -> bool:
-    """Check whether a URL looks like a trap: very long, very deep, a folder twice in a row, or many parameters.
+    """Check whether a URL seems to be a trap: very long, very deep, a folder twice in a row, or many parameters.
 
     >>> is_suspicious("https://example.org/north/north/"), is_suspicious("https://example.org/2026/11/11/")
     (True, False)

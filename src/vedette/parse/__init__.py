@@ -1,1 +1,1 @@
-"""Parse fetched pages into facts: HTML, text, change, similarity and quality; no input can make it fail."""
+"""Parse fetched pages into facts: HTML, text, change, similarity and quality; never fails on any input."""

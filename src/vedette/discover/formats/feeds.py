@@ -1,12 +1,11 @@
-"""Parse feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF), Atom (RFC 4287 and 0.3) and JSON Feed (1 and 1.1), all read alike.
+"""Parse feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF), Atom (RFC 4287 and 0.3) and JSON Feed (1 and 1.1).
 
 An entry's link is, in this order: a ``link`` for readers (``rel`` alternate or absent; HTML before other types), a
 ``guid`` that is a permanent link or an ``id`` that is a URL, the ``rdf:about`` of an RSS 1.0 item. An entry without any
-leads nowhere and is left out. ``xml:base`` is honoured on the root, the entry and the link. Links are absolute http(s)
-URLs as ``normalize.resolve`` writes them. Titles become plain text: those of RSS, and of Atom where it says so, are
-HTML.
+is skipped. ``xml:base`` is honored on the root, the entry and the link. Links are absolute http(s) URLs as returned by
+``normalize.resolve``. Titles become plain text: those of RSS, and of Atom if it says so, are HTML.
 
-``hub`` and ``self_link`` are the feed's own, for WebSub. Broken feeds keep what can be read; nothing raises.
+``hub`` and ``self_link`` are the feed's own, for WebSub. Broken feeds are read as far as possible; nothing raises.
 """
 
 import json
@@ -56,7 +55,7 @@ _DUBLIN_CORE = {
 _PLAIN_FIELDS = {name: meaning for meaning, names in _FIELD_NAMES.items() for name in names.split()}
 _VOCABULARY = Vocabulary(
     records=frozenset({"item", "entry"}),
-    fields=_PLAIN_FIELDS | _DUBLIN_CORE | {"atom:link": "link"},  # hubs are often named so without a declaration
+    fields=_PLAIN_FIELDS | _DUBLIN_CORE | {"atom:link": "link"},  # hubs often use this prefix without a declaration
     containers=frozenset({"channel"}),
     namespaces={
         "http://www.w3.org/2005/Atom": "",
@@ -79,13 +78,13 @@ class FeedEntry:
 
     @property
     def date_s(self) -> float | None:
-        """When the page changed last, as far as the feed says so."""
+        """When the page last changed, if the feed says so."""
         return self.published_s if self.updated_s is None else self.updated_s
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A parsed feed: its entries in order, its own address, and the WebSub hub that pushes it."""
+    """A parsed feed: its entries in order, its own URL, and the WebSub hub that pushes it."""
 
     title: str = ""
     entries: tuple[FeedEntry, ...] = ()
@@ -94,9 +93,9 @@ class Feed:
 
 
 def is_feed(body: bytes, content_type: str = "") -> bool:
-    """Check whether the bytes look like a feed.
+    """Check whether the bytes seem to be a feed.
 
-    The root element decides, for RDF, which serves many ends, a channel too, and for JSON its ``version``.
+    The root element decides; RDF, which has many uses, also needs a channel, and JSON its ``version``.
 
     >>> is_feed(b"<rss version='2.0'>", "text/html"), is_feed(b"<html>", "application/rss+xml")
     (True, False)
@@ -109,7 +108,7 @@ def is_feed(body: bytes, content_type: str = "") -> bool:
 
 
 def parse_feed(body: bytes, url: str, content_type: str = "") -> Feed:
-    """Parse a feed fetched from ``url``; empty where the bytes are no feed.
+    """Parse a feed fetched from ``url``; empty if the bytes are no feed.
 
     >>> parse_feed(b"<rss><channel><item><title>AT&amp;amp;T</title><link>/a</link>", "http://example.org/feed").entries
     (FeedEntry(link='http://example.org/a', title='AT&T', published_s=None, updated_s=None),)
@@ -134,7 +133,7 @@ def _is_json(text: str) -> bool:
 
 
 def _parse_json_feed(text: str, url: str) -> Feed:
-    """Parse a JSON Feed (jsonfeed.org); what is not as the format says is not there."""
+    """Parse a JSON Feed (jsonfeed.org); values that do not conform are ignored."""
     try:
         found = json.loads(text.lstrip("\ufeff"), strict=False) if len(text) <= MAX_JSON_LENGTH else None
     except (ValueError, RecursionError):
@@ -206,7 +205,7 @@ def _rank_links(record: Record) -> Iterator[tuple[int, Field, str]]:
 def _parse_relations(link: Field) -> frozenset[str]:
     """Parse the ``rel`` words of an Atom feed link.
 
-    The registry's full addresses mean the same as their last part.
+    The registry's full URLs mean the same as their last part.
     """
     return frozenset(
         word.rpartition("/")[2] for word in (link.attributes.get("rel", "").lower() or "alternate").split()

@@ -1,14 +1,14 @@
 """Parse sitemaps and sitemap indexes, as XML or as lines of text (sitemaps.org 0.9).
 
-Everything is read from the bytes: a wrong Content-Type or namespace, a missing prefix declaration or a second packing
-by gzip changes nothing. What is broken costs only itself, and limits bound the rest: bytes, entries, length of a field.
-``xml_reader`` says why there is a scanner of our own under this.
+Everything is read from the bytes: a wrong Content-Type or namespace, a missing prefix declaration or double gzip
+compression makes no difference. A broken entry costs only itself, and limits bound the rest: bytes, entries, length of
+a field. ``xml_reader`` explains why this uses its own scanner.
 
-A page's copies in other languages (``xhtml:link``) are entries of their own, and where a news sitemap gives no
-``lastmod`` its publication date counts.
+A page's versions in other languages (``xhtml:link``) are separate entries, and in a news sitemap without ``lastmod``
+the publication date counts.
 
-Locations are absolute http(s) URLs as ``normalize.resolve`` writes them; whatever is none is left out. Whether a
-sitemap may speak for them is the caller's question. A feed may serve as a sitemap too: ``feeds.is_feed`` knows.
+Locations are absolute http(s) URLs as returned by ``normalize.resolve``; anything else is skipped. Whether a sitemap
+may list them is up to the caller. A feed may serve as a sitemap too: see ``feeds.is_feed``.
 """
 
 import re
@@ -53,7 +53,7 @@ _VOCABULARY = Vocabulary(
 class SitemapEntry:
     """A page that a sitemap lists, with the sitemap's hints on its changes, which are often wrong.
 
-    ``changefreq`` is one of the seven words of the protocol or empty, ``priority`` lies in 0 to 1.
+    ``changefreq`` is one of the seven words of the protocol or empty, ``priority`` is between 0 and 1.
     """
 
     loc: str
@@ -64,14 +64,14 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """A parsed sitemap: the pages that it lists and the other sitemaps, each in the order of the file."""
+    """A parsed sitemap: the pages it lists and the other sitemaps, each in file order."""
 
     entries: tuple[SitemapEntry, ...] = ()
     children: tuple[str, ...] = ()
 
 
 def is_sitemap(body: bytes, content_type: str = "") -> bool:
-    """Check whether the bytes look like a sitemap: its root element, or nothing but URLs on the first lines.
+    """Check whether the bytes seem to be a sitemap: its root element, or only URLs on the first lines.
 
     >>> is_sitemap(b"<urlset></urlset>", "text/html"), is_sitemap(b"http://example.org/"), is_sitemap(b"<html>")
     (True, True, False)
@@ -84,7 +84,7 @@ def is_sitemap(body: bytes, content_type: str = "") -> bool:
 
 
 def parse_sitemap(body: bytes, url: str, content_type: str = "") -> Sitemap:
-    """Parse a sitemap fetched from ``url``; empty where the bytes are no sitemap.
+    """Parse a sitemap fetched from ``url``; empty if the bytes are no sitemap.
 
     >>> parse_sitemap(b"<urlset><url><loc>/a?b=1&amp;c</loc><priority>.5", "http://example.org/sitemap.xml").entries
     (SitemapEntry(loc='http://example.org/a?b=1&c', lastmod_s=None, changefreq='', priority=None),)
@@ -109,9 +109,9 @@ def _is_markup(text: str) -> bool:
 
 
 def _find_locations(record: Record, url: str) -> Iterator[str]:
-    """Yield the page locations (``loc``) of a sitemap record: one by the protocol.
+    """Yield the page locations (``loc``) of a sitemap record; the protocol allows one.
 
-    Some generators forget to close records, others write the URL straight into the record, without a ``loc``.
+    Some generators forget to close records, others write the URL directly into the record, without a ``loc``.
     """
     written = [each.text for each in record.find_all("loc") if 0 < len(each.text) <= MAX_TEXT_LENGTH]
     bare = [] if written else [_parse_line(record.find_text("bare"))]
@@ -121,7 +121,7 @@ def _find_locations(record: Record, url: str) -> Iterator[str]:
 def _add_alternates(entries: list[SitemapEntry], document: Document, url: str) -> Iterator[SitemapEntry]:
     """Yield sitemap entries, then those of their copies in other languages that are not entries themselves.
 
-    When a copy changed is not said: generators give each language an entry with a date of its own.
+    The date of a copy is unknown: generators give each language an entry with its own date.
     """
     yield from entries
     named = {entry.loc for entry in entries}

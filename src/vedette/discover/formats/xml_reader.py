@@ -1,17 +1,17 @@
-r"""Read XML forgivingly, for sitemaps and feeds: tags and texts in the order of the document.
+r"""Parse XML leniently, for sitemaps and feeds: tags and texts in document order.
 
-Sitemaps and feeds are XML by name, and written by template engines: bare ampersands in URLs, HTML's entity names, tags
-that nobody closes, prefixes that nobody declares, blank lines before the declaration. A conforming parser has to stop
-at the first of these and loses every page behind it. An HTML parser takes ``<link>`` for an element without content.
-So this is a scanner of our own: a pattern cuts the text into tokens, each character is looked at a bounded number of
-times, and nothing is an error.
+Sitemaps and feeds are nominally XML, but written by template engines: bare ampersands in URLs, HTML's entity names,
+unclosed tags, undeclared prefixes, blank lines before the declaration. A conforming parser has to stop at the first of
+these and loses every page after it. An HTML parser treats ``<link>`` as an element without content. So this is our own
+scanner: a pattern splits the text into tokens, each character is scanned a bounded number of times, and nothing is an
+error.
 
 There is no document type: declarations are skipped, so no entity is ever declared, expanded or loaded. The entities of
-XML and HTML are replaced once, and only when they end in a semicolon: ``?a=1&copy=2`` is a query, not a copyright.
+XML and HTML are replaced once, and only if they end in a semicolon: ``?a=1&copy=2`` is a query, not a copyright.
 
-Expat was tried in its place (``pytest tests/discover/formats tests/properties -k "sitemap or feed"``). It fails 18 of
-152 tests, and one bare ampersand in a sitemap of 50 000 URLs leaves none of them. It is three times as fast on feeds,
-and as fast on sitemaps. The expat 2.5 of Python 3.11 takes 17 s for an unclosed comment of 32 MiB fed in chunks.
+Expat was tried instead (``pytest tests/discover/formats tests/properties -k "sitemap or feed"``). It fails 18 of 152
+tests, and one bare ampersand in a sitemap of 50 000 URLs loses all of them. It is three times as fast on feeds, and as
+fast on sitemaps. The expat 2.5 of Python 3.11 takes 17 s for an unclosed comment of 32 MiB fed in chunks.
 """
 
 import re
@@ -26,8 +26,8 @@ from typing import Literal, NamedTuple
 Kind = Literal["open", "close", "text"]
 Event = tuple[Kind, str, str]
 
-# Possessive throughout. What may run past the next "<" (comment, CDATA, document type) takes all that it has looked at
-# even where its end is missing, so no character is ever scanned again and again.
+# Possessive throughout. Constructs that may run past the next "<" (comment, CDATA, document type) consume everything
+# scanned even if their end is missing, so no character is scanned repeatedly.
 _TOKEN = re.compile(
     r"""(?P<text> [^<]++ )
       | <(?P<slash>/?) (?P<name> [^\s<>/="'?!] [^\s<>/="']*+ )
@@ -40,7 +40,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_MAX_TOKENS = 2_000_000  # some 50 000 records with 40 tags and texts each; small packed bodies can hide many more
+_MAX_TOKENS = 2_000_000  # about 50 000 records with 40 tags and texts each; small compressed bodies can hold more
 _MAX_ATTRIBUTES = 64
 _ATTRIBUTE = re.compile(r"""([^\s=<>"'/]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'<>]++)))?+""")
 _ENTITY = re.compile(r"&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|([A-Za-z][A-Za-z0-9]{1,31}));")
@@ -77,7 +77,7 @@ def parse_attributes(raw: str) -> dict[str, str]:
     {'rel': 'self', 'href': '/feed?a=1&b=2'}
     """
     found: dict[str, str] = {}
-    if "=" not in raw:  # most tags of a sitemap; an attribute without value says nothing that is asked for
+    if "=" not in raw:  # most tags of a sitemap; an attribute without value is never needed
         return found
     for each in islice(_ATTRIBUTE.finditer(raw), _MAX_ATTRIBUTES):
         name, double, single, bare = each.groups("")
@@ -99,15 +99,15 @@ def _decode_entity(entity: re.Match[str]) -> str:
     return unescape(entity[0]) if name is None else html5.get(name + ";", entity[0])
 
 
-# A record (``url``, ``item``, ``entry``) holds fields (``loc``, ``link``); fields outside every record belong to the
-# head. Whatever else stands in a record is passed over with all that it holds, so the ``title`` of a channel's image is
-# not the channel's. A record or a field also ends where the next one begins, or its parent closes. A field that the end
-# of the document cuts off is dropped, since half a URL leads elsewhere; the record around it stays.
-# Names are matched without namespaces first: a prefix equal to the root's counts as none. Other prefixes stand for what
-# the document declares them to be, or for themselves where it does not say.
+# A record (``url``, ``item``, ``entry``) contains fields (``loc``, ``link``); fields outside every record belong to the
+# head. Any other element in a record is skipped with its content, so the ``title`` of a channel's image is not the
+# channel's. A record or a field also ends where the next one begins, or its parent closes. A field cut off by the end
+# of the document is dropped, since half a URL leads elsewhere; the record around it stays. Names are matched without
+# namespaces first: a prefix equal to the root's counts as none. Other prefixes mean what the document declares, or
+# themselves if it declares nothing.
 
 
-MAX_TEXT_LENGTH = 8_192  # a longer field is cut one character later, so that its reader can tell
+MAX_TEXT_LENGTH = 8_192  # a longer field is cut one character later, so that its reader can detect it
 _MAX_FIELDS = 100  # of one record
 
 
@@ -115,8 +115,8 @@ _MAX_FIELDS = 100  # of one record
 class Vocabulary:
     """The XML element names to read: records, fields with their meanings, and namespaces with short names.
 
-    ``containers`` hold records and fields without being one, as a channel does; the root always does. A record whose
-    name is a field's too begins with that field: text before anything else in it.
+    ``containers`` hold records and fields without being one, as a channel does; the root always does. A record with the
+    same name as a field begins with that field: text before anything else in it.
     """
 
     records: frozenset[str]
@@ -187,7 +187,7 @@ def parse_records(text: str, vocabulary: Vocabulary, most: int) -> Document:
 
 
 class _RecordBuilder:
-    """The state of reading records from an XML document: the open elements, and what was read so far."""
+    """The state of parsing records from an XML document: the open elements, and the results so far."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.records: list[Record] = []
@@ -291,10 +291,10 @@ class _RecordBuilder:
         self._fields.clear()
 
 
-# A ``.gz`` file is the content itself here, not a transfer coding, so it is unpacked whatever the headers say. What
-# could be unpacked before an error or the limit is kept: half a sitemap still names pages. The encoding is taken from
-# the first that speaks: byte-order mark, XML declaration, Content-Type, UTF-8. The declaration comes before the
-# header because an author writes the one and a server's default the other. Nothing here raises.
+# A ``.gz`` file is the content itself here, not a transfer coding, so it is unpacked whatever the headers say.
+# Everything unpacked before an error or the limit is kept: half a sitemap still lists pages. The encoding is taken from
+# the first available source: byte-order mark, XML declaration, Content-Type, UTF-8. The declaration comes before the
+# header because an author writes the former and a server's default is the latter. Nothing here raises.
 
 
 MAX_BYTES = 50 * 2**20  # what sitemaps.org allows for an unpacked sitemap
@@ -303,7 +303,7 @@ _CHUNK_BYTES = 16 * 2**10
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 16 + zlib.MAX_WBITS
 
-# Longer marks first: that of UTF-32 begins with that of UTF-16. The last four are a "<" that no mark precedes.
+# Longer marks first: that of UTF-32 begins with that of UTF-16. The last four are a "<" without a mark.
 _BYTE_SIGNATURES = (
     (b"\xff\xfe\x00\x00", "utf-32-le"),
     (b"\x00\x00\xfe\xff", "utf-32-be"),
@@ -318,8 +318,8 @@ _BYTE_SIGNATURES = (
 _DECLARED = re.compile(rb"""\s{0,99}<\?xml\s[^<>]{0,200}?encoding\s{0,9}=\s{0,9}["']([\w.:-]{1,40})["']""")
 _CHARSET = re.compile(r"""charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 
-# Only names that XML files bear. Python would look for more: some of its codecs take quadratic time on hostile bytes,
-# and it remembers every name it was ever asked for. As in browsers, Latin-1 and ASCII are read as Windows-1252.
+# Only names that XML files use. Python would accept more: some of its codecs take quadratic time on hostile bytes, and
+# it caches every name it was ever given. As in browsers, Latin-1 and ASCII are read as Windows-1252.
 _CODEC_FAMILY = re.compile(r"(?:iso[-_]?8859-(?:[2-8]|1[03-6])|(?:windows|cp)-?125[0-8]|koi8-[ru])")
 _CODECS = {
     "iso-8859-1": "cp1252",
@@ -345,7 +345,7 @@ def decode_xml(body: bytes, content_type: str = "", limit_bytes: int = MAX_BYTES
     >>> decode_xml(b'<?xml version="1.0" encoding="iso-8859-1"?><t>caf\xe9</t>').partition("<t>")[2]
     'café</t>'
     """
-    plain = _gunzip(_gunzip(body, limit_bytes), limit_bytes)[:limit_bytes]  # some servers pack what is packed
+    plain = _gunzip(_gunzip(body, limit_bytes), limit_bytes)[:limit_bytes]  # some servers compress twice
     for opening, codec in _BYTE_SIGNATURES:
         if plain.startswith(opening):
             return plain.decode(codec, "replace").removeprefix("\ufeff")
@@ -384,7 +384,7 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
 def _gunzip_member(body: bytes, at: int, room: int, parts: list[bytes]) -> int | None:
     """Unpack one gzip member of an XML file into ``parts``; return where the next begins, or None at the end.
 
-    Fed in small pieces, so that an error loses little and the bytes after a member's end are not copied whole.
+    Fed in small pieces, so that an error loses little and the bytes after a member's end are not copied as a whole.
     """
     member = zlib.decompressobj(_GZIP)
     while at < len(body) and room > 0:

@@ -1,4 +1,4 @@
-"""Accrual: poll the discovery sources where most is lost by waiting, by a model of links that gather and vanish."""
+"""Accrual: poll the sources where waiting loses most, by a model of links that accumulate and disappear."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -13,24 +13,23 @@ from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints, Picks
 from vedette.timeutil import DAY_S, HOUR_S
 
-# What a look brings is one thing, what it teaches another. A source that was dull is not looked at, and so nobody
-# hears when its site is rebuilt and all news stands there. So what is not known counts, too, to_learn = usual (dt /
-# D)^2,     D = max(LEAST_S, n step / (SHARE k)), where *usual* is what a look brings in the mean and dt the time
-# since the last try: after D a look is made although it should bring nothing, and sooner in hours in which other
-# looks bring little. D leaves all but a small share of the looks to what they bring: with n sources and k looks a
-# step, all have their turn within it.
+# The yield of a poll is one thing, its information another. A quiet source is not polled, so nothing shows that its
+# site was rebuilt and all news is there now. So uncertainty counts too, to_learn = usual (dt / D)^2,     D =
+# max(LEAST_S, n step / (SHARE k)), where *usual* is the mean yield of a poll and dt the time since the last try: after
+# D a poll is made even if it should bring nothing, and sooner in hours in which other polls bring little. D leaves all
+# but a small share of the polls to their yield: with n sources and k polls a step, all get their turn within it.
 
 
-# The part of looks that may be made to learn, and how soon each source has its turn again where looks are many.
+# The share of polls that may be exploration, and how soon each source gets its next turn if polls are many.
 EXPLORATION_SHARE, MIN_REVISIT_S = 0.05, 14 * DAY_S
-# What a poll may bring where none ever brought anything: or such sources would never be polled again.
+# Prior yield of a poll if none ever brought anything: otherwise such sources would never be polled again.
 MIN_USUAL = 0.05
 
 
 def compute_exploration_turn(options: Sources, k: int, now: float, *, is_priced: bool = False) -> float:
-    """Compute after how long a source is polled to learn, although it should bring nothing; infinite before any poll.
+    """Compute after how long a source is polled for exploration, even with no expected yield; infinite before any poll.
 
-    Where a price says how many polls are made, k is only the most of them: then those of the last day count.
+    If a price decides how many polls are made, k is only the maximum: then the polls of the last day count.
     """
     tried_s = options.last_poll_s
     latest_s = float(tried_s.max(initial=-np.inf))
@@ -42,14 +41,14 @@ def compute_exploration_turn(options: Sources, k: int, now: float, *, is_priced:
 
 
 def estimate_usual_yield(options: Sources) -> float:
-    """Estimate what a poll of these sources brings in the mean; where nothing ever came, a little all the same."""
+    """Estimate the mean yield of a poll of these sources; a small positive number if nothing was ever found."""
     return max(float(options.found.sum() / max(int(options.polls.sum()), 1)), MIN_USUAL)
 
 
 def compute_exploration_bonus(options: Sources, turn_s: float, now: float, usual: float | None = None) -> Floats:
     """Compute the exploration bonus of polling each discovery source, in new pages; 0 for those never polled.
 
-    ``usual`` is what a poll brings in the mean, by default that of these sources.
+    ``usual`` is the mean yield of a poll, by default that of these sources.
     """
     usual = estimate_usual_yield(options) if usual is None else usual
     unseen_s = np.where(np.isfinite(options.last_poll_s), now - options.last_poll_s, 0.0)
@@ -58,10 +57,10 @@ def compute_exploration_bonus(options: Sources, turn_s: float, now: float, usual
 
 
 class PollValues(NamedTuple):
-    """What polls of sources are worth, by what makes it up: ``total = (hope(lost) * chance + lesson) * weight``.
+    """The worth of polls of sources, by component: ``total = (hope(lost) * chance + lesson) * weight``.
 
-    ``lost`` is what waiting loses by kind of lifetime, at a link an hour; ``chance`` that of an answer; ``lesson`` what
-    the poll would teach. Each source is taken on its own.
+    ``lost`` is what waiting loses by kind of lifetime, at one link an hour; ``chance`` the probability of a response;
+    ``lesson`` the value of exploration. Each source is considered alone.
     """
 
     lost: Floats
@@ -74,7 +73,7 @@ class PollValues(NamedTuple):
 class GreedyPicker:
     """Greedy choice of discovery sources to poll, for the accrual policy.
 
-    Gains only fall, and only those of relatives of a source that was taken.
+    Gains only decrease, and only those of relatives of a chosen source.
     """
 
     def __init__(self, belief: AccrualState, options: Sources, values: PollValues, optimism: float, now: float) -> None:
@@ -132,31 +131,31 @@ def _compute_accrued_share(age_h: Floats) -> Floats:
     return part
 
 
-# When a source is worth a poll is looked for at so many times ahead.
+# Future times at which to check when a source is worth a poll.
 MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS = 60.0, 30 * DAY_S, 24
-# Of so many times k the best are weighed against each other; the others are never among the k.
+# The best of this many times k are compared with each other; the others are never among the k.
 CANDIDATES_PER_PICK, MIN_CANDIDATES = 4, 256
 
 
 @dataclass(frozen=True, slots=True)
 class Accrual:
-    """Choose the k discovery sources that together lose most by waiting, by a model of how links come and go.
+    """Choose the k sources that together lose most by waiting, by a model of how links appear and disappear.
 
         worth = mean + optimism * deviation  of  sum_c rate_c W(A_c),   times the chance of an answer
         W     = t (1 - e^-x (1 + x)),   x = T / t,   1 / t = 1 / tau + 1 / patience
 
-    A_c is what has gathered since the last poll and is not known from others (``arrivals``, ``overlap``,
-    ``compute_accrued``), T the time in which as much gathers at an even pace. W is not what a poll would bring now, but
-    that less what it would bring anyway a little later: links that stay for days can wait, those that go within hours
-    cannot. It is the index of Whittle for sources that fill up. A link found after ``patience`` counts 1 / e of one
-    found at once. What was dull may have become the best since (``rates``), so a few polls are made to learn
+    A_c is what has accumulated since the last poll and is not known from others (``arrivals``, ``overlap``,
+    ``compute_accrued``), T the time in which as much accumulates at an even pace. W is not what a poll would bring now,
+    but that minus what it would bring anyway a little later: links that stay for days can wait, those that disappear
+    within hours cannot. It is the Whittle index for sources that fill up. A link found after ``patience`` counts 1 / e
+    of one found at once. A quiet source may have become the best since (``rates``), so a few polls explore
     (``compute_exploration_bonus``).
 
-    When one is chosen, what it shows is taken from its relatives before the next is chosen (greedy, as GREEDY does).
-    Polls that are worth less than ``price`` by then are not made, however many are left.
+    When a source is chosen, the links it will show are subtracted from its relatives before the next is chosen (greedy,
+    as GREEDY does). Polls worth less than ``price`` by then are not made, however many are left.
 
-    Useful for any number of sources that show new links in a rhythm; it is the default. Not useful where links never
-    vanish and delay does not matter: then the order hardly matters either.
+    Useful for any number of sources that show new links in a rhythm; it is the default. Not useful if links never
+    disappear and delay does not matter: then the order hardly matters either.
 
     References: greedy choice Pandey08, 3.5.2; rates Thompson23, 2.4, with exposure instead of polls; the index as in
     ``refresh.freshness_index``; the model is ours.
@@ -217,7 +216,7 @@ class Accrual:
     def compute_values(
         self, state: AccrualState, options: Sources, turn_s: float, now: float, usual: float | None = None
     ) -> PollValues:
-        """Compute what a poll of each source is worth now; ``turn_s`` and ``usual`` are those of looks to learn."""
+        """Compute the current worth of polling each source; ``turn_s`` and ``usual`` are those of exploration."""
         arrivals, place = state.arrivals, options.place
         lost = compute_urgency(compute_accrued(state, place, now), self.patience_h)
         chance = estimate_answer_chance(arrivals.down_s[place], options.last_poll_s, now)
@@ -231,7 +230,7 @@ class Accrual:
     ) -> Floats:
         """Forecast when each source will be worth a poll at the price, if nothing is polled until then.
 
-        At most 30 days ahead; in between the steps of time that are computed, values are taken for straight.
+        At most 30 days ahead; values between the computed time steps are interpolated linearly.
         """
         state = state.ensure_places(options)
         wait_s = np.concatenate([[0.0], np.geomspace(MIN_WAIT_S, MAX_WAIT_S, TIME_STEPS)])
@@ -246,14 +245,14 @@ class Accrual:
         return times
 
     def reason(self, state: AccrualState, batch: Sources, row: int, now: float) -> str:
-        """Explain a poll: what it would bring, what waiting would lose, and since when links have gathered."""
+        """Explain a poll: its expected yield, what waiting would lose, and since when links have accumulated."""
         turn_s = compute_exploration_turn(batch, 1, now, is_priced=True)
         return self.explain(state.ensure_places(batch), batch, turn_s, now)[row]
 
     def explain(
         self, state: AccrualState, batch: Sources, turn_s: float, now: float, usual: float | None = None
     ) -> list[str]:
-        """Explain polls of some sources, where ``turn_s`` and ``usual`` are those of all sources."""
+        """Explain polls of some sources, with ``turn_s`` and ``usual`` of all sources."""
         values, expected = self.compute_values(state, batch, turn_s, now, usual), estimate_yield(state, batch, now)
         to_learn = (values.lesson * values.weight > values.total / 2) & (values.total > 0)
         age_h = (now - batch.last_poll_s) / HOUR_S

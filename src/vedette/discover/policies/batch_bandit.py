@@ -1,4 +1,4 @@
-"""Batch bandit over sources: k polls at a time, whose rounds are the new pages themselves."""
+"""Batch bandit over sources: k polls at a time, where each new page is a round."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,19 +19,19 @@ class BanditState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchBandit:
-    """Batch bandit over discovery sources: every new page is a round, and pays the sources that show it.
+    """Batch bandit over discovery sources: every new page is a round, and rewards the sources that show it.
 
         index = covered / rounds + sqrt(2 log(arrived) / rounds);  the k highest, those never played first
 
-    New pages come in batches, one a step; those that nobody found are not known, so a step has as many rounds as its
-    polls found pages together. A step that found none is one round, or sources that bring nothing would never count as
-    played, and be taken for ever. It converges to the k sources of the largest (aggregated) outdegree, which in
-    Pandey08 does as well as rules that consider overlap. Equals, and sources without a round, go by staleness.
+    New pages come in batches, one per step; undiscovered ones are unknown, so a step has as many rounds as its polls
+    found pages together. A step that found none is one round, otherwise sources without yield would never count as
+    played, and be chosen forever. It converges to the k sources of the largest (aggregated) outdegree, which in
+    Pandey08 does as well as rules that consider overlap. Ties, and sources without a round, go by staleness.
 
-    Useful where full crawls cost too much to learn from. Not useful where sources show the same: outdegree adds up what
-    a union would not.
+    Useful if full crawls cost too much to learn from. Not useful if sources show the same links: outdegree counts them
+    several times.
 
-    Reference: Pandey08, section 7.1; UCB1 of Auer02, which it names as one that can be used.
+    Reference: Pandey08, section 7.1; UCB1 of Auer02, which it suggests.
 
     >>> from vedette.policy import rng_for
     >>> from vedette.discover.polling.sources import PollResults, PollHistory
@@ -58,7 +58,7 @@ class BatchBandit:
         return BanditState(rounds, covered, state.arrived + arrived)
 
     def select(self, state: BanditState, places: Ints) -> BanditState:
-        """Return the rounds of some sources, in this order; what arrived stays."""
+        """Return the rounds of some sources, in this order; the number of arrived pages stays."""
         rounds, covered = (grow_rows(rows, places)[places] for rows in (state.rounds, state.covered))
         return BanditState(rounds, covered, state.arrived)
 

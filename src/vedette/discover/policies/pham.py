@@ -1,4 +1,4 @@
-"""Pham: a predictor of yields picks most of the sources, staleness the others, and a bandit how many are which."""
+"""Pham: a yield predictor picks most sources, staleness the others, and a bandit decides the split."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from vedette.discover.polling.sources import Sources, grow_rows, hour_of_week
 from vedette.policy import Floats, Ints, Picks
 from vedette.timeutil import HOUR_S
 
-# Thirty-five features: mean and standard deviation of the yields of the last 24 hours (0 where there was no look),
-# hours since the last try, mean times hours, and an indicator for each hour of the day and each day of the week. With
-# an intercept the indicators are collinear, so the fit is a ridge with a penalty too small to matter otherwise.
-# Reference: Pham18 as described in Thompson23, sections 2.3 and 3.2.2.
+# Thirty-five features: mean and standard deviation of the yields of the last 24 hours (0 without a poll), hours since
+# the last try, mean times hours, and an indicator for each hour of the day and each day of the week. With an intercept
+# the indicators are collinear, so the fit is a ridge with a penalty too small to matter otherwise. Reference: Pham18 as
+# described in Thompson23, sections 2.3 and 3.2.2.
 
 
 WINDOW_S = 24 * HOUR_S
-# Nobody has waited longer than this: a source that was never looked at has no last look to count from.
+# Cap on waiting time: a source that was never polled has no last poll to count from.
 MAX_WAIT_H = 168.0
 _HOURS, _DAYS = 24, 7
 _PENALTY = 1.0
@@ -68,9 +68,10 @@ MEMORY_S = 7 * 24 * HOUR_S
 class PhamState(NamedTuple):
     """State of the Pham discovery policy.
 
-    ``last_try_s`` has the last try of each place, 0 for never; ``examples`` the inputs before each poll of the last
-    week, as columns, with its yield as the last; ``weights`` the predictor and ``trained_s`` its age; ``plays`` and
-    ``reward`` how often each share was used and what that brought, ``max_yield`` the most that a step ever brought.
+    ``last_try_s`` has the last try of each position, 0 for never; ``examples`` the inputs before each poll of the last
+    week, as columns, with its yield as the last; ``weights`` the predictor and ``trained_s`` its training time;
+    ``plays`` and ``reward`` how often each share was used and its total reward, ``max_yield`` the largest yield of any
+    step.
     """
 
     last_try_s: Floats
@@ -90,11 +91,11 @@ class Pham:
         floor(k share + 1/2) sources of the highest predicted yield, then the stalest of the others
 
     The predictor (``fit_ridge``) is trained again every 3 hours on the polls of 7 days. The combined yield of a step
-    counts each target once. Before the first poll all predictions are equal, and equals go by staleness: it begins as
-    round-robin. Failed polls are no yields, but they end a wait. A source that was never polled waited longest.
+    counts each target once. Before the first poll all predictions are equal, and ties go by staleness: it starts as
+    round-robin. Failed polls have no yield, but they end a wait. A source that was never polled has waited longest.
 
-    Useful as the rival of Thompson23. Not useful as it is: what the bandit weighs are pages by the dozen, against which
-    its bonus is nothing, so it hardly explores (``pham-scaled`` does), and it takes sources that show the same.
+    Useful as the rival of Thompson23. Not useful as it is: the bandit's rewards are dozens of pages, against which its
+    bonus is negligible, so it hardly explores (``pham-scaled`` does), and it picks sources that show the same links.
 
     Reference: Pham18 as described in Thompson23, sections 2.3 and 3.2.2.
 
@@ -171,7 +172,7 @@ def _predict_yields(state: PhamState, options: Sources, now: float) -> Floats:
 
 
 def _build_examples(batch: Sources, tried_s: Floats, now: float) -> Floats:
-    """Build training examples of Pham's yield predictor: inputs before each poll, and what it brought."""
+    """Build training examples of Pham's yield predictor: inputs before each poll, and its yield."""
     good: npt.NDArray[np.bool_] = (batch.failures == 0) & (batch.polls > 0)
     place: Ints = batch.place[good]
     yields = batch.yields[good].astype(np.float64)

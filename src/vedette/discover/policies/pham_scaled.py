@@ -7,12 +7,12 @@ from vedette.discover.policies.pham import Pham
 
 @dataclass(frozen=True, slots=True)
 class PhamScaled(Pham):
-    """``pham`` with scaled rewards: the combined yield of a step by the largest that any step had so far.
+    """``pham`` with scaled rewards: the combined yield of a step divided by the largest so far.
 
-    UCB1's bonus of sqrt(2 log(steps) / plays) is made for rewards up to 1. With them all shares are tried again and
-    again, so that about a fifth of the polls go to stale sources.
+    UCB1's bonus of sqrt(2 log(steps) / plays) assumes rewards up to 1. With them all shares are tried again and again,
+    so about a fifth of the polls go to stale sources.
 
-    Useful to see how much of what the printed form does is its scale. Not useful beyond that.
+    Useful to see how much the published form depends on its scale. Not useful beyond that.
 
     Reference: Auer02 for the scale; otherwise as ``pham``.
 

@@ -14,8 +14,8 @@ class Random(Stateless):
 
         propensity = k / n    the probability that a source is among the k
 
-    Useful as the baseline that any rule has to beat, and for data that says what other rules would have brought: no
-    source is ever left out. Not useful for finding much: it polls the dead as often as the busy.
+    Useful as the baseline that any policy has to beat, and for unbiased data about what other policies would have
+    found: no source is ever left out. Not useful for finding much: it polls dead sources as often as busy ones.
 
     Reference: simple random sampling without replacement.
 

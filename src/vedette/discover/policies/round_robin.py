@@ -1,4 +1,4 @@
-"""Round robin over discovery sources: poll first the source that was not polled for longest."""
+"""Round robin over discovery sources: poll the least recently polled source first."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from vedette.policy import Picks, Stateless
 
 @dataclass(frozen=True, slots=True)
 class RoundRobin(Stateless):
-    """Poll the k stalest sources; those never polled come first, ties go by place. A failed poll counts, too.
+    """Poll the k stalest sources; those never polled come first, ties go by position. A failed poll counts too.
 
         order = last_look, then place
 
     With n sources each is polled every n / k steps, so a target is missed only if it stays for less.
 
-    Useful where sources are alike, where nothing must be missed that stays long enough, and as the baseline that an
-    adaptive rule has to beat at equal budget. Not useful where few sources bring most: it polls all equally often.
+    Useful if sources are alike, if nothing that stays long enough may be missed, and as the baseline that an adaptive
+    policy has to beat at equal budget. Not useful if few sources bring most: it polls all equally often.
 
     Reference: the exploring half of Pham et al. as described in Thompson23, section 2.3 ("most stale sources"), alone.
 

@@ -9,9 +9,9 @@ from vedette.discover.polling.sources import Sources, get_latest_yields, grow_ro
 from vedette.policy import Floats, Ints, Picks
 
 HOURS = 24
-# Both hyperparameters of the prior, which the document leaves untuned.
+# Both hyperparameters of the prior, which the paper leaves untuned.
 ALPHA = BETA = 1.0
-# Draws beyond the one that counts, by which propensities are estimated: there is no closed form for the best k.
+# Extra draws for estimating propensities: there is no closed form for the best k.
 REDRAWS = 15
 
 
@@ -28,12 +28,12 @@ class Thompson:
 
         draw ~ Gamma(alpha + sum of yields at this hour, rate = beta + polls at this hour);  poll the k highest
 
-    alpha = beta = 1, and no source learns from another or from a neighboring hour. A failed poll counts as one that
-    brought nothing. The propensity is the share of 16 draws, this one among them, in which the source is chosen.
+    alpha = beta = 1, and no source learns from another or from a neighboring hour. A failed poll counts as one with
+    yield 0. The propensity is the share of 16 draws, this one included, in which the source is chosen.
 
-    Useful as the rival that any adaptive rule has to beat, and where each poll is on its own. Not useful where links
-    stay for hours: what a poll brings then depends on when the last one was, which this ignores, and it may
-    poll two pages that show the same.
+    Useful as the rival that any adaptive policy has to beat, and if polls are independent. Not useful if links stay for
+    hours: the yield of a poll then depends on the time of the last one, which this ignores, and it may poll two pages
+    that show the same links.
 
     Reference: Thompson23, section 2.4 and figure 1.
 

@@ -1,16 +1,16 @@
-"""The arrival model: how links appear on discovery sources and vanish again, learned from what polls brought.
+"""The arrival model: how links appear on discovery sources and disappear again, learned from polls.
 
-Links come to a source in the rhythm of its host and stay for a while: some for hours, some for days. Each kind of life
-has a rate of its own at each source, and what is there to be found since the last poll at time s is
+Links arrive at a source in the rhythm of its host and stay for a while: some for hours, some for days. Each kind of
+lifetime has its own rate at each source, and the number of links to be found since the last poll at time s is
 
     A_c(t) = integral from s to t of pace(x) e^(-(t - x) / tau_c) kept(x) dx,        y ~ Poisson(sum_c rate_c A_c)
 
-where kept(x) is the part that no poll of another source has shown since x (``overlap``). At an even pace and without
+where kept(x) is the share that no poll of another source has shown since x (``overlap``). At an even pace and without
 others A is tau (1 - e^(-(t - s) / tau)): a source fills up, and its capacity is rate times tau.
 
-Rates are Gamma, with a prior from the host and from everybody, so that a new source starts where its host is. Which
-kind of life a link has is not known, so each poll's yield is shared out by what was expected of each kind (one step of
-expectation maximisation). Evidence fades, since sites drift.
+Rates are Gamma, with a prior from the host and from all hosts, so a new source starts where its host is. The lifetime
+of a link is unknown, so each poll's yield is divided by what was expected of each kind (one step of expectation
+maximization). Evidence decays, since sites drift.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,13 @@ from vedette.discover.polling.sources import Sources, get_latest_yields
 from vedette.policy import Floats, Ints
 from vedette.timeutil import HOUR_S
 
-# When a look brings new links, each is shared out among kinds of life by what was expected of each kind. Later looks
-# know better: what stays is rather of a long life, what is gone was rather of a short one, there:  q_c  proportional
-# to  q_c e^(-dt / tau_c)        gone:  q_c  proportional to  q_c (1 - e^(-dt / tau_c)) and what was counted for each
-# kind is put right by the difference. A few links of each source stand for all of them.
+# When a poll brings new links, each is divided among kinds of lifetime by what was expected of each kind. Later polls
+# know better: a link that stays probably has a long lifetime, one that is gone had a short one, there:  q_c
+# proportional to  q_c e^(-dt / tau_c)        gone:  q_c  proportional to  q_c (1 - e^(-dt / tau_c)) and the counts of
+# each kind are corrected by the difference. A few links of each source represent all of them.
 
 
-# So many links of a source are followed, and at most so many of one look, so that some are followed to their end.
+# How many links of a source are tracked, and at most how many of one poll, so that some are tracked to their end.
 TRACKED_PER_SOURCE, TRACKED_PER_POLL = 16, 12
 
 
@@ -98,7 +98,7 @@ def track_new_links(awaited: TrackedLinks, batch: Sources, rows: Ints, kind: Flo
 
 
 def _select_new_links(batch: Sources, rows: Ints) -> Ints:
-    """Return the first new links of each polled source, to track their lifetimes; -1 where there are fewer."""
+    """Return the first new links of each polled source, to track their lifetimes; -1 if there are fewer."""
     line = np.full(len(batch), -1, np.int64)
     line[rows] = np.arange(len(rows))
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
@@ -123,33 +123,32 @@ def _normalize_rows(amount: Floats) -> Floats:
     return shares
 
 
-# Hours for which links stay, in four kinds: what is other at every look, teasers, news, and what is left standing.
+# Hours for which links stay, in four kinds: rotating links, teasers, news, and permanent links.
 LIFETIMES_H: Floats = np.array([0.5, 3.0, 20.0, 128.0])
 LIFETIME_KINDS = len(LIFETIMES_H)
-# Links an hour that a source has of each kind before anything is known of anybody.
+# Prior rate of links per hour for each kind of lifetime.
 PRIOR_RATES: Floats = np.array([0.3, 0.3, 0.2, 0.1])
-# So many links of its own weigh as much, at a source, as its host does; and hours of exposure, at a host, as everybody.
+# How many links of its own weigh as much, at a source, as its host's; and hours of exposure, at a host, as all hosts'.
 PRIOR_LINKS, HOST_PRIOR_H = 1.0, 20.0
-# Half of the evidence is forgotten in this time; but not before so many links were expected, or what is rare is never
-# learned.
+# Half-life of the evidence; but not before this many links were expected, otherwise rare events are never learned.
 HALF_LIFE_S, HALF_LIFE_LINKS = 60 * 86_400.0, 50.0
-# After a few looks, one more counts for at most as many links as all before it, what was expected and this: a site that
-# is rebuilt shows as much at once as it bears in years, and its pages do not go on like that.
+# After a few polls, one more counts for at most as many links as all before it, plus the expected ones and one: a
+# rebuilt site shows as much at once as it normally does in years, and does not continue like that.
 MIN_BURST, FEW_POLLS = 2.0, 3
-# What never was looked at is as full as after so long.
+# A source that was never polled is as full as after this long.
 NEVER_POLLED_S = 60 * 86_400.0
-# A source that failed once is mostly back within the hour; one that failed again, after some three times as long.
+# A source that failed once is usually back within the hour; one that failed again, after about three times as long.
 TYPICAL_OUTAGE_S, OUTAGE_GROWTH, MIN_WAIT_S = 0.3 * HOUR_S, 3.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalModel:
-    """The arrival model: what is believed of each source's rate of new links and their lifetimes, by place.
+    """The arrival model: beliefs about each source's rate of new links and their lifetimes, by position.
 
-    ``links`` and ``hours`` are what came and the exposure in which it came, kind by kind. ``looked_s`` is the last poll
-    that succeeded, ``down_s`` when polls began to fail (NaN where the last one did not). ``filled`` is how full a
-    source of this host would have been at that poll without any poll before it: with it, an integral over any time
-    costs one subtraction. ``weekly_fill[row, hour]`` is the same at the beginning of each hour of the week.
+    ``links`` and ``hours`` are the arrivals and the exposure in which they arrived, kind by kind. ``looked_s`` is the
+    last successful poll, ``down_s`` when polls began to fail (NaN if the last one succeeded). ``filled`` is how full a
+    source of this host would have been at that poll if never polled before: with it, an integral over any time costs
+    one subtraction. ``weekly_fill[row, hour]`` is the same at the start of each hour of the week.
     """
 
     host: Ints
@@ -164,7 +163,7 @@ class ArrivalModel:
 
     @classmethod
     def empty(cls) -> "ArrivalModel":
-        """Return an arrival model that knows no source."""
+        """Return an arrival model without any source."""
         nobody, nothing = np.zeros(0), np.zeros((0, LIFETIME_KINDS))
         even = Rhythm.uniform()
         return cls(
@@ -175,7 +174,7 @@ class ArrivalModel:
         return len(self.host)
 
     def grow_copy(self, batch: Sources) -> "ArrivalModel":
-        """Return a writable copy of the arrival model with an element for each place of a batch."""
+        """Return a writable copy of the arrival model with an element for each position of a batch."""
         more = max(int(batch.place.max(initial=-1)) + 1 - len(self), 0)
         host = np.concatenate([self.host, np.zeros(more, np.int64)])
         host[batch.place] = batch.host
@@ -199,7 +198,7 @@ class ArrivalModel:
         return replace(self, **columns, tracked=followed)
 
     def ensure_places(self, batch: Sources) -> "ArrivalModel":
-        """Return this arrival model if it knows all places of a batch, else a copy that has them."""
+        """Return this arrival model if it has all positions of a batch, else a copy that has them."""
         return self if int(batch.place.max(initial=-1)) < len(self) else self.grow_copy(batch)
 
     def compute_fill(self, host: Ints, at_s: Floats | float) -> Floats:
@@ -213,11 +212,11 @@ class ArrivalModel:
         return full
 
     def find_accrual_start_s(self, place: Ints, now: float) -> Floats:
-        """Return since when links have gathered on each source: the last poll, or long ago."""
+        """Return since when links have accumulated on each source: the last poll, or long ago."""
         return np.maximum(self.looked_s[place], now - NEVER_POLLED_S)
 
     def estimate_rates(self, place: Ints, now: float) -> RatePosterior:
-        """Estimate each source's arrival rate by kind of lifetime, now that it may have drifted since its poll."""
+        """Estimate each source's current arrival rate by kind of lifetime, allowing for drift since its poll."""
         usual = self._compute_prior(place)
         return mix_rates(self._compute_posterior(place, usual), usual, self._compute_drift_chance(place, now))
 
@@ -267,7 +266,7 @@ class ArrivalModel:
         return replace(self, links=links, hours=hours, rhythm=rhythm, weekly_fill=swell, tracked=awaited)
 
     def record_polls(self, place: Ints, ok: Ints, now: float) -> "ArrivalModel":
-        """Record polls of these sources in the arrival model: those in ``ok`` were answered, the others failed."""
+        """Record polls of these sources in the arrival model: those in ``ok`` got a response, the others failed."""
         looked_s, down_s, filled = self.looked_s.copy(), self.down_s.copy(), self.filled.copy()
         down_s[place] = np.where(np.isnan(down_s[place]), now, down_s[place])
         down_s[ok] = np.nan
@@ -277,7 +276,7 @@ class ArrivalModel:
 
 
 def estimate_answer_chance(down_s: Floats, tried_s: Floats, now: float) -> Floats:
-    """Estimate the chance that a poll is answered: what was down for long stays down (Pareto, exponent 1).
+    """Estimate the probability that a poll gets a response: a long outage tends to last (Pareto, exponent 1).
 
     >>> estimate_answer_chance(np.array([np.nan, 0.0]), np.array([0.0, 7_200.0]), 9_000.0).round(2).tolist()
     [1.0, 0.08]
@@ -297,7 +296,7 @@ def compute_weekly_fill(pace: Floats) -> Floats:
     for each in range(HOURS_PER_WEEK):
         swell[:, each] = full
         full = full * hour + pace[:, each, None] * LIFETIMES_H * (1.0 - hour)
-    # What one week leaves, all weeks before it have left, too: a geometric series, which goes on fading.
+    # What one week leaves, all earlier weeks have left too: a decaying geometric series.
     left = full / (1.0 - hour**HOURS_PER_WEEK)
     swell += left[:, None] * hour ** np.arange(HOURS_PER_WEEK)[:, None]
     return swell

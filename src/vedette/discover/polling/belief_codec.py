@@ -1,6 +1,6 @@
 """Encode beliefs about discovery sources (the accrual state) as text, to be stored between two runs.
 
-Which source showed which link is left out: it would be most of the text, and the next polls say it again.
+Which source showed which link is left out: it would be most of the text, and the next polls show it again.
 """
 
 import json
@@ -20,10 +20,10 @@ _ARRIVALS = ("host", "links", "hours", "looked_s", "down_s", "filled")
 _RHYTHM = ("day", "week", "pace")
 _OVERLAP = ("other", "shared", "tried")
 _COUNTS = ("polls", "found", "failures")
-# How columns are compressed: fast, since most of what they hold are zeros and NaN.
+# Compression level of columns: fast, since they are mostly zeros and NaN.
 _PACKED, _LEVEL = "zlib", 1
 _COLUMN_TYPES = frozenset({"<f8", "<i8"})
-# What reading a damaged text raises.
+# Exceptions raised by decoding a damaged text.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, zlib.error)
 
 
@@ -63,12 +63,12 @@ def pack_columns(columns: Mapping[str, Any]) -> str:
 
 
 def unpack_columns(text: str) -> dict[str, Any]:
-    """Decode arrays by name from text; raise ``UNREADABLE`` where it makes no sense."""
+    """Decode arrays by name from text; raise ``UNREADABLE`` if it is invalid."""
     return {name: _decode_column(*told) for name, told in json.loads(text).items()}
 
 
 def unpack(text: str | None) -> StoredAccrual:
-    """Decode beliefs about discovery sources from text; empty where there is none, or it makes no sense."""
+    """Decode beliefs about discovery sources from text; empty if it is missing or invalid."""
     try:
         return _build_stored(unpack_columns(text or ""))
     except UNREADABLE:
@@ -101,7 +101,7 @@ def _build_stored(columns: dict[str, Any]) -> StoredAccrual:
         raise ValueError("columns of different lengths")
     polls = PollHistory(columns["hosts"], is_numbered=True).to_columns()
     polls |= {"last_poll_s": columns["tried_s"], **{name: counts[:, column] for column, name in enumerate(_COUNTS)}}
-    # Older texts do not say when the polls before the last one were.
+    # Older texts lack the times of polls before the last one.
     tried_s = columns["tried_s"]
     polls["poll_s"][:, 0] = np.where(np.isfinite(tried_s), tried_s, np.nan)
     return StoredAccrual(

@@ -1,6 +1,6 @@
-"""Learn the overlap of discovery sources, and compute which links gathered that no other source has shown.
+"""Learn the overlap of discovery sources, and compute which accumulated links no other source has shown.
 
-Amounts are those of a source with one new link an hour.
+Amounts are for a source with one new link an hour.
 """
 
 from collections.abc import Sequence
@@ -15,25 +15,25 @@ from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats, Ints
 from vedette.timeutil import HOUR_S
 
-# Two sources need not be looked at together. The latest sources that showed a link are remembered; when a look brings a
-# link that is new to its own source, those that showed it before are counted, against all that was new to the source
-# while the other was looked at. So ``shared / tried`` is the chance that what appears on a source can be
-# had from another.
+# Two sources need not be polled together. The latest sources that showed a link are remembered; when a poll brings a
+# link that is new to its own source, those that showed it before are counted, against everything new to the source
+# while the other was polled. So ``shared / tried`` is the probability that a new link of a source is available from
+# another.
 
 
-# Others that a source remembers; sources that a link remembers; links that are remembered for each source.
+# Relatives stored per source; sources stored per link; links stored per source.
 MAX_RELATED, SOURCES_PER_LINK, LINKS_PER_SOURCE = 16, 4, 32
 MIN_LINKS = 1 << 15
-# So many links without an overlap are imagined before the first.
+# Number of prior links without an overlap.
 PRIOR_LINKS = 6.0
-# What two lists share at first is worth as much as so many links.
+# The initial overlap of two lists counts as much as this many links.
 ASSUMED_LINKS = 12.0
-# Evidence of about so many links counts; older fades.
+# Evidence covers about this many links; older evidence decays.
 MEMORY_LINKS = 2_000.0
-# Another source is a witness where it was looked at after at least this part of what is new had appeared.
+# Another source is a witness if it was polled after at least this share of the new links had appeared.
 MIN_SEEN_SHARE = 0.3
 SEEN_DECAY_S = 86_400.0
-# New relatives that one look can bring.
+# New relatives that one poll can add.
 MAX_NEW_RELATED = 4
 MAX_SHARE = 0.98
 
@@ -49,7 +49,7 @@ class _NewLinks(NamedTuple):
 class Overlap:
     """The overlap of discovery sources: which relatives show the same links.
 
-    ``other[place]`` are relatives, -1 where there is none, with what they ``shared`` of what was ``tried``.
+    ``other[place]`` are relatives, -1 for none, with what they ``shared`` of what was ``tried``.
 
     Links are in a ring by their numbers, which count up: ``link`` says which one a slot holds, ``shown_by`` the sources
     that showed it, ``shown_count`` their number so far. The ring grows with the number of sources, not of links.
@@ -64,12 +64,12 @@ class Overlap:
 
     @classmethod
     def empty(cls) -> "Overlap":
-        """Return an overlap that knows no source."""
+        """Return an overlap without any source."""
         nobody = np.zeros((0, MAX_RELATED))
         return cls(nobody.astype(np.int64), nobody, nobody, *_create_ring(MIN_LINKS))
 
     def estimate_share(self, place: Ints) -> Floats:
-        """Estimate the overlap: the chance that a link of each source is shown by each of its relatives."""
+        """Estimate the overlap: the probability that a link of each source is shown by each of its relatives."""
         share: Floats = np.minimum(self.shared[place] / (self.tried[place] + PRIOR_LINKS), MAX_SHARE)
         return share
 
@@ -84,8 +84,8 @@ class Overlap:
         return Overlap(other, shared, tried, self.link.copy(), self.shown_by.copy(), self.shown_count.copy())
 
     def select(self, places: Ints) -> "Overlap":
-        """Return the overlap of some sources, in this order; others are nobody's relatives any more."""
-        number = np.full(len(self.other) + 1, -1, np.int64)  # the last is for -1, which is nobody
+        """Return the overlap of some sources, in this order; the others are removed as relatives."""
+        number = np.full(len(self.other) + 1, -1, np.int64)  # the last is for -1, which means none
         number[places] = np.arange(len(places))
         other = number[self.other[places]]
         shared, tried = (np.where(other >= 0, each[places], 0.0) for each in (self.shared, self.tried))
@@ -93,9 +93,9 @@ class Overlap:
         return Overlap(other, shared, tried, self.link.copy(), shown_by, self.shown_count.copy())
 
     def assume(self, pairs: Sequence[tuple[int, int, float]]) -> "Overlap":
-        """Return the overlap in which pairs of sources are expected to show this part of each other's links.
+        """Return the overlap in which pairs of sources are expected to show this share of each other's links.
 
-        It counts as much as ``ASSUMED_LINKS`` that were seen, and takes the place of each one's weakest relative.
+        It counts as much as ``ASSUMED_LINKS`` observed links, and replaces each one's weakest relative.
         """
         after = replace(self, other=self.other.copy(), shared=self.shared.copy(), tried=self.tried.copy())
         for one, two, share in [*pairs, *((two, one, share) for one, two, share in pairs)]:
@@ -108,7 +108,7 @@ class Overlap:
     def learn_polls(self, batch: Sources, before_s: Floats, looked_s: Floats) -> "Overlap":
         """Learn the overlap of sources from polls.
 
-        ``before_s`` is the previous poll of each row, ``looked_s`` the latest of every place, by now.
+        ``before_s`` is the previous poll of each row, ``looked_s`` the latest of every position, by now.
         """
         after = self.grow_copy(len(looked_s))
         fresh = _record_links(after, batch)
@@ -122,7 +122,7 @@ def _record_links(overlap: Overlap, batch: Sources) -> _NewLinks:
     row = np.repeat(np.arange(len(batch)), np.diff(batch.shown_start))
     slot = batch.shown % len(overlap.link)
     newer = batch.shown > overlap.link[slot]
-    # Of two links of one batch that meet in a slot the one with the larger number stays.
+    # Of two links of one batch in the same slot the one with the larger number stays.
     begun = slot[newer]
     np.maximum.at(overlap.link, begun, batch.shown[newer])
     overlap.shown_by[begun], overlap.shown_count[begun] = -1, 0
@@ -187,7 +187,7 @@ def _replace_weakest(
 
 
 def _compute_seen_share(before_s: Floats, other_s: Floats, now_s: Floats) -> Floats:
-    """Compute which part of the links new since ``before_s`` was there when the other source was polled."""
+    """Compute which share of the links new since ``before_s`` was there when the other source was polled."""
     whole_s = np.maximum(now_s - before_s, 1.0)
     left = np.exp(-np.clip(now_s - other_s, 0.0, whole_s) / SEEN_DECAY_S)
     end = np.exp(-whole_s / SEEN_DECAY_S)
@@ -221,12 +221,12 @@ def _grow_ring(old: Overlap, slots: int) -> tuple[Ints, npt.NDArray[np.int32], I
     return link, shower, showers
 
 
-# Relatives mostly show the same links as each other, so what each of them covers counts less where there are several.
+# Relatives mostly show the same links as each other, so each of several counts less.
 OVERLAP_DISCOUNT = 0.6
 
 
 class AccrualState(NamedTuple):
-    """All that the accrual policy remembers: the arrival model of links, and the overlap of sources."""
+    """The state of the accrual policy: the arrival model of links, and the overlap of sources."""
 
     arrivals: ArrivalModel
     overlap: Overlap
@@ -237,13 +237,13 @@ class AccrualState(NamedTuple):
         return cls(ArrivalModel.empty(), Overlap.empty())
 
     def ensure_places(self, batch: Sources) -> "AccrualState":
-        """Return the accrual state with an element for each place of a batch of sources."""
+        """Return the accrual state with an element for each position of a batch of sources."""
         arrivals = self.arrivals.ensure_places(batch)
         known = len(self.overlap.other) >= len(arrivals)
         return AccrualState(arrivals, self.overlap if known else self.overlap.grow_copy(len(arrivals)))
 
     def select(self, places: Ints) -> "AccrualState":
-        """Return the state of some sources, in this order; their places count from 0 again."""
+        """Return the state of some sources, in this order; their positions count from 0 again."""
         return AccrualState(self.arrivals.select(places), self.overlap.select(places))
 
 
@@ -255,12 +255,12 @@ def estimate_unique_rates(belief: AccrualState, place: Ints) -> Floats:
 
 
 def compute_accrued(belief: AccrualState, place: Ints, now: float) -> Floats:
-    """Compute what gathered on each source and no other showed: A_c of ``arrivals``, a column per lifetime.
+    """Compute what accumulated on each source and no other showed: A_c of ``arrivals``, one column per lifetime.
 
     More time since a poll never lowers it.
 
-    Time since the poll is cut where relatives were polled. What appeared before such a poll counts only with the
-    part that the relative does not show.
+    Time since the poll is split where relatives were polled. Links from before such a poll count only with the share
+    that the relative does not show.
     """
     arrivals, overlap = belief
     since_s = arrivals.find_accrual_start_s(place, now)
@@ -270,13 +270,13 @@ def compute_accrued(belief: AccrualState, place: Ints, now: float) -> Floats:
     cut_s, share = (np.take_along_axis(each, order, axis=1) for each in (cut_s, share))
     oldest = _decay_fill(arrivals.filled[place], since_s, now)
     there = np.repeat(oldest[:, None], cut_s.shape[1], axis=1)
-    # Few relatives are looked at in the time in question, and only those cost anything.
+    # Few relatives are polled in this time, and only those cost anything.
     row, column = np.nonzero(cut_s > since_s[:, None])
     at_s = cut_s[row, column]
     there[row, column] = _decay_fill(arrivals.compute_fill(arrivals.host[place[row]], at_s), at_s, now)
     newest = arrivals.compute_fill(arrivals.host[place], np.full(len(place), now))
     kept = np.cumprod(1.0 - share, axis=1) ** OVERLAP_DISCOUNT
-    # The sum over pieces, each with the part kept, telescoped: every look of a relative takes its own part away.
+    # The sum over pieces, each with the remaining share, telescoped: every poll of a relative subtracts its part.
     taken = np.diff(kept, axis=1, prepend=1.0)
     total = newest + np.einsum("ij,ijc->ic", taken, there) - kept[:, -1:] * oldest
     unknown: Floats = np.maximum(total, 0.0)

@@ -1,8 +1,7 @@
-"""What a poll of a discovery source is worth, by the arrival model: now, at a price, and as shown to people.
+"""The worth of polling a discovery source, by the arrival model: now, at a price, and for display.
 
 Two numbers must not be confused. ``estimate_yield`` is what a poll would bring now, in new pages. ``compute_index`` is
-what would be lost by leaving it for later, in pages as well: it is what polls compete with and what a price is held
-against.
+what would be lost by postponing it, also in pages: polls compete by it, and it is compared with the price.
 """
 
 from typing import NamedTuple
@@ -15,9 +14,9 @@ from vedette.discover.polling.rates import RatePosterior
 from vedette.discover.polling.sources import Sources
 from vedette.policy import Floats
 
-# A find that comes so late counts 1 / e of one that comes at once.
+# A find this late counts 1 / e of an immediate one.
 PATIENCE_H = 8.0
-# What a source fills up to is reached never; this near it counts as full.
+# A source never quite fills up; this close it counts as full.
 NEARLY_FULL = 1e-3
 
 
@@ -30,9 +29,9 @@ class RateInterval(NamedTuple):
 
 
 def compute_urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
-    """Compute the urgency of a poll (W of ``Accrual``) from what gathered by kind of lifetime, at a link an hour.
+    """Compute the urgency of a poll (W of ``Accrual``) from accumulated links by lifetime, at one link an hour.
 
-    Nothing is lost where nothing is; of an hour's links, those that are soon gone are lost first:
+    An empty source loses nothing; of an hour's links, the short-lived ones are lost first:
 
     >>> compute_urgency(np.zeros((1, 4))).tolist()
     [[0.0, 0.0, 0.0, 0.0]]
@@ -47,12 +46,12 @@ def compute_urgency(amount: Floats, patience_h: float = PATIENCE_H) -> Floats:
 
 
 def compute_urgency_after(age_h: float, patience_h: float = PATIENCE_H) -> Floats:
-    """Compute the urgency of a poll by kind of lifetime, so long after the last one, at a link an hour."""
+    """Compute the urgency of a poll by kind of lifetime, this long after the last one, at one link an hour."""
     return compute_urgency(LIFETIMES_H * -np.expm1(-age_h / LIFETIMES_H), patience_h)
 
 
 def estimate_yield(state: AccrualState, options: Sources, now: float) -> Floats:
-    """Estimate how many new pages a poll of each source would bring now, each source taken on its own."""
+    """Estimate how many new pages a poll of each source would bring now, each source considered alone."""
     state = state.ensure_places(options)
     expected: Floats = (
         state.arrivals.estimate_rates(options.place, now).mean * compute_accrued(state, options.place, now)
@@ -70,14 +69,14 @@ def compute_index(state: AccrualState, options: Sources, now: float, optimism: f
 
 
 def compute_ucb(rates: RatePosterior, amount: Floats, optimism: float) -> Floats:
-    """Compute the upper confidence bound of new links from a poll: the mean, and ``optimism`` deviations."""
+    """Compute the upper confidence bound of new links from a poll: the mean plus ``optimism`` deviations."""
     mean = (rates.mean * amount).sum(axis=-1)
     hope: Floats = mean + optimism * np.sqrt((rates.variance * amount**2).sum(axis=-1))
     return hope
 
 
 def estimate_rates(state: AccrualState, options: Sources) -> RateInterval:
-    """Estimate the new links an hour at each discovery source, with intervals, to show to people."""
+    """Estimate the new links an hour at each discovery source, with intervals, for display."""
     believed = state.ensure_places(options).arrivals.estimate_own_rates(options.place)
     mean = believed.mean.sum(axis=1)
     # A Gamma of the same mean and variance, and the cube root that makes a Gamma nearly normal (Wilson and Hilferty).

@@ -1,14 +1,14 @@
-"""Rate posteriors of discovery sources, and drift: a source may have changed its nature since its last poll.
+"""Rate posteriors of discovery sources, and drift: a source may have changed since its last poll.
 
-Sites are rebuilt: a page that showed nothing new for months is the busiest of its site the next day, and nobody who
-stays away from it hears of that. So a source becomes another one, about which nothing is known but its host, with a
-constant chance per time (``DRIFT_S``). What is believed between polls is the mixture,
+Sites are rebuilt: a page that showed nothing new for months can be the busiest of its site the next day, which only a
+poll would show. So a source becomes another one, known only by its host, with a constant probability per time
+(``DRIFT_S``). The belief between polls is the mixture,
 
     p = 1 - e^(-dt / DRIFT_S),     mean = own + p max(usual - own, 0)
 
-(a change for the worse shows in the next poll by itself). A poll says which of the two it was, by how well each would
-have predicted what it brought: a change point with two hypotheses, as in Adams and MacKay, 2007. Evidence of a source
-that became another is forgotten.
+(a change for the worse shows in the next poll by itself). A poll decides which of the two it was, by how well each
+would have predicted its yield: a change point with two hypotheses, as in Adams and MacKay, 2007. Evidence from before a
+change is dropped.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ import numpy as np
 
 from vedette.policy import Floats
 
-# The mean time after which a source is another one.
+# The mean time after which a source changes.
 DRIFT_S = 365 * 86_400.0
-# Links come in bursts, so numbers spread more than those of Poisson; as if rates differed by this shape from look to
-# look. A source of which nothing is known spreads more still.
+# Links come in bursts, so counts vary more than Poisson, as if rates differed by this shape from poll to poll. An
+# unknown source varies even more.
 BURST_SHAPE, UNKNOWN_SHAPE = 3.0, 0.5
 
 
@@ -47,7 +47,7 @@ class RatePosterior:
 
 
 def compute_drift_chance(unseen_s: Floats) -> Floats:
-    """Compute the chance that a source's rate drifted in the time since its last poll.
+    """Compute the probability that a source's rate drifted since its last poll.
 
     >>> compute_drift_chance(np.array([0.0, DRIFT_S])).round(2).tolist()
     [0.0, 0.63]
@@ -57,7 +57,7 @@ def compute_drift_chance(unseen_s: Floats) -> Floats:
 
 
 def mix_rates(own: RatePosterior, usual: RatePosterior, chance: Floats) -> RatePosterior:
-    """Mix rate posteriors of sources that drifted with this chance: Gammas, never with a smaller mean.
+    """Mix rate posteriors of sources that drifted with this probability: Gammas, never with a smaller mean.
 
     >>> own, usual = RatePosterior(np.array([[2.0]]), np.array([[20.0]])), RatePosterior(np.array([[1.0]]),
     ...     np.array([[1.0]]))
@@ -74,10 +74,10 @@ def mix_rates(own: RatePosterior, usual: RatePosterior, chance: Floats) -> RateP
 def estimate_change(yields: Floats, own: Floats, usual: Floats, chance: Floats) -> Floats:
     """Estimate from poll yields alone whether the rate of each source changed (a change point test).
 
-    ``yields`` came where ``own`` or ``usual`` were expected.
+    ``yields`` were observed where ``own`` or ``usual`` were expected.
 
-    1 is certain, and 0 that nothing speaks for it. Time alone says nothing here: evidence fades by another rule. Thirty
-    links where half a one was expected are hardly of the same source; none at all are:
+    1 is certain; 0 means no evidence. Time alone is no evidence here: evidence decays by another rule. Thirty links
+    where half of one was expected are hardly from the same source; none at all are:
 
     >>> estimate_change(np.array([30.0, 0.0]), np.full(2, 0.5), np.full(2, 20.0), np.full(2, 0.1)).round(2).tolist()
     [1.0, 0.0]

@@ -1,4 +1,4 @@
-"""The weekly rhythm of each host: how many new links each hour of the week brings, against what was expected."""
+"""The weekly rhythm of each host: how many new links each hour of the week brings, compared with expectation."""
 
 from dataclasses import dataclass, replace
 
@@ -9,13 +9,13 @@ from vedette.policy import Floats, Ints
 from vedette.timeutil import DAY_S, HOUR_S
 
 HOURS_PER_DAY, DAYS_PER_WEEK, HOURS_PER_WEEK = 24, 7, 168
-# Hosts with a rhythm of their own; what is known of the others goes to row 0, which is everybody's.
+# Hosts with their own rhythm; the evidence of the others goes to row 0, which is shared.
 MAX_HOSTS = 4_096
-# So many links of evidence weigh as much as the rhythm of everybody does (and, for that, as no rhythm).
+# This many links of evidence weigh as much as the shared rhythm (and, for that, as no rhythm).
 PRIOR_LINKS = 30.0
-# What is left of old evidence after a day: rhythms drift with seasons.
+# The share of old evidence that is left after a day: rhythms drift with seasons.
 DAILY_DECAY = 0.99
-# A look speaks of the hours before it, at most of so many.
+# A poll is evidence about the hours before it, at most this many.
 MAX_HOURS = 48
 
 
@@ -23,8 +23,8 @@ MAX_HOURS = 48
 class Rhythm:
     """The weekly rhythm in which links appear: row 0 is that of all hosts, row h + 1 that of host h.
 
-    ``day`` and ``week`` hold, for each hour of the day and each day of the week, the links that came and those that
-    would have come at an even pace. ``pace[row, hour of the week]`` follows from them, once a day; its mean is 1.
+    ``day`` and ``week`` hold, for each hour of the day and each day of the week, the links that arrived and those that
+    would have arrived at an even pace. ``pace[row, hour of the week]`` follows from them, once a day; its mean is 1.
     """
 
     day: Floats
@@ -46,7 +46,7 @@ class Rhythm:
     ) -> "Rhythm":
         """Learn the weekly rhythm of hosts from polls that brought ``links`` where ``expected`` were expected.
 
-        ``weight[i, j]`` is how much of what came j hours before the poll is still there at poll i.
+        ``weight[i, j]`` is the share of links that arrived j hours before poll i and are still there.
         """
         age_h = np.arange(weight.shape[1], dtype=np.float64)
         hour = hour_of_week(now - HOUR_S * (age_h + 0.5))
@@ -92,7 +92,7 @@ def _shrink_ratios(tally: Floats) -> Floats:
 
 
 def split_hour(at_s: Floats | float) -> tuple[Ints, Floats]:
-    """Split a time into the hour of the week and the part of that hour that has gone by.
+    """Split a time into the hour of the week and the elapsed fraction of that hour.
 
     >>> [one.tolist() for one in split_hour(np.array([4 * 86_400.0 + 5_400.0]))]
     [[1], [0.5]]

@@ -1,4 +1,4 @@
-"""Discovery sources, the pages that are polled for their links: the batch that polling policies judge."""
+"""Discovery sources, the pages that are polled for their links: the input batch of polling policies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from vedette.policy import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 
-# How many looks of each source a batch remembers: a day of hourly ones.
+# How many polls of each source a batch includes: a day of hourly ones.
 RECENT_POLLS = 24
 _HOUR_S = 3_600
 _HOURS_PER_WEEK = 168
@@ -22,25 +22,23 @@ _FIRST_MONDAY_S = 4 * 24 * _HOUR_S  # 1970 began on a Thursday
 class Sources:
     """A batch of discovery sources, one row each: all that may be polled, or those just polled to learn from.
 
-    A policy may remember something of each source, as an array with one element per source; ``place`` says which
-    element is this source's. Places count from 0, and a state grows when a larger one comes up. ``host`` is the number
-    of its host.
+    A policy may store something for each source, as an array with one element per source; ``place`` is the index of
+    this source. Indices count from 0, and a state grows when a larger one appears. ``host`` is the number of its host.
 
-    ``last_poll_s`` is when it was last tried, -infinity for never; ``failures`` how often in a row that failed since,
-    so a poll has just failed where it is above 0. All that follows speaks of polls that succeeded: ``polls`` is their
-    number, ``found`` the sum of their yields, ``links`` how many links the latest showed. ``poll_s`` and ``yields``
-    have the latest ``RECENT_POLLS`` of them, newest first, NaN and 0 where there were fewer. The *yield* of a poll is
-    how many targets it showed that no poll before this step had shown: two sources that show the same new target in one
-    step both get credit (Thompson23, section 2.1).
+    ``last_poll_s`` is the last try, -infinity for never; ``failures`` is the number of failures in a row since then, so
+    above 0 means that the last poll failed. The rest describes successful polls: ``polls`` is their number, ``found``
+    the sum of their yields, ``links`` how many links the latest showed. ``poll_s`` and ``yields`` have the latest
+    ``RECENT_POLLS`` of them, newest first, NaN and 0 if there were fewer. The *yield* of a poll is how many targets it
+    showed that no poll before this step had shown: two sources that show the same new target in one step both get
+    credit (Thompson23, section 2.1).
 
-    Where the rows were just polled, ``shown[shown_start[i]:shown_start[i + 1]]`` are the targets of row ``i``,
-    numbered in the order in which polls first brought them, and ``shown_new`` says which were new. In a batch to choose
-    from they are empty.
+    If the rows were just polled, ``shown[shown_start[i]:shown_start[i + 1]]`` are the targets of row ``i``, numbered in
+    order of discovery, and ``shown_new`` says which were new. In a batch to choose from they are empty.
 
     In a batch to choose from, ``weight`` is how many ordinary new pages one of this source counts for, per ordinary
-    fetch that a poll costs; a source of weight 0 may not be polled now. ``pending`` marks those that are being polled:
-    they are not chosen again, and what they will show is not worth another poll. Without them all weights are 1 and
-    nothing is pending.
+    fetch that a poll costs; a source of weight 0 may not be polled now. ``pending`` marks those being polled: they are
+    not chosen again, and the links they will show are not worth another poll. By default all weights are 1 and nothing
+    is pending.
     """
 
     place: Ints
@@ -75,10 +73,10 @@ def hour_of_week(at_s: float | Floats) -> Ints:
 
 
 class PollResults(NamedTuple):
-    """What polls of the discovery sources ``place`` brought, a row each.
+    """Results of polls of the discovery sources ``place``, one row each.
 
-    ``ok`` says which answered; ``target[start[i]:start[i + 1]]`` are the targets that row ``i`` showed, by any
-    numbers that are the same for the same target; ``new`` says which of them no poll before this step had shown.
+    ``ok`` says which got a response; ``target[start[i]:start[i + 1]]`` are the targets that row ``i`` showed, by any
+    stable numbers; ``new`` says which of them no poll before this step had shown.
     """
 
     place: Ints
@@ -89,16 +87,16 @@ class PollResults(NamedTuple):
 
     @property
     def yields(self) -> Ints:
-        """The poll yield of each row: its number of new targets; what several rows show counts for each."""
+        """The poll yield of each row: its number of new targets; one shown by several rows counts for each."""
         counted = np.concatenate([[0], np.cumsum(self.new)])
         return np.diff(counted[self.start])
 
 
 class PollHistory:
-    """The poll history of each discovery source, as ``Sources`` has it. Batches handed out are copies.
+    """The poll history of each discovery source, as in ``Sources``. Returned batches are copies.
 
-    Targets are numbered in the order in which polls first brought them, unless their numbers count up in that order
-    already (``is_numbered``), as the ids of a crawl's URLs do.
+    Targets are numbered in order of discovery, unless their numbers already count up in that order (``is_numbered``),
+    as the ids of a crawl's URLs do.
 
     >>> book = PollHistory(np.array([0, 0, 1]))
     >>> one, none = np.array([True]), np.zeros(0, np.int64)
@@ -119,7 +117,7 @@ class PollHistory:
         return self._count
 
     def add(self, host: Ints) -> Ints:
-        """Add sources of these hosts that were never polled, and return their places."""
+        """Add never polled sources of these hosts, and return their positions."""
         first, self._count = self._count, self._count + len(host)
         room = len(self._columns["host"])
         if self._count > room:
@@ -130,7 +128,7 @@ class PollHistory:
         return np.arange(first, self._count)
 
     def select(self, places: Ints) -> "PollHistory":
-        """Return the history of some sources, in this order; their places count from 0 again."""
+        """Return the history of some sources, in this order; their positions count from 0 again."""
         return PollHistory.from_columns({name: column[places] for name, column in self._columns.items()})
 
     def list_options(self) -> Sources:
@@ -163,7 +161,7 @@ class PollHistory:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, npt.NDArray[np.generic]]) -> "PollHistory":
-        """Return the history that these columns hold, of targets whose numbers count up; all have the same length."""
+        """Return the history stored in these columns, for targets whose numbers count up; all have the same length."""
         kept = cls(np.asarray(columns["host"], np.int64), is_numbered=True)
         for name, column in kept._columns.items():
             column[:] = columns[name]
@@ -197,7 +195,7 @@ def _create_columns(host: Ints) -> dict[str, Any]:
 
 
 def grow_rows(rows: Floats, place: Ints) -> Floats:
-    """Return a copy of per-source values that has an element for each of these places; new ones are 0.
+    """Return a copy of per-source values with an element for each of these positions; new ones are 0.
 
     >>> grow_rows(np.array([3.0]), np.array([2])).tolist()
     [3.0, 0.0, 0.0]

@@ -1,1 +1,1 @@
-"""Push signals of new and changed pages (WebSub hubs, IndexNow pings), how far they are trusted, and promises."""
+"""Push signals for new and changed pages (WebSub hubs, IndexNow pings), trust in them, and promises."""

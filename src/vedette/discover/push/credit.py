@@ -1,22 +1,22 @@
-"""Trust in push signals: how far each source of WebSub or IndexNow signals is believed, since some of them lie.
+"""Trust in push signals: how reliable each source of WebSub or IndexNow signals is, since some are wrong.
 
-A *signal* says that a page is new or has changed. Whether it was right is known after the next fetch. For each source
-(a topic that is pushed, a host that pings) it is counted how many came true, with counts that fade, so that a source
-can mend its ways as well as lose its name.
+A *signal* says that a page is new or has changed. The next fetch shows whether it was right. For each source (a pushed
+topic, a host that pings) correct signals are counted, with decaying counts, so that a source can both lose and regain
+trust.
 """
 
 from typing import NamedTuple
 
-# As if of four signals two had come true: what is believed of a source before anything is known of it.
+# Prior: as if two of four signals had been right.
 _PRIOR = 2.0
-# Counts fade by this with each signal that is judged, so that about the last hundred speak.
+# Decay of the counts with each checked signal, so that about the last hundred count.
 _FADE = 0.99
-# Below the first nothing is moved, from the second on a page is due at once.
+# Below the first nothing is moved; from the second on a page is due at once.
 _NO_TRUST, _FULL_TRUST = 0.1, 0.4
 
 
 class SignalTrust(NamedTuple):
-    """Trust in a source of push signals: how many of its signals came true and how many did not.
+    """Trust in a source of push signals: how many of its signals were right and how many were wrong.
 
     >>> NEW_SOURCE.mean
     0.5
@@ -29,12 +29,12 @@ class SignalTrust(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The chance that the source's next push signal comes true."""
+        """The probability that the source's next push signal is right."""
         return (self.came_true + _PRIOR) / (self.came_true + self.did_not + 2 * _PRIOR)
 
     @property
     def wait_cut(self) -> float:
-        """The part of its wait that a push signal spares a page: 0 if the source lies, 1 if it is good.
+        """The share of its wait that a push signal saves a page: 0 for an unreliable source, 1 for a good one.
 
         >>> NEW_SOURCE.wait_cut, SignalTrust(0, 60).wait_cut
         (1.0, 0.0)
@@ -50,9 +50,9 @@ NEW_SOURCE = SignalTrust()
 
 
 def move_due_s(credit: SignalTrust, now_s: float, due_s: float, longest_s: float) -> float | None:
-    """Compute the earlier due time of a page that a push signal named; None where the signal moves nothing.
+    """Compute the earlier due time of a page named in a push signal; None if the signal changes nothing.
 
-    ``longest_s`` is used for the wait of a page that has no time of its own.
+    ``longest_s`` is the wait of a page without a due time.
 
     >>> move_due_s(NEW_SOURCE, 100.0, 500.0, 60.0)
     100.0

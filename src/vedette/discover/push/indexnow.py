@@ -1,7 +1,7 @@
-"""Parse IndexNow pings: a site says which of its URLs are new, changed or gone, and shows a key.
+"""Parse IndexNow pings: a site reports which of its URLs are new, changed or gone, with a key.
 
-The key proves itself: it is in a text file on the host, by default ``/KEY.txt``. A key file elsewhere vouches only for
-what lies below its own folder. Nothing here needs the network; the key is fetched by others.
+The key is verified by a text file on the host, by default ``/KEY.txt``. A key file elsewhere covers only URLs below its
+own folder. Nothing here needs the network; the key is fetched elsewhere.
 """
 
 import json
@@ -18,7 +18,7 @@ _KEY = re.compile(r"[A-Za-z0-9-]{8,128}", re.ASCII)
 
 
 class Ping(NamedTuple):
-    """An IndexNow ping: URLs of one origin, and where the key file is that vouches for them."""
+    """An IndexNow ping: URLs of one origin, and the location of the key file that covers them."""
 
     key: str
     key_url: str
@@ -79,13 +79,13 @@ def _check_key(key: str, place: str, origin: Origin, urls: tuple[str, ...]) -> P
 
 
 def _resolve_urls(listed: Sequence[str]) -> tuple[str, ...]:
-    """Resolve the URLs of an IndexNow ping, each once, in order; what is no URL is left out."""
+    """Resolve the URLs of an IndexNow ping, each once, in order; invalid ones are skipped."""
     found = dict.fromkeys(resolve(url, None) for url in listed if len(url) <= MAX_URL_LENGTH)
     return tuple(url for url in found if url is not None)
 
 
 def _normalize_host(host: str) -> str:
-    """Normalize the host of an IndexNow ping as URLs write it, without its port."""
+    """Normalize the host of an IndexNow ping as in URLs, without its port."""
     url = resolve(f"http://{host}/", None) if 0 < len(host) <= 300 else None
     return origin_of(url).host if url else ""
 

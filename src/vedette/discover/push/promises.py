@@ -1,7 +1,7 @@
-"""Promised sources: what the operator promised to fetch at least every so often, whatever the price.
+"""Promised sources: sources that the operator wants fetched at a minimum rate, whatever the price.
 
-A promise is in a site's settings as seconds and address, ``900 https://example.org/news``; an address without a host is
-the site's own. Politeness comes first: what a host's pauses do not leave room for is refused with what is possible.
+A promise is in a site's settings as seconds and URL, ``900 https://example.org/news``; a URL without a host is the
+site's own. Politeness comes first: a promise that a host's delays do not permit is rejected with what is possible.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,21 +13,21 @@ from vedette.discover.urls.scope import check_scope
 from vedette.model import Site, origin_of
 
 MAX_PROMISES = 100
-# Of the requests that a host's pauses allow, promises may take half: its other pages want to be fetched, too.
+# Promises may take half of the requests that a host's delays allow: its other pages need fetches too.
 MAX_HOST_SHARE = 0.5
-# How much sooner than its last moment a promised page is asked for, so that the answer is there in time.
+# How much ahead of its deadline a promised page is requested, so that the response arrives in time.
 _LEAD_SHARE, _LEAD_DELAYS = 0.1, 3.0
 
 
 class Promise(NamedTuple):
-    """A promised source, in its site's spelling, and the longest time between two fetches of it."""
+    """A promised source, as its site spells it, and the longest time between two fetches of it."""
 
     url: str
     interval_s: float
 
 
 def list_promises(site: Site) -> Iterator[Promise]:
-    """Yield the promises in a site's settings; sources outside of the site are skipped.
+    """Yield the promises in a site's settings; sources outside the site are skipped.
 
     >>> list(list_promises(Site("https://example.org/", promise=("900 /news",))))
     [Promise(url='https://example.org/news', interval_s=900.0)]
@@ -40,7 +40,7 @@ def list_promises(site: Site) -> Iterator[Promise]:
 
 
 def find_out_of_scope(site: Site) -> str:
-    """Return the first promised address that is not in the site's scope; empty where there is none.
+    """Return the first promised URL outside the site's scope; empty if there is none.
 
     >>> find_out_of_scope(Site("https://example.org/", promise=("900 https://example.com/",)))
     'https://example.com/'
@@ -55,9 +55,8 @@ def find_out_of_scope(site: Site) -> str:
 def find_feasible_s(promises: Sequence[Promise], delay_s: float, closed_s: float = 0.0) -> float | None:
     """Return the shortest interval that can be promised to all these sources; None if the promises can be kept.
 
-    ``delay_s`` is the pause of their host, ``closed_s`` the longest time on end in which it may not be
-    asked. A request takes a moment too; it is not known before, and the half that is left to other pages has room for
-    it.
+    ``delay_s`` is the delay of their host, ``closed_s`` its longest continuous period outside crawl hours. A request
+    takes a moment too; that is unknown in advance, and fits in the half that is left to other pages.
 
     >>> find_feasible_s([Promise("https://example.org/", 15.0)], delay_s=10.0)
     20.0
@@ -80,7 +79,7 @@ def compute_due_s(promise: Promise, fetched_s: float, delay_s: float) -> float:
 
 
 def describe_promise(site: Site, url: str) -> str:
-    """Describe the promise that explains the fetches of a source; empty where nothing was promised.
+    """Describe the promise behind the fetches of a source; empty if there is none.
 
     >>> describe_promise(Site("https://example.org/", promise=("900 /news",)), "https://example.org/news")
     'promised: fetched at least every 900 s, whatever it is worth'

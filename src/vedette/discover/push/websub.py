@@ -1,7 +1,7 @@
-"""Find the WebSub hub that pushes a feed: by its Link headers, else by the links in it (WebSub, section 4).
+"""Find the WebSub hub that pushes a feed: in its Link headers, else in the feed (WebSub, section 4).
 
-A hub tells its subscribers when a *topic* has changed: the address that the feed gives as its own. A topic elsewhere
-than where the feed was found is not believed, since anybody could have us subscribe to somebody else's.
+A hub notifies its subscribers when a *topic* has changed: the URL that the feed gives as its own. A topic that differs
+from where the feed was found is rejected, since otherwise anyone could subscribe us to someone else's.
 """
 
 import re
@@ -27,7 +27,7 @@ class HubOffer(NamedTuple):
 
 
 def find_offer(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> HubOffer | None:
-    """Find the WebSub hub that a feed fetched from ``url`` offers; None where it names no hub.
+    """Find the WebSub hub that a feed fetched from ``url`` offers; None if it names no hub.
 
     >>> find_offer("https://example.org/feed", Feed(hub="https://hub.example.net/"))
     HubOffer(hub='https://hub.example.net/', topic='https://example.org/feed')
@@ -44,7 +44,7 @@ def find_offer(url: str, feed: Feed, link_headers: Iterable[str] = ()) -> HubOff
 
 
 def find_link(headers: Iterable[str], relation: str, base: str) -> str | None:
-    """Return the first absolute address of a relation in Link headers (RFC 8288), for WebSub; None for none.
+    """Return the first absolute URL of a relation in Link headers (RFC 8288), for WebSub; None for none.
 
     >>> find_link(['</a>; rel="next", <b>; rel="self hub"'], "hub", "https://example.org/x/")
     'https://example.org/x/b'
@@ -54,7 +54,7 @@ def find_link(headers: Iterable[str], relation: str, base: str) -> str | None:
 
 
 def _parse_links(header: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the addresses in a Link header with their relations; only the first ``rel`` of a link counts."""
+    """Yield the URLs in a Link header with their relations; only the first ``rel`` of a link counts."""
     for number, link in enumerate(_LINK.finditer(header[:MAX_HEADER_LENGTH])):
         if number == MAX_LINKS:
             return

@@ -1,21 +1,20 @@
-"""Learn which URLs are duplicates: pairs of URLs with the same page, or not, are evidence on copy rules.
+"""Learn which URLs are duplicates: pairs of URLs with the same page, or not, are evidence for copy rules.
 
-A pair speaks of a rule only when its URLs differ in exactly that respect (``observe_pair``); where parameters differ,
-a few of them together may be shown to make no difference, but only one alone to make one. Most pairs come from a
-group of near copies: a new URL and the leader of its group. They only ever agree; those that disagree come from
-``ReferenceUrls`` and from the checks of rules that are in force.
+A pair is evidence for a rule only if its URLs differ in exactly that respect (``observe_pair``); if parameters differ,
+several together may be shown to make no difference, but only one alone to make one. Most pairs come from a group of
+near copies: a new URL and the leader of its group. They always agree; disagreeing pairs come from ``ReferenceUrls`` and
+from checks of active rules.
 
-*Believed* is a rule when at least ``MIN_PAIRS`` distinct pairs agree, on at least ``MIN_PATHS`` distinct paths,
-and the share of those that disagree is below ``MAX_DISAGREEMENT``. That a host shows the same pages over http and https
-is what everybody expects: ``MIN_SCHEME_PAIRS`` are enough. A rule for a whole host also needs that no folder
-speaks against it, and one for whole queries that no parameter does. A rule *falls* when so many disagreeing pairs
-would come by chance in less than one of twenty cases if their share were really ``MAX_DISAGREEMENT`` (one-sided
-binomial test); then it starts from nothing, but what disagreed is remembered. Counts are halved when they pass
-``MAX_PAIRS``, so that a site that changes its ways is noticed.
+A rule is *accepted* if at least ``MIN_PAIRS`` distinct pairs agree, on at least ``MIN_PATHS`` distinct paths, and the
+share that disagrees is below ``MAX_DISAGREEMENT``. That a host serves the same pages over http and https is expected:
+``MIN_SCHEME_PAIRS`` are enough. A rule for a whole host also needs that no folder contradicts it, and one for whole
+queries that no parameter does. A rule *falls* when this many disagreeing pairs would occur by chance in less than one
+of twenty cases if their share were really ``MAX_DISAGREEMENT`` (one-sided binomial test); then it starts from nothing,
+but the disagreements are remembered. Counts are halved above ``MAX_PAIRS``, so that changes of a site are noticed.
 
-Who may say that a host is another's mirror? Between hosts of one registrable domain, equal pages are enough, and https
-is preferred to http. Between strangers only the host that would no longer be fetched may say so, by redirect or
-canonical link (``said``): else anyone who copies a site could take its place.
+What makes a host a mirror of another? Between hosts of one registrable domain, equal pages are enough, and https is
+preferred to http. Otherwise only the host that would no longer be fetched can declare it, by redirect or canonical link
+(``said``): otherwise anyone who copies a site could take its place.
 """
 
 import json
@@ -55,7 +54,7 @@ _RECENT_PAIRS = 16
 class Observation(NamedTuple):
     """A pair of URLs as evidence for or against a copy rule; ``path`` and ``pair`` are hashes that identify it.
 
-    Where the rule is about the whole query, the names of the parameters stand in for the path.
+    If the rule is about the whole query, the names of the parameters replace the path.
     """
 
     subject: RuleSubject
@@ -65,7 +64,7 @@ class Observation(NamedTuple):
 
 
 def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False) -> tuple[Observation, ...]:
-    """Return the evidence that a pair of URLs gives on copy rules; none if they differ in more than one respect.
+    """Return the evidence that a pair of URLs gives for copy rules; none if they differ in more than one respect.
 
     ``said`` is for a ``url`` that itself led to the leader, by redirect or as its canonical.
 
@@ -80,9 +79,9 @@ def observe_pair(url: str, leader: str, *, same: bool = True, said: bool = False
 
 
 def observe_check(learned: CopyRules, url: str, *, same: bool) -> tuple[Observation, ...]:
-    """Return the evidence that the fetch of a covered URL gives on all copy rules that cover it.
+    """Return the evidence that the fetch of a covered URL gives for all copy rules that cover it.
 
-    It agrees where the URL is the page that they lead to.
+    It agrees if the URL is the page they lead to.
     """
     target, covering = learned.find_covering(url)
     parts = split_url(url)
@@ -97,7 +96,7 @@ def observe_check(learned: CopyRules, url: str, *, same: bool) -> tuple[Observat
 
 def _build_observations(subjects: Iterable[RuleSubject], url: str, leader: str, *, same: bool) -> Iterator[Observation]:
     path = _hash(url.partition("?")[0].partition("://")[2].partition("/")[2])
-    # A rule about all queries needs queries of several makes, not several pages with one make of query.
+    # A rule about all queries needs different kinds of queries, not several pages with one kind of query.
     make = _hash("&".join(sorted(piece.partition("=")[0] for piece in url.partition("?")[2].split("&"))))
     pair = _hash(url) ^ _hash(leader)
     return (Observation(subject, make if subject.kind == "query" else path, pair, same) for subject in subjects)
@@ -143,7 +142,7 @@ def _diff_paths(one: UrlParts, other: UrlParts, *, said: bool) -> tuple[RuleSubj
     added = long.removeprefix(short)
     if short.endswith("/") and added in INDEX_FILES:
         return (RuleSubject("index", one.host, EVERYWHERE, added),)
-    # Servers redirect a folder to its slash, and know pages without an ending beside it, which no slash leads to.
+    # Servers redirect a folder to its slash, and have pages without an ending beside it, which no slash leads to.
     if added == "/" and not said:
         return (RuleSubject("slash", one.host, EVERYWHERE, "drop" if one.path == long else "add"),)
     return ()
@@ -155,12 +154,12 @@ def _diff_queries(one: UrlParts, other: UrlParts, *, same: bool) -> tuple[RuleSu
     folder = extract_folder(one.path)
     if len(folder) > MAX_NAME_LENGTH or not 0 < len(differing) <= MAX_DIFFERING:
         return ()
-    # A path in place of a query speaks of its folder only; it is a value, not the name of a parameter.
+    # A path in place of a query is evidence only for its folder; it is a value, not the name of a parameter.
     if any(_is_value(piece) for name in differing for piece in (*ones.get(name, ()), *others.get(name, ()))):
         return () if ones.keys() & others.keys() else (RuleSubject("query", one.host, folder, ""),)
     if max(map(len, differing)) > MAX_NAME_LENGTH:
         return ()
-    # That all of them together make no difference speaks for each; that they make one, for none in particular.
+    # If all of them together make no difference, neither does each; if they make one, none in particular is known to.
     names = differing if same or len(differing) == 1 else []
     subjects = [RuleSubject("parameter", one.host, where, name) for name in names for where in (EVERYWHERE, folder)]
     if not (ones and others):
@@ -290,12 +289,12 @@ class CopyEvidence:
 
 
 def _find_weakest(tallies: _Tallies) -> RuleSubject:
-    """Find the tally to forget where a host has too many: of those with the least evidence the oldest."""
+    """Find the tally to drop if a host has too many: of those with the least evidence the oldest."""
     return min(tallies, key=lambda subject: (tallies[subject].accepted, tallies[subject].pairs))
 
 
 def _orient(subject: RuleSubject, hosts: Mapping[str, _Tallies]) -> RuleSubject:
-    """Return the subject of a copy rule, or its reverse where that has more evidence.
+    """Return the subject of a copy rule, or its reverse if that has more evidence.
 
     That two URLs are copies is evidence for both directions.
     """
@@ -349,13 +348,12 @@ def _follow_origin(origin: str, leads: Mapping[str, str]) -> str:
     return origin
 
 
-# Groups of copies only ever show what is the same. So for a domain on which copies were seen at all, a few fetched
-# URLs are remembered, and each new one is compared with those of its *slot*: the path without index file, last slash
-# and query. URLs of one slot are spellings of one address; where two differ in exactly one respect, they speak for or
-# against the rule about it. Slots are chosen by hash, the ``MAX_SLOTS`` smallest of a domain. Of an address that is
-# chosen all spellings are, so partners meet, and which addresses are asked about is left to chance rather than to the
-# order of the crawl. Two fetches that lie more than ``MAX_GAP_S`` apart may differ because the page changed, and say
-# nothing then.
+# Groups of copies only show what is the same. So for a domain on which copies were seen at all, a few fetched URLs are
+# remembered, and each new one is compared with those of its *slot*: the path without index file, trailing slash and
+# query. URLs of one slot are spellings of one address; if two differ in exactly one respect, they are evidence for or
+# against the rule about it. Slots are chosen by hash, the ``MAX_SLOTS`` smallest of a domain. All spellings of a chosen
+# address are remembered, so partners meet, and the selection is random rather than by the order of the crawl. Two
+# fetches more than ``MAX_GAP_S`` apart may differ because the page changed, and are no evidence.
 
 
 MAX_SLOTS = 32
@@ -365,7 +363,7 @@ MAX_GAP_S = 86_400.0
 
 
 class FetchedUrl(NamedTuple):
-    """A URL that brought a page, to compare with its duplicates; ``content_group`` names its group of copies."""
+    """A URL that yielded a page, to compare with its duplicates; ``content_group`` names its group of copies."""
 
     url: str
     content_group: int
@@ -386,7 +384,7 @@ class ReferenceUrls:
     ) -> tuple[tuple[Observation, ...], "ReferenceUrls"]:
         """Compare fetched URLs with the remembered ones for evidence on copy rules; also return those to remember.
 
-        Domains without lessons are left out.
+        Domains without evidence are left out.
         """
         suspected = frozenset(find_domain(host) for host in lessons.hosts)
         domains, touched = dict(self.domains), dict[str, dict[int, tuple[FetchedUrl, ...]]]()

@@ -1,6 +1,6 @@
 """Copy rules: learned rules on which spellings of a site's URLs are duplicates, so that only one is fetched.
 
-A rule covers URLs of one host and rewrites one respect of them:
+A rule covers URLs of one host and rewrites one aspect of them:
 
 - ``origin``: one scheme and host replaces another (mirrors, www and the bare name, http and https);
 - ``parameter``: a parameter is dropped, below one folder or everywhere (``*``);
@@ -9,10 +9,10 @@ A rule covers URLs of one host and rewrites one respect of them:
 - ``slash``: the last slash of a path is dropped or added;
 - ``slashes``: several slashes in a row are one.
 
-The origin comes first, then the rules of the host that it leads to, until none covers the URL any more; so applying
-twice changes nothing. One in ``CHECK_EVERY`` of the covered URLs, chosen by its hash, is left as it is: it is fetched
-after all, and what comes back says whether the rules still hold (``duplicate_evidence``). Rules are plain data, made in
-the coordinator and applied wherever links are read. A URL without a rule costs one look-up of its host.
+The origin comes first, then the rules of the resulting host, until none covers the URL any more; so applying twice
+changes nothing. One in ``CHECK_EVERY`` covered URLs, chosen by its hash, is left as it is: it is fetched anyway, and
+the result shows whether the rules are still valid (``duplicate_evidence``). Rules are plain data, built in the
+coordinator and applied wherever links are parsed. A URL without a rule costs one lookup of its host.
 """
 
 import json
@@ -38,10 +38,10 @@ INDEX_FILES = frozenset(
 
 
 class RuleSubject(NamedTuple):
-    """The subject of a copy rule: the one respect in which it rewrites URLs of a host.
+    """The subject of a copy rule: the one aspect in which it rewrites URLs of a host.
 
-    ``host`` has its port where one is written. ``where`` is the scheme for an origin, and else a folder or ``*``;
-    ``what`` is the origin that it leads to, a parameter, an index file, ``drop`` or ``add`` of a slash, or nothing.
+    ``host`` includes its port if one is written. ``where`` is the scheme for an origin, otherwise a folder or ``*``;
+    ``what`` is the resulting origin, a parameter, an index file, ``drop`` or ``add`` of a slash, or nothing.
     """
 
     kind: Kind
@@ -52,7 +52,7 @@ class RuleSubject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CopyRule:
-    """A copy rule that is accepted, and how many of the URL pairs that are evidence on it agreed."""
+    """An accepted copy rule, and how many of the URL pairs that are evidence for it agreed."""
 
     subject: RuleSubject
     agreed: int
@@ -63,7 +63,7 @@ class CopyRule:
 
 
 class UrlParts(NamedTuple):
-    """A URL in the parts that copy rules rewrite; ``query`` is without its mark, None where there is no mark."""
+    """A URL in the parts that copy rules rewrite; ``query`` is without its mark, None if there is no mark."""
 
     scheme: str
     host: str
@@ -94,7 +94,7 @@ def split_url(url: str) -> UrlParts | None:
 
 
 def extract_folder(path: str) -> str:
-    """Return the first folder of a URL path, by which copy rules tell a site's kinds of pages apart.
+    """Return the first folder of a URL path, by which copy rules distinguish a site's kinds of pages.
 
     >>> extract_folder("/shop/hats/7"), extract_folder("/about")
     ('/shop/', '/')
@@ -103,9 +103,9 @@ def extract_folder(path: str) -> str:
     return f"/{folder}/" if slash else "/"
 
 
-@dataclass(frozen=True)  # without slots: the table by host is made once and remembered
+@dataclass(frozen=True)  # without slots: the table by host is built once and cached
 class CopyRules:
-    """All accepted copy rules. They must not lead in a circle between hosts."""
+    """All accepted copy rules. They must not form a cycle between hosts."""
 
     rules: tuple[CopyRule, ...] = ()
 
@@ -121,7 +121,7 @@ class CopyRules:
     def apply(self, url: str) -> tuple[str, CopyRule | None]:
         """Apply the copy rules to a URL: return the URL to fetch instead, and the first rule that covers it.
 
-        A covered URL that comes back as it was is to be fetched as a check of the rules that cover it.
+        A covered URL that is returned unchanged is fetched to check the rules that cover it.
         """
         start = url.find("://") + 3
         if url[start : url.find("/", start)] not in self._by_host:
@@ -143,7 +143,7 @@ class CopyRules:
             if after == before:
                 return str(after), tuple(covering)
             before = after
-        return url, ()  # no page's address is so odd that it takes longer
+        return url, ()  # no real URL takes more steps
 
     def _apply_round(self, parts: UrlParts, covering: list[CopyRule]) -> UrlParts:
         for step in _STEPS:
@@ -240,7 +240,7 @@ def _apply_slashes(parts: UrlParts, rules: _HostRules, covering: list[CopyRule])
 
 
 def _is_file(path: str) -> bool:
-    """Check whether a path ends in a slash, or in a file name with an ending, to which no slash is added."""
+    """Check whether a path ends in a slash, or in a file name with an extension, to which no slash is added."""
     last = path.rpartition("/")[2]
     return not last or "." in last
 

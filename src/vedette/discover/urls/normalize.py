@@ -1,15 +1,15 @@
-"""Resolve links into absolute URLs and normalize them, so that each page of a site has one URL.
+"""Resolve links to absolute URLs and normalize them, so that each page of a site has one URL.
 
 ``resolve`` follows the WHATWG URL standard and nothing else, so a link leads where a browser would go. ``normalize``
 then applies the site's own rules, in the order of ``_RULES``:
 
-1. a user name and password are removed: a crawler must not send what a stranger's link tells it to send;
-2. ``;jsessionid=…`` is cut out of the path, where the site's patterns name ``jsessionid``;
-3. nothing between two ``&`` is no parameter, and a ``?`` with nothing after it goes;
+1. user name and password are removed: a crawler must not send what an untrusted link contains;
+2. ``;jsessionid=…`` is removed from the path, if the site's patterns name ``jsessionid``;
+3. empty parameters between two ``&``, and a ``?`` with nothing after it, are removed;
 4. tracking and session parameters are dropped (``Site.drop_parameters``);
 5. parameters are sorted by name, equal names in their old order (``Site.sort_parameters``).
 
-Scheme, host and port never change, and every parameter that stays keeps its bytes: only a server knows whether ``%7E``
+Scheme, host and port never change, and every remaining parameter keeps its bytes: only a server knows whether ``%7E``
 and ``~`` or ``a`` and ``a=`` are the same to it. Folding http into https or www into the bare name needs evidence from
 fetches, so it is not done here.
 """
@@ -24,9 +24,9 @@ from ada_url import join_url, normalize_url
 
 from vedette.model import Site
 
-# Links of everyday forms that the standard leaves as they are, so that gluing strings gives the parser's result: no
-# character that it would encode, strip or read as a delimiter, no host that it would rewrite (upper case, punycode,
-# numbers) and no first segment that could be a scheme or a dot segment. Other dot segments are looked for afterwards.
+# Links of common forms that the standard leaves as they are, so that string concatenation gives the parser's result: no
+# character that it would encode, strip or treat as a delimiter, no host that it would rewrite (upper case, punycode,
+# numbers) and no first segment that could be a scheme or a dot segment. Other dot segments are checked afterwards.
 _QUERY = r"\?[\w~!$&()*+,;=:@%./?-]*+"
 _TAIL = rf"[\w~!$&'()*+,;=:@%./-]*+(?:{_QUERY})?+"
 _PLAIN = re.compile(
@@ -44,10 +44,10 @@ _PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
 
 
 def resolve(link: str, base: str | None) -> str | None:
-    """Resolve a link on page ``base`` into an absolute http(s) URL without its fragment; None where there is none.
+    """Resolve a link on page ``base`` to an absolute http(s) URL without its fragment; None if there is none.
 
-    Never raises, takes time linear in its input, and has no limit of length. Links of a plain form are put together
-    from strings, several times faster than by the parser and with the same result.
+    Never raises, takes time linear in its input, and has no length limit. Plain links are concatenated from strings,
+    several times faster than the parser and with the same result.
 
     >>> resolve("../b?q#top", "https://Example.org/docs/a/")
     'https://example.org/docs/b?q'
@@ -66,7 +66,7 @@ def resolve(link: str, base: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def _build_prefixes(base: str | None) -> _Prefixes:
-    """Build the prefixes that resolve plain links of each form; no entry where the URL parser must decide."""
+    """Build the prefixes that resolve plain links of each form; no entry if the URL parser must decide."""
     if base is None:
         return {"absolute": ""}
     href = _parse(base, None)
@@ -113,7 +113,7 @@ class RewriteStep:
 
 
 def normalize(url: str, site: Site) -> str:
-    """Normalize a URL, as ``resolve`` writes it, by the site's rules: the one URL under which its page is known.
+    """Normalize a URL returned by ``resolve`` by the site's rules: the one URL of its page.
 
     >>> normalize("https://example.org/a?b=2&utm_source=x&a=1&b=1", Site("https://example.org/"))
     'https://example.org/a?a=1&b=2&b=1'
@@ -138,7 +138,7 @@ def explain_normalize(url: str, site: Site) -> tuple[RewriteStep, ...]:
 def matches_wildcard(pattern: str, text: str) -> bool:
     """Check whether a whole text, such as a URL parameter, matches a pattern in which ``*`` is any text.
 
-    Taking the leftmost place for each part is enough, so nothing is tried twice.
+    Taking the leftmost match for each part is enough, so there is no backtracking.
 
     >>> matches_wildcard("utm_*", "utm_source"), matches_wildcard("*id", "idle")
     (True, False)
@@ -170,9 +170,9 @@ def _drop_path_session(url: str, site: Site) -> str:
     if ";" not in url or not _compile_patterns(site.drop_parameters).has_match("jsessionid"):
         return url
     address, mark, query = url.partition("?")
-    start = _find_path(url)  # a host, too, may hold such text
+    start = _find_path(url)  # a host may contain such text too
     shorter = address[:start] + _PATH_SESSION.sub("", address[start:])
-    # "/..;jsessionid=1/" would turn into a dot segment, which leads to another page: such a URL stays as it is.
+    # "/..;jsessionid=1/" would become a dot segment, which leads to another page: such a URL is left unchanged.
     return shorter + mark + query if shorter == address or _parse(shorter, None) == shorter else url
 
 

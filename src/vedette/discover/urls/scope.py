@@ -1,8 +1,8 @@
-"""The scope of a site: which URLs belong to it, by the start URL and patterns that the operator gave.
+"""The scope of a site: which URLs belong to it, by the start URL and patterns in its settings.
 
-A URL belongs when it is not too long, when its place does (scope: ``prefix``, ``host`` or ``domain``), when no exclude
-pattern fits its path and query, and, where there are include patterns, when one of them fits. The start URL needs no
-include: it is where the links to the included pages are found. URLs are taken as ``resolve`` writes them.
+A URL belongs to a site if it is not too long, is in the right place (scope: ``prefix``, ``host`` or ``domain``),
+matches no exclude pattern with its path and query, and matches an include pattern if there are any. The start URL needs
+no include: links to the included pages are found there. URLs are as returned by ``resolve``.
 """
 
 import re
@@ -43,7 +43,7 @@ class SiteSettings(TypedDict, total=False):
 
 
 def check_scope(url: str, site: Site) -> Refusal | None:
-    """Check whether a URL is in the scope of a site: None where it is, else the refusal that says why not.
+    """Check whether a URL is in the scope of a site: None if it is, else the refusal that says why not.
 
     >>> docs = Site("https://example.org/docs/", scope="prefix", exclude=("/docs/*.zip$",))
     >>> check_scope("https://example.org/docs/a", docs) is None
@@ -71,7 +71,7 @@ def _check_place(url: str, site: Site) -> Refusal | None:
 
 @lru_cache(maxsize=1024)
 def list_sitemaps(site: Site) -> tuple[str, ...]:
-    """Return the URLs of the sitemaps that a site's settings name, as they are fetched.
+    """Return the URLs of the sitemaps in a site's settings, as they are fetched.
 
     >>> list_sitemaps(Site("https://example.org/docs/", sitemap=("/map.xml", "https://example.com/map.xml")))
     ('https://example.org/map.xml', 'https://example.com/map.xml')
@@ -88,8 +88,8 @@ def find_site(url: str, sites: Sequence[Site]) -> Site | None:
 class SiteIndex:
     """An index of sites by registrable domain, to find the site whose scope contains a URL.
 
-    No scope reaches beyond its registrable domain, except for sitemaps that are named one by one, so nothing is missed,
-    and the first of several still wins.
+    No scope extends beyond its registrable domain, except for sitemaps listed one by one, so nothing is missed, and the
+    first of several still wins.
 
     >>> index = SiteIndex([Site("https://example.org/docs/", scope="prefix"), Site("https://example.com/")])
     >>> index.find_site("https://example.org/docs/a").start, index.find_site("https://example.org/blog")
@@ -122,7 +122,7 @@ class SiteIndex:
 
 
 def find_refusal(url: str, sites: Sequence[Site]) -> Refusal | None:
-    """Return why no site's scope contains the URL, by the site that it came nearest to; None where one does."""
+    """Return why no site's scope contains the URL, by the site that came closest; None if one does."""
     found = [check_scope(url, site) for site in sites] or [Refusal.OUT_OF_SCOPE]
     return None if None in found else next(reason for reason in _REFUSAL_ORDER if reason in found)
 
@@ -168,7 +168,7 @@ def _add_scheme(text: str) -> str:
     host, port = typed.groups()
     address = _ADDRESS.fullmatch(host) is not None
     if not address and host.replace(".", "").isdigit():
-        return ""  # the standard would read "3" as 0.0.0.3, which nobody means
+        return ""  # the standard would read "3" as 0.0.0.3, which is never meant
     plain = port != "443" if port else address or _is_localhost(host)
     return f"{'http' if plain else 'https'}://{text}"
 
@@ -190,7 +190,7 @@ def _build_site_error(text: str) -> SiteError:
 
 
 def _quote_text(text: str) -> str:
-    """Quote what a person typed as a site, on one line and shortened, for an error message."""
+    """Quote user input for a site, on one line and shortened, for an error message."""
     line = f"{text[:100]!r}"[1:-1]
     return f'"{line}…"' if len(text) > 100 else f'"{line}"'
 
@@ -222,7 +222,7 @@ def _is_same_host(_scheme: str, authority: str, _target: str, start: str) -> boo
 def _is_same_domain(_scheme: str, authority: str, _target: str, start: str) -> bool:
     """Check whether a URL is in ``domain`` scope: under the start's registrable domain, else on the same host.
 
-    A host that ends like the domain need not belong to it, since parts of it may be public suffixes themselves.
+    A host with the same ending need not belong to the domain, since parts of it may be public suffixes themselves.
     """
     host, start_host = _get_host(authority), _get_host(_split_url(start)[1])
     domain = _get_domain(start_host)

@@ -1,8 +1,7 @@
-"""Parse robots meta tags and X-Robots-Tag headers: what may be done with a page that was fetched.
+"""Parse robots meta tags and X-Robots-Tag headers: what may be done with a fetched page.
 
-What a page says to everyone and what it says to us add up: of two directives the more restrictive holds. Unknown
-words are left aside, and words are found whatever is between them, since a page whose owner wrote
-``noindex; nofollow`` meant it.
+Directives for everyone and for us add up: the more restrictive of two applies. Unknown words are ignored, and words are
+recognized whatever separates them, since an owner who wrote ``noindex; nofollow`` meant it.
 """
 
 import re
@@ -23,7 +22,7 @@ _WITH_VALUE = frozenset({"max-snippet", "unavailable_after", "max-image-preview"
 class Directives:
     """Robots directives of a page: whether we may index it, follow its links, show our copy, and quote from it.
 
-    ``max_snippet`` is the longest quotation in characters; after ``unavailable_after_s`` the page is not to be shown.
+    ``max_snippet`` is the longest quotation in characters; after ``unavailable_after_s`` the page must not be shown.
     """
 
     index: bool = True
@@ -49,7 +48,7 @@ _WORDS = {
 def parse_header_directives(headers: Headers, user_agent: str) -> Directives:
     """Parse the robots directives in X-Robots-Tag headers for everyone and for this agent.
 
-    A name before a colon addresses what follows it, up to the next name: ``otherbot: noindex, vedette: nofollow``.
+    A name before a colon addresses everything up to the next name: ``otherbot: noindex, vedette: nofollow``.
 
     >>> parse_header_directives((("x-robots-tag", "noarchive"), ("x-robots-tag", "otherbot: noindex")),
     ...     "vedette").archive
@@ -112,7 +111,7 @@ def _parse_part(parts: Sequence[str], at: int) -> Directives:
     if named[1] == "max-snippet":
         return _parse_max_snippet(named[2])
     if named[1] == "unavailable_after":
-        # The older forms have a comma after the weekday, so the date may go on in the next part.
+        # The older date formats have a comma after the weekday, so the date may continue in the next part.
         return _parse_unavailable_after(named[2], ",".join((named[2], *parts[at + 1 : at + 2])))
     return _WORDS.get(named[1], UNRESTRICTED)
 

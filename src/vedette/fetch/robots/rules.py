@@ -1,13 +1,13 @@
 """Parse robots.txt and match URLs against its rules: RFC 9309, with the leniency of Google's published matcher.
 
-A file is bytes from a stranger: nothing here raises, and reading takes time in proportion to its size. Keys count by
-their beginning and in any case, common misspellings included, since a rule that was meant is better kept than lost.
+A file is untrusted bytes: nothing here raises, and parsing takes time proportional to its size. Keys match by prefix
+and in any case, common misspellings included, since a rule that was meant is better kept than lost.
 
-Which rules apply: those of every group that names our agent, merged; where no group does, those of the groups for
-``*``. Among the rules that match a path the longest pattern wins, and Allow wins a tie.
+Which rules apply: those of every group that names our agent, merged; if no group does, those of the groups for ``*``.
+Among the rules that match a path the longest pattern wins, and Allow wins a tie.
 
-``parse_robots`` is for the crawler: a file is read once and asked many times. ``is_allowed`` is the bare matcher, in
-which ``/robots.txt`` is a path like any other.
+``parse_robots`` is for the crawler: a file is parsed once and queried many times. ``is_allowed`` is the bare matcher,
+in which ``/robots.txt`` is a path like any other.
 """
 
 import re
@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-# A pattern begins at the path's first byte; ``*`` stands for any run, ``$`` for the end where it is the last byte.
-# Patterns and paths come from strangers, so a match is one walk from left to right: taking the leftmost place for
-# each part between two stars never loses a match, because what remains of the path is then the longest.
+# A pattern begins at the path's first byte; ``*`` matches any run, a final ``$`` the end. Patterns and paths are
+# untrusted, so a match is one walk from left to right: taking the leftmost match for each part between two stars never
+# loses a match, because the rest of the path is then the longest.
 
 
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _PATH_START = re.compile(rb"[/?;]")
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
-# RFC 3986, 2.3: they mean the same with and without an escape. Letters and digits do, too, but the published suite
-# of expectations, which crawlers are held to, keeps their escapes apart.
+# RFC 3986, 2.3: they mean the same with and without an escape. So do letters and digits, but the published test suite
+# that crawlers must pass distinguishes their escapes.
 _UNRESERVED = frozenset(b"-._~")
 
 
@@ -32,7 +32,7 @@ _UNRESERVED = frozenset(b"-._~")
 class Pattern:
     """A compiled robots.txt pattern: ``head`` begins the path, ``middle`` parts follow in order, ``tail`` ends it.
 
-    ``tail`` is None where the pattern has no star. ``length_bytes`` is what it weighs against other patterns.
+    ``tail`` is None if the pattern has no star. ``length_bytes`` is its priority over other patterns.
     """
 
     head: bytes
@@ -67,8 +67,8 @@ class Pattern:
 def compile_pattern(value: bytes) -> Pattern:
     """Compile the value of an Allow or Disallow line of robots.txt into a pattern.
 
-    Escapes are written in one way (RFC 9309, 2.2.2): upper-case digits, bytes outside ASCII escaped, ``-._~``
-    not. Escapes of other characters stay, so ``%2F`` is no ``/`` and ``%2A`` no star.
+    Escapes are normalized (RFC 9309, 2.2.2): upper-case digits, bytes outside ASCII escaped, ``-._~`` not. Escapes of
+    other characters stay, so ``%2F`` is no ``/`` and ``%2A`` no star.
 
     >>> compile_pattern("/café*x$".encode()).matches(b"/caf%C3%A9/a/x")
     True
@@ -83,7 +83,7 @@ def compile_pattern(value: bytes) -> Pattern:
 def extract_path(url: str) -> bytes:
     """Extract the path, parameters and query of a URL, which robots.txt patterns are matched against.
 
-    Escapes are written as in patterns; nothing else is changed. What cannot be understood is ``/``.
+    Escapes are normalized as in patterns; nothing else is changed. An unparsable URL becomes ``/``.
 
     >>> extract_path("http://example.org/a;b?c#d"), extract_path("example.org?q"), extract_path("http://example.org")
     (b'/a;b?c', b'/?q', b'/')
@@ -95,7 +95,7 @@ def extract_path(url: str) -> bytes:
     if begin < 0 or 0 <= fragment < begin:
         return b"/"
     path = raw[begin:] if fragment < 0 else raw[begin:fragment]
-    # The reference holds the path as a C string, so a NUL ends it.
+    # The reference stores the path as a C string, so a NUL ends it.
     path = _ESCAPED.sub(_escape, path.partition(b"\0")[0])
     return path if path.startswith(b"/") else b"/" + path
 
@@ -126,7 +126,7 @@ MAX_ROBOTS_BYTES = 500 * 1024
 Key = Literal["user-agent", "allow", "disallow", "sitemap", "crawl-delay"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Eight times the longest URL that browsers took when the reference was written, less its closing NUL.
+# Eight times the longest URL that browsers accepted when the reference was written, less its closing NUL.
 _MAX_LINE_BYTES = 8 * 2083 - 1
 _UTF16_SAMPLE_BYTES = 16
 _SPACE = b" \t\n\v\f\r"
@@ -171,7 +171,7 @@ class RobotsRule:
 class RobotsRules:
     """The robots.txt rules for one agent, sorted so that the first match decides.
 
-    ``crawl_delay_s`` is the longest that the agent's groups ask for, since merging must not make anyone less polite.
+    ``crawl_delay_s`` is the longest in the agent's groups, since merging must not make a crawler less polite.
     """
 
     rules: tuple[RobotsRule, ...] = ()
@@ -196,9 +196,10 @@ class RobotsRules:
 
 
 def is_allowed(robots: bytes, user_agent: str, url: str, limit_bytes: int | None = None) -> bool:
-    r"""Check whether a robots.txt lets an agent fetch a URL, as the reference matcher decides it.
+    r"""Check whether a robots.txt lets an agent fetch a URL, as the reference matcher does.
 
-    The whole body counts, whatever its size, as in the reference; with ``limit_bytes`` only what ``clip_lines`` leaves.
+    The whole body counts, whatever its size, as in the reference; with ``limit_bytes`` only what ``clip_lines``
+    returns.
 
     >>> is_allowed(b"User-agent: *\nDisallow: /a", "vedette", "https://example.org/ab")
     False
@@ -216,7 +217,7 @@ def parse_robots(robots: bytes, user_agent: str, limit_bytes: int | None = MAX_R
 
 
 def clip_lines(robots: bytes, limit_bytes: int = MAX_ROBOTS_BYTES) -> bytes:
-    r"""Clip a robots.txt to the whole lines within the limit: a rule cut in two could mean the opposite.
+    r"""Clip a robots.txt to the whole lines within the limit: half a rule could mean the opposite.
 
     >>> clip_lines(b"Allow: /a\nAllow: /b/c", 18)
     b'Allow: /a'
@@ -229,7 +230,7 @@ def clip_lines(robots: bytes, limit_bytes: int = MAX_ROBOTS_BYTES) -> bytes:
 
 @dataclass(slots=True)
 class _RuleGroup:
-    """The merged robots.txt groups of one kind; dictionaries keep each rule once, in order."""
+    """The merged robots.txt groups of one kind; dictionaries hold each rule once, in order."""
 
     patterns: dict[tuple[bool, bytes], bytes] = field(default_factory=dict)
     crawl_delay_s: float | None = None
@@ -253,7 +254,7 @@ class _RuleGroup:
 
 @dataclass(slots=True)
 class _RobotsParser:
-    """The state of parsing a robots.txt: the agents of the present group, and the rules so far."""
+    """The state of parsing a robots.txt: the agents of the current group, and the rules so far."""
 
     agent: bytes
     own: _RuleGroup = field(default_factory=_RuleGroup)
@@ -317,7 +318,7 @@ def _parse_lines(body: bytes) -> Iterator[tuple[Key, bytes]]:
 
 
 def _decode_utf16(body: bytes) -> bytes:
-    """Turn a robots.txt in UTF-16, which some editors write, into UTF-8; any other is returned as it is."""
+    """Convert a robots.txt in UTF-16, which some editors write, to UTF-8; return any other unchanged."""
     little, big = body.startswith(b"\xff\xfe"), body.startswith(b"\xfe\xff")
     head = body[:_UTF16_SAMPLE_BYTES]
     if len(head) >= _UTF16_SAMPLE_BYTES and not (little or big):  # without a mark: ASCII has a NUL in every second byte

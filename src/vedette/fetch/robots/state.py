@@ -1,19 +1,19 @@
-"""The robots.txt state of an origin: what its robots.txt answered, for how long that holds, and what it allows.
+"""The robots.txt state of an origin: the last response, how long it is valid, and what it allows.
 
-One state per origin, moved by events, and nothing is ever allowed before it is known:
+One state per origin, changed by events; nothing is allowed before it is known:
 
-    what came                                      what follows
-    2xx                                            the file's rules hold for its lifetime
-    304                                            the copy at hand holds again
+    response                                       effect
+    2xx                                            the file's rules apply for its lifetime
+    304                                            the stored copy is valid again
     4xx except 429; too many redirects             everything is allowed for a lifetime (RFC 9309, 2.3.1.3)
-    5xx, 429, no answer, anything else             no page until it answers; asked again after a growing wait
+    5xx, 429, no response, anything else           no page until it responds; retried after a growing delay
 
-A lifetime is the max-age of Cache-Control, at least ten minutes, at most and by default the 24 hours of RFC 9309,
-2.4. When it ends, robots.txt is fetched before any further page. More than five redirects, or an answer that is
-still a redirect, count as "no such file", as RFC 9309, 2.3.1.2 leaves us free to do. While an origin waits, the last
-good copy is kept for people to read and for a conditional request, never to decide by.
+A lifetime is the max-age of Cache-Control, at least ten minutes, at most and by default the 24 hours of RFC 9309, 2.4.
+When it ends, robots.txt is fetched before any further page. More than five redirects, or a response that is still a
+redirect, count as "no such file", as RFC 9309, 2.3.1.2 permits. While an origin waits, the last good copy is kept for
+display and for a conditional request, never for decisions.
 
-That robots.txt itself may be fetched is for the caller to know.
+The caller must know that robots.txt itself may be fetched.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from vedette.fetch.robots.rules import RobotsRules, clip_lines, parse_robots
 from vedette.model import Headers
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 
-# ``robots_state`` moves them, ``robots_words`` says them to people and to a store.
+# ``robots_state`` changes them, ``robots_words`` formats them for people and for storage.
 
 
 class RobotsStatus(StrEnum):
@@ -52,7 +52,7 @@ class RobotsResponse:
 
 @dataclass(frozen=True, slots=True)
 class RobotsFailure:
-    """No response to a robots.txt request came: DNS, connection, or timeout."""
+    """No response to a robots.txt request: DNS, connection, or timeout."""
 
     now_s: float
     why: str
@@ -72,7 +72,7 @@ class RobotsCopy:
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """The robots.txt state of an origin; ``until_s`` ends a lifetime or a wait, ``failures`` are those in a row."""
+    """The robots.txt state of an origin; ``until_s`` ends a lifetime or a wait, ``failures`` counts those in a row."""
 
     status: RobotsStatus
     until_s: float = 0.0
@@ -123,7 +123,7 @@ class UrlDisallowed:
 
 @dataclass(frozen=True, slots=True)
 class RobotsNeeded:
-    """A robots.txt verdict: fetch robots.txt first; it fell due at ``since_s``, None if it was never known."""
+    """A robots.txt verdict: fetch robots.txt first; it became due at ``since_s``, None if it was never known."""
 
     since_s: float | None = None
 
@@ -141,7 +141,7 @@ RobotsVerdict = UrlAllowed | UrlDisallowed | RobotsNeeded | RobotsWait
 UNKNOWN = RobotsState(RobotsStatus.UNKNOWN)
 
 
-# The stored form has the raw file instead of its rules, so that a newer reading, or another agent, sees the same bytes.
+# The stored form has the raw file instead of its rules, so that a newer parser, or another agent, sees the same bytes.
 
 
 Kind = TypeVar("Kind")
@@ -282,7 +282,7 @@ MAX_LIFETIME_S = DAY_S
 FIRST_WAIT_S = MINUTE_S
 MAX_WAIT_S = HOUR_S
 MAX_RETRY_AFTER_S = DAY_S
-# Nothing is ever set this far ahead: a time beyond it means that the clock was put back since.
+# No time is ever set this far ahead: a later one means that the clock was set back since.
 _HORIZON_S = 2 * DAY_S
 _MAX_DOUBLINGS = 16
 _MAX_WHY_LENGTH = 200
@@ -347,7 +347,7 @@ def _on_not_modified(state: RobotsState, event: RobotsResponse) -> RobotsState:
     why = "status 304 to a request without conditions"
     if state.failures:
         return _on_failure(state, event.now_s, why)
-    # Once it may be a mistake of a cache on the way, so it is asked again at once; after that the origin waits.
+    # The first may be a mistake of a cache in between, so it is requested again at once; after that the origin waits.
     return RobotsState(RobotsStatus.UNKNOWN, why=why, failures=1)
 
 
@@ -368,6 +368,6 @@ def _compute_lifetime_s(headers: Headers, otherwise_s: float = MAX_LIFETIME_S) -
 
 
 def _get_validator(headers: Headers, name: str) -> str:
-    """Return a robots.txt response's validator header if it can be sent back as it is, else an empty string."""
+    """Return a robots.txt response's validator header if it can be sent back unchanged, else an empty string."""
     value = next((value for key, value in headers if key == name), "").strip()
     return value if len(value) <= _MAX_VALIDATOR_LENGTH and value.isascii() and value.isprintable() else ""

@@ -1,10 +1,10 @@
-"""Impact: what a first fetch of an unseen URL would bring to search, estimated before it is fetched (Impact08).
+"""Impact: the expected search gain of a first fetch of an unseen URL, estimated before it is fetched (Impact08).
 
-Live it learns from words, places and importance. Sketches, matching and the scorer are used in the lab alone; see
-docs/results/order.md.
+In production it learns from words, folders and importance. Sketches, matching and the scorer are used only in the lab;
+see docs/results/order.md.
 
-``url_features`` is what can be known of such a URL, ``matching`` which needy queries its words match, ``forest`` and
-``scorer`` how well it will probably answer them, ``sketches`` which results it would have to pass, ``query_need`` which
-queries are worth the trouble, ``group_means`` what similar pages brought. ``estimator`` puts it together, and
-``estimates`` orders the frontier by it.
+``url_features`` is what is known about such a URL, ``matching`` finds needy queries that match its words, ``forest``
+and ``scorer`` predict how well it will answer them, ``sketches`` hold the results it would have to beat, ``query_need``
+selects the queries, ``group_means`` hold the gains of similar pages. ``estimator`` combines them, and ``estimates``
+orders the frontier by the result.
 """

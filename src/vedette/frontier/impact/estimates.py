@@ -1,8 +1,8 @@
-"""Order unseen URLs by their impact estimates: the expected gain of a first fetch, computed beside the crawl.
+"""Order unseen URLs by their impact estimates: the expected gain of a first fetch, computed outside the crawl.
 
 Learning impact takes seconds, and a choice has microseconds. So the expected gain of each URL is computed elsewhere,
-now and then, and here it is a column like any other. Where it is unknown, and before anything was learned, the order is
-breadth first.
+periodically, and is an ordinary column here. URLs without an estimate, and all URLs before anything was learned, are in
+breadth-first order.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from vedette.frontier.policies.breadth import Breadth
 from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats, Ints
 
-# The part of all URLs that stands in the front queues 1 to k together. Queues are drawn with weights that halve, so
-# half of all fetches go to the best 64th, a quarter to the next, and nothing starves.
+# The share of all URLs in the front queues 1 to k together. Queues are drawn with weights that halve, so half of all
+# fetches go to the best 64th, a quarter to the next, and nothing starves.
 QUEUE_SHARES = 0.5 ** np.arange(6, 0, -1)
 
 
@@ -29,7 +29,7 @@ class UnseenWithGain(UnseenUrls):
 class ImpactOrder:
     """Order unseen URLs by the expected gain of a first fetch; an unknown gain counts as the mean of the others.
 
-    Where it is known of none, exactly breadth first.
+    If no gain is known, exactly breadth first.
 
     >>> from vedette.policy import rng_for
     >>> depth, found, inlinks = np.array([1, 1, 2]), np.arange(3), np.ones(3, np.int64)
@@ -81,7 +81,7 @@ def assign_by_rank(gain: Floats) -> Ints:
 
 
 def compute_bounds(gain: Floats) -> Floats:
-    """Compute the least expected gain in each of the front queues 1 to 6, to assign URLs found later.
+    """Compute the lowest expected gain in each of the front queues 1 to 6, to assign URLs found later.
 
     >>> compute_bounds(np.arange(128.0)).tolist()
     [126.0, 124.0, 120.0, 112.0, 96.0, 64.0]

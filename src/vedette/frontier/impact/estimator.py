@@ -1,15 +1,15 @@
-"""The impact estimator: learns from first fetches what unseen URLs are worth, by printed estimates and our own.
+"""The impact estimator: learns from first fetches what unseen URLs are worth, by published estimates and our own.
 
-*As printed* (Impact08, section 5): the expected scores of matching pages are put into the sketches of needy queries,
-and the impact of a page is how often it is among the first K there (``estimate_by_queries``). Importance alone says
-something, too (``Quadratic``); a hybrid is a weighted average of both.
+*As published* (Impact08, section 5): the expected scores of matching pages are put into the sketches of needy queries,
+and the impact of a page is how often it is among the first K there (``estimate_by_queries``). Importance alone is
+informative too (``Quadratic``); a hybrid is a weighted average of both.
 
-*Ours* (``estimate_gain``): how probably a page is among the first K, with the distribution of its score and not its
-mean, and for whatever the most telling word of a query matches. That, the printed estimates, and what pages of the same
-folder, branch and words brought are then columns of a second forest, which learns from crawled pages what they are good
-for together. It learns whatever gains it is given, so its answers are in that unit. Where gains are measured word by
-word, what each word brings is known before any page with it was fetched (``TermGains``): a part of that is expected in
-proportion, and the forest learns the rest.
+*Ours* (``estimate_gain``): the probability that a page is among the first K, using the distribution of its score
+instead of the mean, for everything that the rarest word of a query matches. That, the published estimates, and the
+gains of pages of the same folder, branch and words are then columns of a second forest, which learns from crawled pages
+how to combine them. It learns whatever gains it is given, so its predictions have that unit. If gains are measured word
+by word, the gain of each word is known before any page with it was fetched (``TermGains``): a proportional part of that
+is expected, and the forest learns the rest.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,14 +27,14 @@ from vedette.frontier.impact.url_features import DescribedUrls, TrainingPages
 from vedette.policy import Floats, Ints
 
 MIN_PAGES = 4
-NEGLIGIBLE = 1e-100  # estimates as small as that are none: what would be divided by them has no end
+NEGLIGIBLE = 1e-100  # smaller estimates count as zero: dividing by them would overflow
 
 
 @dataclass(frozen=True, slots=True)
 class Quadratic:
     """A quadratic fit of impact by page importance: a + b x + c x^2, never below 0.
 
-    It holds within the importance that was seen; beyond it, it is as at its ends.
+    It holds within the range of importance seen; beyond it, the value at the nearer end is used.
 
     >>> x = np.array([0.0, 1.0, 2.0, 3.0])
     >>> Quadratic.fit(x, 1 + x**2).predict(np.array([2.0, 9.0])).round(6).tolist()
@@ -74,21 +74,21 @@ def fit_weights(by_queries: Floats, by_importance: Floats, impact: Floats) -> tu
     first, second = np.linalg.lstsq(both, impact, rcond=None)[0].round(12).tolist()
     if min(first, second) >= 0:
         return first, second
-    # With two weights, the best one that is allowed has one of them at 0.
+    # With two weights, the best allowed solution has one of them at 0.
     alone = [max(float(one @ impact) / (float(one @ one) or 1.0), 0.0) for one in both.T]
     errors = [float(((impact - weight * one) ** 2).sum()) for weight, one in zip(alone, both.T, strict=True)]
     return (alone[0], 0.0) if errors[0] < errors[1] else (0.0, alone[1])
 
 
 FULL_MATCH = 1.0 - 1e-9  # rho = 1
-BY_QUERIES, BY_IMPORTANCE, BY_TERMS = 2, 3, -2  # columns of a page; the last one where words have a gain
-# The part of what its words would bring that a page brings, before any was fetched; it counts as so many pages.
+BY_QUERIES, BY_IMPORTANCE, BY_TERMS = 2, 3, -2  # columns of a page; the last one if words have a gain
+# Prior for the fraction of its words' gain that a page brings; it counts as this many pages.
 PRIOR_SLOPE, PRIOR_PAGES = 0.5, 4.0
 MIN_SQUARE = 1e-100
 
 
 class TermGains(NamedTuple):
-    """The gain that a page would bring by each single search term that it answers well; by ascending term hashes."""
+    """The gain that a page would bring for each single search term it answers well; by ascending term hashes."""
 
     words: Ints
     gain: Floats
@@ -103,9 +103,9 @@ class TermGains(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ImpactSettings:
-    """The settings of the impact estimator: the queries that have sketches, and what grows its trees.
+    """The settings of the impact estimator: the queries with sketches, and what grows its trees.
 
-    ``term_gains`` are for where gains are measured by single words, as they are live.
+    ``term_gains`` is used where gains are measured by single words, as in production.
     """
 
     queries: QuerySet
@@ -134,7 +134,7 @@ class _TrainingFolds(NamedTuple):
 class ImpactModel:
     """The trained impact model of first fetches.
 
-    Without ``settings``, and before anything was fetched, everything is worth the same.
+    Without ``settings``, and before anything was fetched, all URLs are worth the same.
     """
 
     settings: ImpactSettings | None = None
@@ -152,7 +152,7 @@ class ImpactModel:
         return self.quadratic.predict(batch.importance)
 
     def estimate_by_queries(self, batch: DescribedUrls) -> Floats:
-        """Estimate impact as printed in Impact08: how often each URL is in the first K of query sketches."""
+        """Estimate impact as published in Impact08: how often each URL is in the first K of query sketches."""
         if self.scorer is None:
             return np.zeros(len(batch))
         pairs, columns, _ = self._match_pairs(batch, None)
@@ -168,7 +168,7 @@ class ImpactModel:
     def estimate_gain(self, batch: DescribedUrls, hits: Hits | None = None) -> Floats:
         """Estimate the gain of a first fetch of each unseen URL, by our impact model.
 
-        ``hits`` are those of all strings, where some came earlier.
+        ``hits`` are those of all strings, if some came earlier.
         """
         if self.page_forest is None:
             return self.estimate_by_importance(batch)
@@ -182,7 +182,7 @@ class ImpactModel:
     def build_columns(
         self, batch: DescribedUrls, told: _TrainingFolds | None = None, hits: Hits | None = None
     ) -> Floats:
-        """Build the feature columns of the impact model, a row a page; ``told`` for pages that it was trained on."""
+        """Build the feature columns of the impact model, one row per page; ``told`` for pages it was trained on."""
         assert self.means is not None, "learned before asked"
         row, word = _collect_words(batch)
         if told is None:
@@ -206,7 +206,7 @@ class ImpactModel:
         return np.column_stack([np.asarray(column, np.float64) for column in columns])
 
     def _sum_term_gains(self, row: Ints, word: Ints, pages: int) -> tuple[Floats, ...]:
-        """Sum the gains of all search terms of each URL, and find the best one; 0 where term gains are unknown."""
+        """Sum the gains of all search terms of each URL, and find the best one; 0 if term gains are unknown."""
         if self.settings is None or self.settings.term_gains is None:
             return ()
         gains = self.settings.term_gains.lookup(word)
@@ -268,7 +268,7 @@ def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches 
 
     The caller passes all fetches that count.
 
-    ``sketches`` are those of all pages of an index; without them they are made of the pages that were brought.
+    ``sketches`` are those of all pages of an index; by default they are built from the fetched pages.
     """
     after = replace(before, quadratic=Quadratic.fit(brought.importance, brought.gain))
     if before.settings is None or not len(brought):
@@ -293,13 +293,13 @@ def train_model(before: ImpactModel, brought: TrainingPages, sketches: Sketches 
     after = replace(after, weights=weights)
     if asking.term_gains is not None:
         after = replace(after, slope=_fit_slope(rows[:, BY_TERMS], brought.gain))
-    # Trees know no more than they saw; words that nobody fetched a page for are beyond it. So they learn the rest.
-    rest = brought.gain - after._predict_linear(rows)  # noqa: SLF001 - this is how it is made
+    # Trees cannot extrapolate to words without a fetched page. So they learn only the residual.
+    rest = brought.gain - after._predict_linear(rows)  # noqa: SLF001 - this is how it is built
     return replace(after, page_forest=asking.grow(rows, rest, asking.seed + 2))
 
 
 def _fit_slope(by_terms: Floats, gain: Floats) -> float:
-    """Fit how much of their search terms' gains pages really bring, shrunk to the usual slope.
+    """Fit the fraction of their search terms' gains that pages really bring, shrunk to the usual slope.
 
     >>> _fit_slope(np.array([1.0, 2.0, 0.0]), np.array([1.0, 2.0, 0.5])) > PRIOR_SLOPE == _fit_slope(np.zeros(2),
     ...     np.ones(2))
@@ -325,7 +325,7 @@ def _build_folds(brought: TrainingPages) -> _TrainingFolds:
 
 def _fit_scorer(after: ImpactModel, brought: TrainingPages, told: _TrainingFolds) -> ImpactModel:
     assert after.settings is not None, "there are queries"
-    pairs, columns, _ = after._match_pairs(brought, told)  # noqa: SLF001 - this is how it is made
+    pairs, columns, _ = after._match_pairs(brought, told)  # noqa: SLF001 - this is how it is built
     scores = lookup_true_scores(pairs, brought, len(after.settings.queries))
     halves = grow_forest_pair(columns, scores, told.half[pairs.row], after.settings.grow, after.settings.seed)
     return replace(after, scorer=halves)
@@ -339,7 +339,7 @@ def _collect_words(batch: DescribedUrls) -> tuple[Ints, Ints]:
 
 
 def _average_by_words(row: Ints, means: Floats, pages: int, prior: float) -> tuple[Floats, Floats]:
-    """Average what pages with the same words brought: the mean over a URL's words, and the largest."""
+    """Average the gains of pages with the same words: the mean over a URL's words, and the largest."""
     times = np.bincount(row, minlength=pages)
     most = np.full(pages, prior)
     np.maximum.at(most, row, means)

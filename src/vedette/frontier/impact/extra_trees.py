@@ -1,12 +1,12 @@
-"""Grow extremely randomized regression trees (Geurts06): cuts are drawn, and the best of a few draws is taken.
+"""Grow extremely randomized regression trees (Geurts06): cuts are drawn at random, and the best of a few is taken.
 
-With few pages, optimized cuts fit noise. A node draws half of the features, a cut of each between the least and the
-greatest value that it holds, and keeps the cut that leaves the least variance. All trees grow together, level by level,
-so that numpy works on long columns.
+With few pages, optimized cuts fit noise. A node draws half of the features and, for each, a cut between its smallest
+and largest value there; it takes the cut with the least remaining variance. All trees grow together, level by level, so
+that numpy works on long columns.
 
 Why not scikit-learn's ``ExtraTreesRegressor``: it predicts no better (errors on held-out rows agree within .002) and
-brings 200 MB with it. It grows 8 000 rows in half of the CPU time, 0.5 s against 1.0 s, and takes 2 s to import.
-Measure with ``python bench/extra_trees.py``.
+adds 200 MB. It grows 8 000 rows in half of the CPU time, 0.5 s against 1.0 s, and takes 2 s to import. Measure with
+``python bench/extra_trees.py``.
 """
 
 from typing import NamedTuple
@@ -19,9 +19,9 @@ from vedette.policy import Floats, Ints, rng_for
 
 TREES = 40
 MIN_LEAF_ROWS = 5
-MAX_ROWS = 8000  # more are thinned out evenly: time matters more than the last digit
+MAX_ROWS = 8000  # more rows are thinned out evenly: time matters more than the last digit
 FEATURE_SHARE = 0.5
-MIN_SPAN = 1e-7  # a feature that varies by less is constant: the cut could fall outside after rounding
+MIN_SPAN = 1e-7  # a feature that varies by less is constant: rounding could put the cut outside
 Bools = npt.NDArray[np.bool_]
 
 
@@ -44,7 +44,7 @@ class _Level(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """The columns of a forest for one level: a node's own number, and what ``Forest`` keeps of it."""
+    """The columns of a forest for one level: a node's own number, and its data for ``Forest``."""
 
     own: Ints
     feature: Ints
@@ -54,7 +54,7 @@ class _Nodes(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """The best cut drawn for each node of a level: its feature, threshold, and gain (-inf where there is none)."""
+    """The best cut drawn for each node of a level: its feature, threshold, and gain (-inf if there is none)."""
 
     feature: Ints
     threshold: Floats
@@ -120,7 +120,7 @@ class _Growth:
         return level.select(is_cut)
 
     def _draw_cuts(self, level: _Level) -> _Cuts:
-        """Draw a cut of some features for each node, and keep the one that leaves the least variance."""
+        """Draw a cut of some features for each node, and keep the one with the least remaining variance."""
         low, high = (
             np.stack([ufunc.reduceat(column[level.row], level.start) for column in self._columns])
             for ufunc in (np.minimum, np.maximum)
@@ -143,13 +143,13 @@ class _Growth:
         return best
 
     def _draw_features(self, is_useful: Bools) -> Bools:
-        """Draw half of the features for each node, further ones where all of these are constant there."""
+        """Draw half of the features for each node, and further ones if all of these are constant there."""
         rank = self._rng.random(is_useful.shape).argsort(axis=0).argsort(axis=0)
         first = np.where(is_useful, rank, len(rank)).min(axis=0)
         return np.asarray(is_useful & (rank < np.maximum(self._drawn, first + 1)))
 
     def _gain_of_cuts(self, level: _Level, feature: int, threshold: Floats) -> Floats:
-        """Return what a cut of each node takes from the squared error, but for a constant of the node."""
+        """Return how much a cut of each node reduces the squared error, up to a constant of the node."""
         size, seen = level.size, self._centered[level.row]
         goes_left = self._columns[feature][level.row] <= np.repeat(threshold, size)
         lefts = np.add.reduceat(goes_left.astype(np.int64), level.start)
@@ -160,7 +160,7 @@ class _Growth:
         return np.where(is_valid, gain, -np.inf)
 
     def _split(self, level: _Level, cuts: _Cuts) -> _Level:
-        """Give each node two children, and these its rows."""
+        """Give each node two children, and divide its rows among them."""
         nodes, last = self._levels[-1], self._levels[-1].own[-1]
         children, at = last + 1 + np.arange(2 * len(level.node)), level.node - nodes.own[0]
         nodes.feature[at], nodes.threshold[at] = cuts.feature, cuts.threshold

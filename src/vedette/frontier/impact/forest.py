@@ -1,8 +1,8 @@
-"""Predict impact by a forest of regression trees in plain arrays, with a distribution and not only a mean.
+"""Predict impact with a forest of regression trees in plain arrays: a distribution, not only a mean.
 
-A leaf keeps several equally likely numbers: quantiles of what was seen there. A forest predicts the mixture of its
-trees' leaves. ``extra_trees`` grows them; what grows a forest is handed in as a ``Grower``, so that experiments can
-change it.
+A leaf stores several equally likely numbers: quantiles of its training values. A forest predicts the mixture of its
+trees' leaves. ``extra_trees`` grows them; the function that grows a forest is passed in as a ``Grower``, so that
+experiments can replace it.
 """
 
 from collections.abc import Callable
@@ -14,15 +14,15 @@ import numpy.typing as npt
 from vedette.policy import Floats, Ints
 
 QUANTILES = 8
-CHECK_EVERY = 4  # steps down the trees between two looks at who has arrived
+CHECK_EVERY = 4  # steps down the trees between two checks for finished rows
 Floats32 = npt.NDArray[np.float32]
 
 
 class Forest(NamedTuple):
     """A forest of regression trees: the nodes of all trees, one after the other; a tree begins at ``root``.
 
-    A row goes ``left`` where its ``feature`` is at most the ``threshold``, else ``right``; in a leaf both are the node
-    itself. ``values`` has the quantiles of each node that is a leaf, ``mean`` its average.
+    A row goes ``left`` if its ``feature`` is at most the ``threshold``, else ``right``; in a leaf both are the node
+    itself. ``values`` has the quantiles of each leaf, ``mean`` its average.
     """
 
     root: Ints
@@ -35,7 +35,7 @@ class Forest(NamedTuple):
     depth: int
 
     def find_leaves(self, rows: Floats) -> Ints:
-        """Find the leaf of each row in each tree of the forest (a column a tree)."""
+        """Find the leaf of each row in each tree of the forest (one column per tree)."""
         flat, child = np.ascontiguousarray(rows).reshape(-1), np.column_stack((self.right, self.left)).reshape(-1)
         reached = np.tile(self.root, len(rows))
         going, node = np.arange(len(reached)), reached.copy()
@@ -43,7 +43,7 @@ class Forest(NamedTuple):
         for step in range(self.depth):
             goes_left = flat.take(begin + self.feature.take(node)) <= self.threshold.take(node)
             node = child.take(2 * node + goes_left)
-            # Most arrive long before the deepest does; to look who has is worth while now and then only.
+            # Most rows arrive long before the deepest does; checking pays off only occasionally.
             if step % CHECK_EVERY == CHECK_EVERY - 1:
                 reached[going] = node
                 on = np.flatnonzero(self.left.take(node) != node)
@@ -65,7 +65,7 @@ class Forest(NamedTuple):
         return np.sort(every.astype(np.float64), axis=1)
 
     def predict_above(self, rows: Floats, bar: Floats) -> Floats:
-        """Predict by the forest how probably each row is above its bar."""
+        """Predict with the forest the probability that each row is above its bar."""
         return self.share_above(self.find_leaves(rows), bar)
 
     def share_above(self, leaves: Ints, bar: Floats) -> Floats:
@@ -78,12 +78,12 @@ class Forest(NamedTuple):
         return sum(column.nbytes for column in self if isinstance(column, np.ndarray))
 
 
-# Grows a forest out of rows of features and what came of each; the number is a seed.
+# Grows a forest from rows of features and their outcomes; the number is a seed.
 Grower = Callable[[Floats, Floats, int], Forest]
 
 
 def summarize_leaves(leaf: Ints, targets: Floats, nodes: int) -> tuple[Floats32, Floats]:
-    """Summarize what fell into each leaf of one regression tree as quantiles and mean; 0 for empty nodes.
+    """Summarize the values in each leaf of one regression tree as quantiles and mean; 0 for empty nodes.
 
     >>> values, mean = summarize_leaves(np.array([1, 1, 2]), np.array([0.0, 1.0, 5.0]), 3)
     >>> values[1].tolist(), mean.tolist()

@@ -1,10 +1,10 @@
-"""Group means of gains: what pages brought that share a folder, a branch, or a word in their URL or anchors.
+"""Group means of gains: of pages that share a folder, a branch, or a word in their URL or anchors.
 
     mean(key) = (sum of gains + k prior) / (number of pages + k)
 
-leans on the mean of all pages, as few pages say little. A page that was counted must not meet itself in a mean that is
-learned from; nor is it enough to leave it out, as its folder's mean without it then tells what it brought itself. So
-such pages are dealt into folds, and have the means of the other folds (``compute_out_of_fold``).
+is shrunk towards the mean of all pages, since few pages say little. A training page must not be part of the mean that
+is learned from. Leaving it out is not enough either, since the mean without it would then reveal its own gain. So
+training pages are divided into folds, and get the means of the other folds (``compute_out_of_fold``).
 """
 
 from dataclasses import dataclass

@@ -1,16 +1,16 @@
 """Match the words of unseen URLs and their anchors to queries by n-grams (Impact08, section 5.3).
 
-Queries and strings are cut into runs of one, two and three words (*n-grams*). As printed, a URL matches a query where
-at least a share rho of the query's n-grams occur in its strings, whichever string has each; rho = 1 asks for all. Other
-forms of a word count as search counts them: an n-gram occurs where any form of each of its words does, and says as much
-of the query as the form weighs.
+Queries and strings are cut into runs of one, two and three words (*n-grams*). As published, a URL matches a query if at
+least a share rho of the query's n-grams occur in its strings, in any of them; rho = 1 requires all. Other forms of a
+word count as in search: an n-gram occurs if any form of each of its words does, and counts with the weight of that
+form.
 
-The paper keeps an index over the unseen URLs and looks queries up in it. Here it is the other way round: the n-grams
-of the *queries* are the index, and URLs stream past it. There are few needy queries and many URLs, so what is kept is
-bounded by the share of needy ones, and a link is judged when it is seen.
+The paper indexes the unseen URLs and looks queries up in that index. Here it is the other way round: the n-grams of the
+*queries* are indexed, and URLs are streamed past them. There are few needy queries and many URLs, so memory is bounded
+by the needy queries, and a link is judged when it is found.
 
-A URL becomes a candidate of a query by the query's most telling word only. Of two words one is in a million strings
-and one in ten: only the second is worth a lookup.
+A URL becomes a candidate of a query only by the query's rarest word. If one word is in a million strings and another in
+ten, only the second is worth a lookup.
 """
 
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from vedette.text import FACTOR, WideHashes, WordHashes, scramble
 
 MAX_NGRAM = 3  # words of an n-gram, as in the paper
 SLOTS_PER_NGRAM = 16
-MAX_PAIRS = 2_000_000  # of one batch; behind that, more words match than anything can be told from
+MAX_PAIRS = 2_000_000  # of one batch; beyond that, more words match than are informative
 
 
 class WordForms(NamedTuple):
-    """Other forms of the words of queries: form ``words[i]`` stands for the query word at ``place[i]``, ascending."""
+    """Other forms of the words of queries: form ``words[i]`` represents the query word at ``place[i]``, ascending."""
 
     words: WordHashes
     place: Ints
@@ -40,9 +40,9 @@ NO_FORMS = WordForms(np.zeros(0, np.uint32), np.zeros(0, np.int64), np.zeros(0))
 
 @dataclass(frozen=True, slots=True)
 class QuerySet:
-    """The queries that people ask: query ``q`` has ``words[start[q]:start[q + 1]]``, asked ``frequency[q]`` times.
+    """Queries of users: query ``q`` has ``words[start[q]:start[q + 1]]``, searched ``frequency[q]`` times.
 
-    ``idf`` says of each of these words how much it says (its idf); all equal where that is unknown.
+    ``idf`` is the idf of each of these words; all equal if unknown.
     """
 
     words: WordHashes
@@ -79,11 +79,10 @@ class Hits(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Candidate pairs of an unseen URL and a query that it matches, with how much of the query is where.
+    """Candidate pairs of an unseen URL and a query it matches, with how much of the query is found where.
 
-    ``share`` is the share of n-grams that any string has, ``in_url`` and ``in_anchors`` the shares of the query's
-    words there, by how telling they are, ``longest_ngram`` the longest n-gram found, ``links`` how many strings of
-    links have its most telling word.
+    ``share`` is the share of n-grams found in any string, ``in_url`` and ``in_anchors`` the idf-weighted shares of the
+    query's words there, ``longest_ngram`` the longest n-gram found, ``links`` how many link texts have its rarest word.
     """
 
     row: Ints
@@ -100,7 +99,7 @@ class Pairs(NamedTuple):
 
 
 def hash_ngrams(words: WordHashes, start: Ints, size: int) -> tuple[WideHashes, Ints]:
-    """Hash the word n-grams of one size in strings: a hash each, and the string that has it."""
+    """Hash the word n-grams of one size in strings: one hash each, and the string that contains it."""
     owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     first = np.arange(max(len(words) - size + 1, 0))
     first = first[owner[first] == owner[first + size - 1]]
@@ -153,7 +152,7 @@ class Matcher:
         every = _Grams(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         self._known, gram = np.unique(every.number, return_inverse=True)
         unit = np.searchsorted(self._known, every.unit)
-        # An n-gram that a query repeats counts once; of two that mean the same the weightier one.
+        # An n-gram that a query repeats counts once; of two equivalent ones, the one with more weight.
         order = np.lexsort((-every.weight, gram, unit, every.query))
         query, unit, gram = every.query[order], unit[order], gram[order]
         is_other_unit = np.append(True, (np.diff(query) != 0) | (np.diff(unit) != 0))[: len(order)]
@@ -169,7 +168,7 @@ class Matcher:
         self._may[(self._known & self._mask).astype(np.intp)] = True
 
     def _index_gates(self, query: Ints) -> None:
-        """Index each query by its most telling word, by which unseen URLs become its candidates."""
+        """Index each query by its rarest word, by which unseen URLs become its candidates."""
         order = np.lexsort((-self._telling, self._size, query))
         some = np.flatnonzero(np.diff(self._start))
         unit = np.cumsum(self._is_first)
@@ -219,7 +218,7 @@ class Matcher:
         fits = np.cumsum(ends - starts) <= MAX_PAIRS
         row, starts, ends = row[fits], starts[fits], ends[fits]
         row, query = np.repeat(row, ends - starts), self._gated[concatenate_ranges(starts, ends)]
-        # A URL may have several forms of the word.
+        # A URL may contain several forms of the word.
         _, first = np.unique(row * max(len(self._units), 1) + query, return_index=True)
         first.sort()
         return row[first], query[first]

@@ -1,11 +1,11 @@
-"""Neediness of queries: which are worth a sketch, asked often and still improvable (Impact08, section 5.2).
+"""Neediness of queries: which are worth a sketch, searched often and still improvable (Impact08, section 5.2).
 
     neediness(q) = f(q) improvability(mean score of the first K results of q)
 
-*Improvability* is how many new results among the first K a query gets in a crawl cycle. It is learned from what cycles
-brought: queries are put into buckets by their mean score, and a line is fitted to the logarithm of the bucket means.
-A bucket that nobody fell into, or that never improved, has no logarithm and is left out; with fewer than two others
-improvability is the same for all. Old cycles fade.
+*Improvability* is how many new results among the first K a query gets in a crawl cycle. It is learned from past cycles:
+queries are put into buckets by their mean score, and a line is fitted to the logarithm of the bucket means. A bucket
+that is empty, or that never improved, has no logarithm and is left out; with fewer than two others improvability is the
+same for all. Old cycles decay.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ import numpy as np
 from vedette.policy import Floats, Ints
 
 BUCKETS = 20
-CYCLE_DECAY = 0.8  # by cycle
+CYCLE_DECAY = 0.8  # per cycle
 
 
 @dataclass(frozen=True, slots=True)
 class Improvability:
-    """Improvability of queries by their mean score: fading sums in equal buckets from 0 to ``top``.
+    """Improvability of queries by their mean score: decaying sums in equal buckets from 0 to ``top``.
 
     >>> rates = Improvability().add_cycle(np.array([0.1, 0.1, 0.9, 0.9]), np.array([4.0, 4.0, 1.0, 1.0]))
     >>> rates.predict(np.array([0.1, 0.5, 0.9])).round(2).tolist()
@@ -50,7 +50,7 @@ class Improvability:
         return scores[some] / times[some], gains[some] / times[some], times[some]
 
     def fit_line(self) -> tuple[float, float]:
-        """Fit ``a`` and ``b`` of improvability = exp(a + b score), buckets weighed by the root of their queries."""
+        """Fit ``a`` and ``b`` of improvability = exp(a + b score), buckets weighted by the root of their queries."""
         at, improved, times = self.compute_points()
         if len(at) < 2 or np.ptp(at) <= 0:
             return (float(np.log(np.average(improved, weights=times))) if len(at) else 0.0), 0.0

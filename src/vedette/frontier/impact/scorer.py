@@ -1,8 +1,8 @@
 """Predict how well an unseen page will answer a query: the scorer S' of Impact08 (section 3.2), without content.
 
-It is learned from crawled pages: what could have been known of each before it was fetched, and how it scored then. Two
-forests are grown, each from every other page, so that there is an honest prediction for the pages learned from, too
-(by the forest that has not seen them); for others both count. Leaves keep distributions: see ``forest``.
+It is learned from crawled pages: their features before the fetch, and their scores after it. Two forests are grown,
+each from every other page, so that training pages get an honest prediction too (by the forest that has not seen them);
+for others both count. Leaves store distributions: see ``forest``.
 """
 
 from typing import NamedTuple
@@ -25,11 +25,11 @@ class ForestPair(NamedTuple):
     odd: Forest
 
     def predict_means(self, rows: Floats, half: Ints | None = None) -> Floats:
-        """Predict scores by the forest pair; ``half`` gives the half of each row that was trained on."""
+        """Predict scores with the forest pair; ``half`` gives the half of each row that was trained on."""
         return _combine(self.even.predict_means(rows), self.odd.predict_means(rows), half)
 
     def predict_both(self, rows: Floats, bar: Floats, half: Ints | None = None) -> tuple[Floats, Floats]:
-        """Predict scores, and the chance to be above each bar, in one descent of the forest pair's trees."""
+        """Predict scores, and the probability to be above each bar, in one descent of the forest pair's trees."""
         even, odd = self.even.find_leaves(rows), self.odd.find_leaves(rows)
         means = _combine(self.even.average_leaves(even), self.odd.average_leaves(odd), half)
         return means, _combine(self.even.share_above(even, bar), self.odd.share_above(odd, bar), half)
@@ -40,7 +40,7 @@ def _combine(even: Floats, odd: Floats, half: Ints | None) -> Floats:
 
 
 def grow_forest_pair(rows: Floats, targets: Floats, half: Ints, grow: Grower, seed: int) -> ForestPair | None:
-    """Grow the two forests of the scorer; None where there is too little to learn from."""
+    """Grow the two forests of the scorer; None if there is too little training data."""
     sides = [np.flatnonzero(half == 1 - side) for side in (0, 1)]
     if min(map(len, sides)) < MIN_ROWS:
         return None
@@ -49,7 +49,7 @@ def grow_forest_pair(rows: Floats, targets: Floats, half: Ints, grow: Grower, se
 
 
 def build_pair_columns(pairs: Pairs, batch: DescribedUrls, wanted: QuerySet, sketches: Sketches, bar: Floats) -> Floats:
-    """Build the scorer's features of unseen URL and query pairs, a row a pair."""
+    """Build the scorer's features of unseen URL and query pairs, one row per pair."""
     words = np.diff(wanted.start)
     asked = np.add.reduceat(np.append(wanted.idf, 0.0), wanted.start[:-1]) * (words > 0)
     query, row = pairs.query, pairs.row

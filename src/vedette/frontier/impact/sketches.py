@@ -1,8 +1,8 @@
-"""Sketches of queries: the best results with their scores, which an unseen page must pass (Impact08, 3.2).
+"""Sketches of queries: the best results with their scores, which an unseen page must beat (Impact08, 3.2).
 
-A sketch keeps some more than the K results that people see. What is taken out leaves a gap that those behind close, so
-the first K stay exact until more was taken out than was kept beyond K; then the query is *short*, and must be read from
-the index again (``find_short``). One page never makes all queries be computed again.
+A sketch stores a few more than the K results that people see. A removed result leaves a gap that later ones fill, so
+the first K stay exact until more were removed than were stored beyond K; then the query is *short*, and must be read
+from the index again (``find_short``). One page never causes all queries to be computed again.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ NO_PAGE = -1
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """Sketches of queries, a row each: scores, best first (0 behind the last), pages, and how many were removed.
+    """Sketches of queries, a row each: scores, best first (0 after the last), pages, and how many were removed.
 
     >>> sketches = Sketches.empty(1).put(np.array([0, 0]), np.array([7, 8]), np.array([0.5, 0.9]))
     >>> sketches.page[0, :3].tolist(), sketches.get_thresholds().tolist()
@@ -42,14 +42,14 @@ class Sketches:
         return self.score.nbytes + self.page.nbytes + self.removed.nbytes
 
     def put(self, query: Ints, page: Ints, score: Floats) -> "Sketches":
-        """Put pages with their scores into the sketches of queries; a score of 0 takes a page out."""
+        """Put pages with their scores into the sketches of queries; a score of 0 removes a page."""
         touched = np.unique(query)
         width = self.score.shape[1]
         own = np.repeat(touched, width)
         queries = np.concatenate((own, query))
         pages = np.concatenate((self.page[touched].reshape(-1), page))
         scores = np.concatenate((self.score[touched].reshape(-1), score))
-        # Of two entries for one page the later one holds.
+        # Of two entries for one page the later one wins.
         age = np.arange(len(queries))
         order = np.lexsort((-age, pages, queries))
         newest = np.append(True, (np.diff(queries[order]) != 0) | (np.diff(pages[order]) != 0))[: len(order)]
@@ -81,15 +81,15 @@ class Sketches:
         return self.put(query, np.full(len(query), page), np.zeros(len(query)))
 
     def find_short(self) -> Ints:
-        """Find the queries whose sketch is short: more results left than were kept beyond the first K."""
+        """Find the queries whose sketch is short: more results were removed than were stored beyond the first K."""
         return np.flatnonzero(self.removed > self.score.shape[1] - self.top_k)
 
     def get_thresholds(self) -> Floats:
-        """Return the score to pass to be in the first K of each query's sketch; 0 where there are fewer."""
+        """Return the score to beat to be in the first K of each query's sketch; 0 if there are fewer."""
         return np.asarray(self.score[:, self.top_k - 1])
 
     def get_thresholds_without(self, query: Ints, page: Ints) -> Floats:
-        """Return the score to pass in each query's sketch for pages that are in it: each is left out itself."""
+        """Return the score to beat in each query's sketch for pages that are in it, leaving out each page itself."""
         inside = (self.page[query, : self.top_k] == page[:, None]).any(axis=1)
         return np.where(
             inside, self.score[query, min(self.top_k, self.score.shape[1] - 1)], self.get_thresholds()[query]

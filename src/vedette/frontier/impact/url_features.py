@@ -14,7 +14,7 @@ from vedette.policy import Floats, Ints
 from vedette.text import WordHashes, hash_words, normalize_words
 
 Flags = npt.NDArray[np.bool_]
-# What is read of a URL and of the words of a link; whoever writes more is not heard.
+# How much of a URL and of a link text is read; the rest is ignored.
 MAX_TEXT_LENGTH = 300
 MAX_WORDS = 32
 
@@ -22,7 +22,7 @@ MAX_WORDS = 32
 class UrlTexts(NamedTuple):
     """The words of unseen URLs and their anchors: string ``i`` is ``words[start[i]:start[i + 1]]`` of ``row[i]``.
 
-    Strings come in any order. ``is_anchor`` tells the words of links from those of the URL itself.
+    Strings come in any order. ``is_anchor`` distinguishes link texts from the URL's own words.
     """
 
     words: WordHashes
@@ -33,7 +33,7 @@ class UrlTexts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DescribedUrls(UnseenUrls):
-    """Unseen URLs with all their features; ``folder`` and ``branch`` are hashes of the places they lie in."""
+    """Unseen URLs with all their features; ``folder`` and ``branch`` are hashes of their folders."""
 
     importance: Floats
     folder: Ints
@@ -43,10 +43,10 @@ class DescribedUrls(UnseenUrls):
 
 @dataclass(frozen=True, slots=True)
 class TrainingPages(DescribedUrls):
-    """Training data for impact: the features of URLs before their first fetch, and what the fetch brought.
+    """Training data for impact: the features of URLs before their first fetch, and the gain of the fetch.
 
-    ``gain`` is what each page brought, in whatever unit worth is wanted in. Page ``found_row`` answers query
-    ``found_query`` with ``found_score``; what is not there scores 0.
+    ``gain`` is what each page brought, in the unit that worth should have. Page ``found_row`` answers query
+    ``found_query`` with ``found_score``; missing pairs score 0.
     """
 
     page: Ints
@@ -57,7 +57,7 @@ class TrainingPages(DescribedUrls):
 
 
 def tokenize_texts(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> UrlTexts:
-    """Tokenize unseen URLs (row by row) and anchor texts (each with the row that it links to) into words.
+    """Tokenize unseen URLs (row by row) and anchor texts (each with the row it links to) into words.
 
     >>> strings = tokenize_texts(["https://a.test/low-tide.html"], [(0, "When is low tide?")])
     >>> strings.start.tolist(), strings.row.tolist(), strings.is_anchor.tolist()
@@ -73,7 +73,7 @@ def tokenize_texts(urls: Sequence[str], anchors: Sequence[tuple[int, str]]) -> U
 
 
 def hash_folders(urls: Sequence[str]) -> tuple[Ints, Ints]:
-    """Hash the folder that each unseen URL lies in, and its branch: host and first folder.
+    """Hash the folder of each unseen URL, and its branch: host and first folder.
 
     >>> folder, branch = hash_folders(["https://a.test/b/c/d", "https://a.test/b/c/e", "https://a.test/b/f"])
     >>> folder[0] == folder[1], folder[1] == folder[2], branch[1] == branch[2]

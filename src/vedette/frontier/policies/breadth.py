@@ -12,11 +12,11 @@ from vedette.policy import Floats
 class Breadth:
     """Order unseen URLs breadth first: by link distance from the start URLs.
 
-    worth = -(depth + min(found, 2^32 - 1) / 2^32), so that the running number only breaks ties. A double holds every
-    such sum exactly while the depth is below 2^20 and the number below 2^32.
+    worth = -(depth + min(found, 2^32 - 1) / 2^32), so that the running number only breaks ties. A double represents
+    every such sum exactly while the depth is below 2^20 and the number below 2^32.
 
-    Useful for small sites that are fetched whole, and as the baseline of crawl ordering: pages close to the start
-    tend to be important (Lecture: "basic crawler operation"). Not useful where the budget ends long before the site.
+    Useful for small sites that are fetched completely, and as the baseline of crawl ordering: pages close to the start
+    tend to be important (Lecture: "basic crawler operation"). Not useful if the budget ends long before the site.
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for

@@ -1,4 +1,4 @@
-"""The impact order policy: the expected gain of a first fetch, by all that can be known before it: ours."""
+"""The impact order policy: the expected gain of a first fetch, from everything known before it; our own."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,10 @@ from vedette.policy import Floats
 class Impact:
     """Order unseen URLs by the expected gain of a first fetch, as the impact model learns it.
 
-    worth = what a forest predicts from what each word of the URL and of links to it would bring to search, importance,
-    what pages of the same folder, branch and words brought, the chance to be among the first K of each query, and the
-    printed estimates. It learns from first fetches what all that is good for together, where ``hybrid`` has two fixed
-    weights; worth is in the unit of what fetches were said to bring.
+    worth = a forest's prediction from the search gain of each word in the URL and its link texts, importance, the gains
+    of pages of the same folder, branch and words, the probability to be among the first K of each query, and the
+    published estimates. It learns from first fetches how to combine these, while ``hybrid`` has two fixed weights;
+    worth has the unit of the measured gains.
 
     Useful wherever some pages were fetched and measured. Not useful before: then all are worth the same, and the
     caller falls back to breadth first. Reference: Impact08, for sketches, needy queries, matching and S'.
@@ -37,7 +37,7 @@ class Impact:
         return create_model(config)
 
     def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
-        """Train the impact model on first fetches; a batch that does not say what came teaches nothing."""
+        """Train the impact model on first fetches; a batch without outcomes teaches nothing."""
         return train_model(state, batch) if isinstance(batch, TrainingPages) else state
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:

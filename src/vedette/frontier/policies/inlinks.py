@@ -7,7 +7,7 @@ import numpy as np
 from vedette.frontier.unseen import UnseenUrls
 from vedette.policy import Floats
 
-# Less than the smallest step between the logarithms of two counts up to 255, which is where counting ends.
+# Less than the smallest step between the logarithms of two counts up to 255, where counting ends.
 _TIE = 2.0**-9
 
 
@@ -17,11 +17,11 @@ class Inlinks:
 
     worth = log2(max(inlinks, 1)) + 2^-9 / (1 + depth + min(found, 2^32 - 1) / 2^32)
 
-    The second term only breaks ties: it is smaller than the step from 254 to 255 in-links. The count grows while a
-    URL waits, so the worth does, and is computed again whenever a choice is made.
+    The second term only breaks ties: it is smaller than the step from 254 to 255 in-links. The count grows while a URL
+    waits, and so does the worth, which is computed again for every choice.
 
-    Useful where the budget ends before the site and pages that many others point to are wanted early. Not useful at
-    the very beginning, when every URL was named once, nor against pages that link to each other in order to be fetched.
+    Useful if the budget ends before the site and pages that many others link to are wanted early. Not useful at the
+    very beginning, when every URL was found once, nor against pages that link to each other in order to be fetched.
 
     Reference: "backlink count" in J. Cho, H. Garcia-Molina, L. Page, *Efficient Crawling Through URL Ordering*,
     WWW 1998.

@@ -1,8 +1,8 @@
 """Split a page into blocks of text with their places, so that two versions can be compared block by block.
 
-A place is a small number made of the innermost containers and their ids and classes, without digits: it stays the same
-when the text changes and when posts get other numbers. Many blocks may share one place, such as the paragraphs of an
-article.
+A place is a small number derived from the innermost containers and their ids and classes, without digits: it stays the
+same when the text changes and when posts get other numbers. Many blocks may share one place, such as the paragraphs of
+an article.
 """
 
 import re
@@ -54,7 +54,7 @@ def extract_blocks(text: str) -> tuple[Block, ...]:
 
 
 def _track_places(scan: Scan, found: Iterator[Token], places: list[int]) -> Iterator[Token]:
-    """Pass the tags of a page on, and record the place of each text block that they end."""
+    """Forward the tags of a page, and record the place of each text block they end."""
     opened: list[tuple[str, str]] = []
     for token in found:
         before = len(scan.blocks)
@@ -80,7 +80,7 @@ def _update_open(opened: list[tuple[str, str]], name: str, attributes: str) -> N
 
 
 def _close_element(opened: list[tuple[str, str]], name: str) -> None:
-    """Close an open element at its end tag, and all inside it; ignore end tags of elements too far out."""
+    """Close an open element at its end tag, and everything inside it; ignore end tags of elements too far out."""
     for back in range(1, min(MAX_END_DISTANCE, len(opened)) + 1):
         if opened[-back][0] == name:
             del opened[-back:]

@@ -1,23 +1,24 @@
 """Compare two versions of a page: how much it changed, and whether that counts as a change.
 
-What counts is the operator's choice for the site (``ChangeRule``):
+The operator chooses for each site what counts (``ChangeRule``):
 
 - ``bytes``: any byte. Nothing is discounted.
-- ``text``: the words of the visible text are others or in another order (see ``shingles``: digits, case and punctuation
-  are no part of a word), and something beyond rotating boxes changed (see ``compare_boxes``). A date in words that has
-  its own place is such a box.
-- ``main``: the same of the main text.
-- ``links``: the set of links is another. The order of links is no difference; links of rotating boxes do count.
+- ``text``: the words of the visible text differ or are in another order (see ``shingles``: digits, case and punctuation
+  are no part of a word), and something besides rotating boxes changed (see ``compare_boxes``). A date in words with its
+  own place is such a box.
+- ``main``: the same for the main text.
+- ``links``: the set of links differs. Their order does not matter; links of rotating boxes count.
 
-Under ``text`` and ``main`` the blocks are those of the text that is judged. They cost most and matter only to a page
-whose bytes changed, so a caller may leave them out on the first fetch and where the digest is the old one; learning
-then starts with the first change. Without blocks the words alone decide.
+Under ``text`` and ``main`` the blocks are those of the judged text. They cost the most and matter only if the bytes
+changed, so a caller may omit them on the first fetch and if the digest is unchanged; learning then starts with the
+first change. Without blocks the words alone decide.
 
-The share is of shingles: 1 - Jaccard, from the sketches of the main text. A box that is a part f of a text replaced
-in equal length alone makes a share of 2f / (1 + f); under ``main`` what rotating boxes explain is taken off that way.
+The share is of shingles: 1 - Jaccard, from the sketches of the main text. Replacing a box that is a fraction f of a
+text by one of equal length gives a share of 2f / (1 + f); under ``main`` the part due to rotating boxes is subtracted
+that way.
 
-What is kept of a version is of bounded size: ``StoredVersion.blob`` holds a sample of its links (the smallest
-fingerprints, all of them up to ``MAX_LINKS``, beyond that numbers of links are estimates) and the records of its
+The stored data of a version has bounded size: ``StoredVersion.blob`` holds a sample of its links (the smallest
+fingerprints, all of them up to ``MAX_LINKS``; beyond that, numbers of links are estimates) and the records of its
 places.
 """
 
@@ -66,7 +67,7 @@ __all__ = [
 
 PlacedText = tuple[int, str]
 PlaceRecord = tuple[int, int, int]
-"""Print of the words, comparisons, and changes among them."""
+"""Fingerprint of the words, comparisons, and changes among them."""
 
 MAX_PLACES = 64
 MAX_BLOCKS = 4096
@@ -90,7 +91,7 @@ class BoxComparison:
 def compare_boxes(old: Mapping[int, PlaceRecord], blocks: Sequence[PlacedText]) -> BoxComparison:
     """Compare the blocks of a new page version with the place records of the old one, to find rotating boxes.
 
-    Without either, only records are made.
+    If either is missing, only records are made.
     """
     texts = _group_by_place(blocks)
     sizes = {place: len(text) for place, text in texts.items()}
@@ -120,7 +121,7 @@ def pack_records(records: Mapping[int, PlaceRecord]) -> bytes:
 
 
 def unpack_records(packed: bytes) -> dict[int, PlaceRecord]:
-    """Unpack the place records that ``pack_records`` packed; none where the length cannot be right."""
+    """Unpack the place records that ``pack_records`` packed; empty if the length is wrong."""
     if len(packed) % _ROW.size or len(packed) > MAX_PLACES * _ROW.size:
         return {}
     rows = _ROW.iter_unpack(packed)
@@ -173,7 +174,7 @@ def _count_comparison(record: PlaceRecord, *, changed: bool) -> PlaceRecord:
 
 
 def _compute_change_rate(record: PlaceRecord) -> float:
-    """Compute the posterior mean of a place's chance to change between versions, from an even prior."""
+    """Compute the posterior mean of a place's probability to change between versions, from a uniform prior."""
     return (record[2] + 1) / (record[1] + 2)
 
 
@@ -206,8 +207,8 @@ _NO_LINKS: Ints = np.empty(0, dtype=np.int64)
 class NewVersion(NamedTuple):
     """The new version of a page, to compare with the stored one.
 
-    The prints are ``shingles.fingerprint_text`` of the visible and the main text, the sketch is ``Sketch.mins`` of the
-    main text (empty where it has no words), and the links are fingerprints of the URLs that it links to, in any order.
+    The fingerprints are ``shingles.fingerprint_text`` of the visible and the main text; the sketch is ``Sketch.mins``
+    of the main text (empty if it has no words); the links are fingerprints of the URLs it links to, in any order.
     """
 
     body_digest: bytes
@@ -219,7 +220,7 @@ class NewVersion(NamedTuple):
 
 
 class StoredVersion(NamedTuple):
-    """What is stored of a page version to compare the next one with."""
+    """Stored data of a page version, to compare the next one with."""
 
     body_digest: bytes
     text_print: bytes
@@ -284,7 +285,7 @@ def _judge_change(
     if judged_by == "links":
         changed = old.links_print != new.links_print
         return changed, "links changed" if changed else "the same links"
-    # The rule may be younger than the version that is kept: of what was not looked at then, the main text speaks.
+    # The rule may be newer than the stored version: for parts that were not stored then, use the main text.
     by_text = judged_by == "text" and bool(old.text_print)
     name = "text" if by_text else "main text"
     same = old.text_print == new.text_print if by_text else old.main_print == new.main_print
@@ -315,7 +316,7 @@ def _describe_change(why: str, share: float, added: int, removed: int) -> str:
 
 
 def _build_stored(new: NewVersion, unique: Ints, records: Mapping[int, PlaceRecord]) -> StoredVersion:
-    links_print = xxhash.xxh3_64_intdigest(unique.tobytes()) >> 1  # so that SQLite can keep it
+    links_print = xxhash.xxh3_64_intdigest(unique.tobytes()) >> 1  # so that SQLite can store it
     return StoredVersion(
         new.body_digest, new.text_print, new.main_print, new.sketch, links_print, _pack(unique, records)
     )
@@ -339,7 +340,7 @@ def _build_link_sample(unique: Ints) -> _LinkSample:
 def _count_moved_links(old: _LinkSample, new: _LinkSample) -> tuple[int, int]:
     """Count links added and removed between page versions.
 
-    Where a sample is cut, both are compared below the cut and scaled up.
+    If a sample is cut, both are compared below the cut and scaled up.
     """
     if old.count < 0:
         return 0, 0
@@ -362,7 +363,7 @@ def _pack(unique: Ints, records: Mapping[int, PlaceRecord]) -> bytes:
 
 
 def _unpack(blob: bytes) -> tuple[_LinkSample, dict[int, PlaceRecord]]:
-    """Unpack the link sample and place records of a stored version; empty if the blob is torn or foreign."""
+    """Unpack the link sample and place records of a stored version; empty if the blob is damaged or unknown."""
     if len(blob) < _HEAD.size:
         return _UNKNOWN, {}
     version, check, count, sampled = _HEAD.unpack_from(blob)

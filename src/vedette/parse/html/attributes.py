@@ -1,7 +1,8 @@
 """Parse HTML attributes and decode character references in attributes and text.
 
-The two read character references by different rules (HTML 13.2.5.73): in running text ``&copy2026`` has a sign in it,
-in an attribute ``?a=1&copy=2`` has a parameter. What no file could keep (NUL, lone surrogates) is replaced.
+The two follow different rules for character references (HTML 13.2.5.73): in running text ``&copy2026`` contains a sign,
+in an attribute ``?a=1&copy=2`` contains a parameter. Characters that no file can store (NUL, lone surrogates) are
+replaced.
 """
 
 import re
@@ -11,10 +12,10 @@ from html.entities import html5
 
 import numpy as np
 
-# Of a tag; megabytes of attributes are nobody's, and would be kept in pieces while they are read.
+# Limit per tag; megabytes of attributes are not genuine, and would be held in pieces while they are parsed.
 MAX_ATTRIBUTES_LENGTH = 65_536
 MAX_PORTION_LENGTH = 262_144
-# Thousands in one portion are a table of one sign, or an attack: few of them differ.
+# Thousands in one portion are a table of one character, or an attack: few of them differ.
 MANY_REFERENCES = 2_000
 
 _S = r"[ \t\n\r\f]"
@@ -24,13 +25,13 @@ _REFERENCE = re.compile(r"&(?:#(?:x[0-9a-f]++|[0-9]++);?+|[a-z][a-z0-9]*+(?:;|(?
 _SPACE_RUN = re.compile("  ++")
 _MAX_NUMBER_LENGTH = 12
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-# References that end in ";", which is how nearly all are written: names, and the numbers of common signs.
+# References that end in ";", as nearly all do: names, and the numbers of common characters.
 _KNOWN_REFERENCES = {
     **{name[:-1]: sign for name, sign in html5.items() if name.endswith(";")},
     **{f"#{number}": unescape(f"&#{number};") for number in (*range(256), *range(0x2000, 0x2070))},
-    "nbsp": " ",  # a fixed space is a space
+    "nbsp": " ",  # a no-break space is a space
 }
-# They stand inside words and would hide them from a search.
+# They occur inside words and would hide them from a search.
 _INVISIBLE = ("\N{SOFT HYPHEN}", "\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH NO-BREAK SPACE}")
 
 
@@ -42,7 +43,7 @@ def parse_attributes(written: str) -> dict[str, str]:
     """
     found = _ATTRIBUTE.findall(written[:MAX_ATTRIBUTES_LENGTH])
     if len(written) > MAX_ATTRIBUTES_LENGTH:
-        del found[-1:]  # cut in two, it may say something else
+        del found[-1:]  # truncated, it may mean something else
     found.reverse()
     values = {name.lower(): double or single or bare for name, double, single, bare in found}
     if "&" in written or "\0" in written or not written.isascii():
@@ -72,7 +73,7 @@ def collapse_space(text: str) -> str:
 
 
 def collapse_lines(text: str) -> str:
-    """Collapse white space in long HTML text without a list of its words; ends are not stripped."""
+    """Collapse white space in long HTML text without building a list of words; ends are not stripped."""
     text = (
         _drop_invisible(text)
         .replace("\r", "\n")
@@ -94,7 +95,7 @@ def _has_runs(text: str) -> bool:
 def _drop_invisible(text: str) -> str:
     if not text.isascii():
         for sign in _INVISIBLE:
-            if sign in text:  # five times as fast as a replacement of nothing
+            if sign in text:  # five times as fast as replacing by nothing
                 text = text.replace(sign, "")
     return text
 
@@ -123,7 +124,7 @@ def _decode_reference(part: str) -> str:
         sign = _KNOWN_REFERENCES.get(name)
         if sign is not None:
             return sign + after
-    # Numbers of thousands of digits are more than Python is willing to read.
+    # Python refuses to parse numbers of thousands of digits.
     return _decode_number(part) if part[:1] == "#" else unescape(f"&{part}")
 
 
@@ -144,7 +145,7 @@ def _replace_unstorable(text: str) -> str:
 
 
 def _decode_match(reference: re.Match[str]) -> str:
-    """Decode a character reference in an attribute; a name counts only as a whole, so ``?a=1&copy=2`` stays."""
+    """Decode a character reference in an attribute; only a complete name counts, so ``?a=1&copy=2`` stays."""
     written = reference[0]
     if written[1] != "#":
         return html5.get(written[1:], written)

@@ -1,6 +1,6 @@
-"""Collect what an HTML head says of its page: language, dates, feeds, canonical URL, robots, refresh.
+"""Collect the facts in an HTML head: language, dates, feeds, canonical URL, robots, refresh.
 
-The first of several sayings counts. Numbers and lengths are bounded.
+The first of several statements counts. Numbers and lengths are bounded.
 """
 
 import re
@@ -39,7 +39,7 @@ _REFRESH = re.compile(
 
 
 class Head:
-    """What the metas, links and other head elements of an HTML page have said so far."""
+    """The facts so far from the metas, links and other head elements of an HTML page."""
 
     __slots__ = (
         *("alternates", "base", "canonical", "description", "feeds", "language", "linked_data", "metas", "refresh"),
@@ -113,7 +113,7 @@ class Head:
             self._add_stamp(key[:MAX_STAMP_LENGTH] or "time", found["datetime"])
 
     def add_link(self, found: dict[str, str]) -> None:
-        """Add a ``<link>`` element: a relation of the whole page to another address."""
+        """Add a ``<link>`` element: a relation of the whole page to another URL."""
         href, relations = _get_href(found), found.get("rel", "").lower().split()
         if not href:
             return
@@ -132,7 +132,7 @@ class Head:
             self.alternates.append((found["hreflang"].strip().lower()[:MAX_STAMP_LENGTH], href))
 
     def add_script(self, raw: RawElement) -> None:
-        """Add a ``<script>`` of linked data (JSON-LD), which says what the page is."""
+        """Add a ``<script>`` of linked data (JSON-LD), which describes the page."""
         if (
             "ld+json" in raw.attributes.lower()
             and len(raw.body) <= MAX_LINKED_DATA_LENGTH
@@ -142,7 +142,7 @@ class Head:
 
 
 def _get_href(found: dict[str, str]) -> str | None:
-    """Return the address of a ``<link>`` or ``<base>`` element; None if it is too long to be a real one."""
+    """Return the URL of a ``<link>`` or ``<base>`` element; None if it is too long to be a real one."""
     href = found.get("href")
     return href if href is not None and len(href) <= MAX_HREF_LENGTH else None
 
@@ -157,7 +157,7 @@ def _parse_language(tag: str) -> str:
 
 
 def _parse_refresh(content: str) -> tuple[int, str] | None:
-    """Parse a meta refresh into seconds and address; None for a page that only reloads itself.
+    """Parse a meta refresh into seconds and URL; None for a page that only reloads itself.
 
     >>> _parse_refresh("5; url='/new'"), _parse_refresh("30")
     ((5, '/new'), None)

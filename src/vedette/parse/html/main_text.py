@@ -1,8 +1,8 @@
 """Find the main text of an HTML page: which blocks are content, by shallow features of blocks and neighbors.
 
-After Kohlschuetter, Fankhauser and Nejdl, Boilerplate Detection using Shallow Text Features (WSDM 2010): how long a
-block is and how much of it is links tells content from the rest nearly as well as anything more clever, as long as
-the neighbours have a say. Every block gets a letter:
+After Kohlschuetter, Fankhauser and Nejdl, Boilerplate Detection using Shallow Text Features (WSDM 2010): the length of
+a block and the share of links in it separate content from the rest nearly as well as anything more elaborate, as long
+as neighbors are taken into account. Every block gets a letter:
 
 ``o``  out: in a navigation, a footer and the like, or not to be seen.
 ``P``  prose: at most a third of it is links, and it is long, or ends as a sentence does, or is code or a row of a
@@ -12,10 +12,10 @@ the neighbours have a say. Every block gets a letter:
 ``h``  a heading.
 ``s``  short: anything else, such as items of a list and captions.
 
-Then neighbours decide, as patterns over the letters of the page. One block of links alone in prose is
-prose; so is everything short between prose and prose, and next to prose on one side a few blocks are, though a
-heading only goes with what follows it. Where ``<main>`` or ``<article>`` hold a fair share of the prose, what is
-outside them is out.
+Then neighbors decide, as patterns over the letters of the page. A single block of links within prose is prose; so is
+everything short between prose and prose. Next to prose on one side a few blocks are prose too, but a heading only
+belongs to what follows it. If ``<main>`` or ``<article>`` contain a fair share of the prose, everything outside them is
+out.
 """
 
 import re
@@ -26,8 +26,8 @@ from vedette.parse.html.attributes import parse_attributes
 from vedette.parse.html.walker import HEADING, LINKED_SHIFT, PREFORMATTED, ROW
 
 # Four marks, as bits. ``BOILERPLATE``: the element or its role says that it is not content (``<nav>``, ``<footer>``,
-# ``role=search``, ``aria-hidden``). ``SUSPECT``: a word of its class or id says so, which is only a hint. ``HIDDEN``: a
-# reader does not see it. ``MAIN``: the author says that this is the content.
+# ``role=search``, ``aria-hidden``). ``SUSPECT``: a word of its class or id says so, which is only a hint. ``HIDDEN``:
+# readers do not see it. ``MAIN``: the author says that this is the content.
 
 
 MAIN, BOILERPLATE, SUSPECT, HIDDEN = 1, 2, 4, 8
@@ -55,10 +55,10 @@ _SUSPECT_WORD_LIST = """
 _SUSPECT_WORDS = frozenset(_SUSPECT_WORD_LIST.split())
 # Attributes without any of these words give no marks.
 _CHECKED_WORDS = _SUSPECT_WORDS | {"hidden", "style", "role"}
-# An element that calls itself content is no menu, whatever else it is: "content has-sidebar".
+# An element that calls itself content is no menu, whatever else it contains: "content has-sidebar".
 _CONTENT_WORD_LIST = "article body content contents entry main page post prose story text wrapper container layout"
 _CONTENT_WORDS = frozenset(_CONTENT_WORD_LIST.split())
-# Both "sideBar" as a whole and its humps.
+# Both "sideBar" as a whole and its parts.
 _WHOLE_WORDS, _HUMPS = re.compile(r"[a-zA-Z]++"), re.compile(r"[A-Z]?[a-z]++|[A-Z]++(?![a-z])")
 _HIDDEN_STYLE = re.compile(
     r"display\s*+:\s*+none|visibility\s*+:\s*+hidden|font-size\s*+:\s*+0(?![.\d]*[1-9])", re.IGNORECASE
@@ -66,7 +66,7 @@ _HIDDEN_STYLE = re.compile(
 
 
 def compute_marks(written: str) -> int:
-    """Compute the main-text marks (hidden, suspect ...) that a tag's attributes, as written, give its blocks.
+    """Compute the main-text marks (hidden, suspect ...) that a tag's raw attributes give its blocks.
 
     >>> compute_marks(' class="left sideBar"') == SUSPECT, compute_marks(" hidden") == HIDDEN
     (True, True)
@@ -83,7 +83,7 @@ def _compute_marks(written: str) -> int:
     return _mark_hidden(found) | _ROLE_MARKS.get(found.get("role", "").strip().lower(), 0) | _mark_suspect(found)
 
 
-# The pages of a site share their attributes, so that most have been judged before.
+# The pages of a site share their attributes, so most are cached.
 _get_cached_marks = lru_cache(maxsize=MAX_CACHED)(_compute_marks)
 
 
@@ -103,7 +103,7 @@ LONG_LENGTH = 90
 VERY_LONG_LENGTH = 220
 SENTENCE_LENGTH = 20
 MIN_CORE_SHARE = 0.3
-# Of a sentence, in most scripts: the last ones are the full-width forms, the danda and the Arabic question mark.
+# Ends of sentences in most scripts: the last ones are the full-width forms, the danda and the Arabic question mark.
 _ENDS = frozenset(".!?:;\"')…»”。\uff01\uff1f\uff1a\uff1b\u0964\u061f")
 _NOTICES = ("©", "Copyright", "(c)", "(C)")
 _NOTICE_STARTS = frozenset(notice[0] for notice in _NOTICES)
@@ -124,7 +124,7 @@ def select_content(texts: list[str], blocks: list[int]) -> list[str]:
 def mark_content(texts: list[str], blocks: list[int]) -> list[bool]:
     """Mark for each block of an HTML page whether it is main text.
 
-    Without any prose short blocks count, else all that is visible.
+    Without any prose short blocks count, else everything visible.
     """
     letters = _classify_blocks(texts, blocks)
     if "P" in letters:

@@ -1,7 +1,7 @@
-"""Parse an HTML page in one pass into everything that it says: texts, links, headings, head.
+"""Parse an HTML page in one pass: texts, links, headings, head.
 
-Links and other addresses are as written, in the order of the page; resolving them needs ``base``. Nothing that a page
-says is an error; numbers and lengths are bounded, and every string can be written to a file.
+Links and other URLs are as written, in page order; resolving them needs ``base``. No content is an error; numbers and
+lengths are bounded, and every string can be written to a file.
 """
 
 import re
@@ -17,19 +17,20 @@ from vedette.parse.html.walker import BREAK, Link, Scan
 
 __all__ = ["Link", "Page", "parse_page"]
 
-# Fewer words than this are a frame for a script to fill, if there is a script; beside an empty place for it, more.
+# With fewer words than this, a page with a script is a frame for the script to fill; with an empty container for it,
+# more words are needed.
 FEW_WORDS, FEW_FRAME_WORDS = 25, 100
-# A page of this size whose text is less than this share of it, and whose bulk is in scripts, is a program.
+# A page of this size with a smaller share of text, mostly scripts, is a program.
 LARGE_LENGTH, LITTLE_SHARE, BULK_SHARE = 100_000, 0.005, 0.5
 _LOADING_NOTICES = ("loading", "please wait")
-# An empty place for what a script brings.
+# An empty container that a script fills.
 _EMPTY_ROOT = re.compile(
     r"""<(?:div|main)[^>]{0,200}?\bid=["']?(?:app|application|main|root|__next|__nuxt)["'\ >][^<]*+</ | <app-root""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Templates are read where they hold more than this, and so many times the main text of the page.
+# Templates are read if they contain more than this, and this many times the main text of the page.
 MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR = 300, 2
-# What a template has filled in; a template with more than one such place to so many words is a control, not a text.
+# A placeholder in a template; a template with more than one per this many words is a control, not a text.
 _PLACEHOLDER = re.compile(r"\{\{[^{}]{0,500}+\}\}\}?|<%[^%]{0,500}+%>|\$\{[^{}]{0,200}+\}")
 WORDS_PER_PLACEHOLDER = 10
 _FILLED_ADDRESS = re.compile(
@@ -42,10 +43,10 @@ _WRAPPERS = {"template": "<div>", "/template": "</div>", "noscript": "<div>", "/
 class Page:
     """A parsed HTML page.
 
-    ``text`` is what a person sees, a line per block; ``main`` is that without menus, notices and lists of links;
-    ``words`` counts those of ``main``, roughly, and ``hidden_words`` those that nobody sees. ``robots_meta`` has every
-    named meta. ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as
-    written. ``opens_templates`` says that the page was read with its templates opened (``open_templates``).
+    ``text`` is what a person sees, one line per block; ``main`` is that without menus, notices and lists of links;
+    ``words`` is the approximate word count of ``main``, ``hidden_words`` that of invisible text. ``robots_meta`` has
+    every named meta. ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as
+    written. ``opens_templates`` means that the page was parsed with its templates opened (``open_templates``).
     """
 
     title: str
@@ -104,7 +105,7 @@ def parse_page(text: str) -> Page:
 
 
 def _read_markup(text: str) -> tuple[Scan, list[str], str, str]:
-    """Read the HTML of a page, with its templates opened if it is poor without: scan, blocks, main text, HTML."""
+    """Scan the HTML of a page, with its templates opened if it has little text: scan, blocks, main text, HTML."""
     scan = scan_page(text)
     texts = extract_block_texts(scan)
     main = "\n".join(select_content(texts, scan.blocks))
@@ -119,7 +120,7 @@ def _read_markup(text: str) -> tuple[Scan, list[str], str, str]:
 
 
 def open_templates(text: str) -> str:
-    """Return the HTML of a page with the contents of its templates and ``<noscript>`` elements as parts of the page.
+    """Return the HTML of a page with the contents of templates and ``<noscript>`` elements inlined.
 
     >>> open_templates("<template><p>One</p></template><script type='text/x-template'><p>Two</script>")
     '<div><p>One</p></div><div><p>Two</div>'
@@ -147,7 +148,7 @@ def extract_block_texts(scan: Scan) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Count roughly the words of a page's text."""
+    """Count the words of a page's text, approximately."""
     # Three times as fast as str.count, which stops at every single space.
     letters = np.frombuffer(text.encode(), np.uint8)
     return int(np.count_nonzero(letters <= ord(" "))) + 1 if text else 0
@@ -160,8 +161,8 @@ def _count_hidden_words(texts: list[str], blocks: list[int]) -> int:
 def _needs_script(scan: Scan, visible: list[str], text: str) -> bool:
     """Check whether a page needs JavaScript to show its text, by how little text there is without it.
 
-    That is next to no words and a script or a plea for one; no prose around an empty place for what a script brings;
-    or a large page that is nearly all script.
+    That means: almost no words and a script or a request to enable scripts; no prose around an empty container for a
+    script; or a large page that is nearly all script.
     """
     if not scan.scripts and not scan.wants_script:
         return False
@@ -176,6 +177,6 @@ def _needs_script(scan: Scan, visible: list[str], text: str) -> bool:
 
 
 def _is_bulk(scan: Scan, visible: str, text: str) -> bool:
-    """Check whether a page is large, has next to no text for its size, and is mostly scripts."""
+    """Check whether a page is large, has almost no text for its size, and is mostly scripts."""
     size = len(text)
     return size >= LARGE_LENGTH and len(visible) < LITTLE_SHARE * size and scan.script_characters > BULK_SHARE * size

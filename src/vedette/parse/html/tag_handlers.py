@@ -1,4 +1,4 @@
-"""HTML tag handlers: what each tag does to the scan of a page, by its name."""
+"""HTML tag handlers: the effect of each tag on the scan of a page, by its name."""
 
 import re
 from collections.abc import Iterator
@@ -23,19 +23,19 @@ from vedette.parse.html.walker import (
 MAX_LINKS = 10_000
 MAX_HREF_LENGTH = 8_192
 MAX_ANCHOR_LENGTH = 200
-# Links as most are written: double quotes, no relation, nothing to decode; and their words, where they have no markup.
+# The usual form of links: double quotes, no relation, nothing to decode; with their text, if it has no markup.
 _SIMPLE_LINK = re.compile(
     r"""a(?:\ (?!href=|rel=)[a-z-]++="[^"]*+")*+\ href="([^"&\0]*+)"(?:\ (?!rel=)[a-z-]++="[^"]*+")*+"""
     r"""(?:>([^<&\0]*+)</a)?+"""
 ).fullmatch
 MAX_SIMPLE_LENGTH = 500
-# Twice as fast as to call the class, which hands its arguments on one by one.
+# Twice as fast as calling the class, which passes its arguments one by one.
 _make_link = partial(tuple.__new__, Link)
 _NOFOLLOW_RELATIONS = frozenset({"nofollow", "ugc", "sponsored"})
 
 
 def handle_link_tag(scan: Scan, tag: str) -> None:
-    """Handle an ``<a>`` tag: begin a link, its words and its end included where they are one token."""
+    """Handle an ``<a>`` tag: begin a link, including its text and end if they are one token."""
     quick = _SIMPLE_LINK(tag) if len(tag) < MAX_SIMPLE_LENGTH and tag.isascii() else None
     if quick is None:
         _handle_slow_link(scan, tag)
@@ -119,7 +119,7 @@ def add_image_link(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def add_frame_link(scan: Scan, _name: str, attributes: str) -> None:
-    """Add the page that a ``<frame>`` tag shows as a link: without it, a frameset leads nowhere."""
+    """Add the page in a ``<frame>`` tag as a link: without it, a frameset has no links."""
     href = parse_attributes(attributes).get("src", "")
     if 0 < len(href) <= MAX_HREF_LENGTH:
         _add_link(scan, "", (href, False))
@@ -137,12 +137,12 @@ def _parse_alt(attributes: str) -> str:
     ].rstrip()
 
 
-# An element counts while it is open, by the number of its own name that are open inside it. Pages leave elements open,
-# so the end of a landmark ends everything in it, and content that cannot stand in a navigation ends that.
+# An element counts as open according to the number of open elements of its name inside it. Pages leave elements open,
+# so the end of a landmark closes everything in it, and content that is not allowed in a navigation closes that.
 
 
 def open_container(scan: Scan, name: str, attributes: str) -> None:
-    """Open a container tag: it ends a paragraph, and may move all inside it into another zone."""
+    """Open a container tag: it ends a paragraph, and may move its content into another zone."""
     if scan.zones and scan.zones[-1].name == "p":
         close_container(scan, "/p", "")
     if scan.pieces[-1] is not BREAK:
@@ -171,7 +171,7 @@ def close_container(scan: Scan, name: str, _attributes: str) -> None:
 
 
 def close_landmark(scan: Scan, name: str, attributes: str) -> None:
-    """Close a landmark tag such as ``</nav>``, and with it what was left open inside it."""
+    """Close a landmark tag such as ``</nav>``, and everything left open inside it."""
     if any(zone.name == name[1:] for zone in scan.zones):
         while scan.zones[-1].name != name[1:]:
             end_line(scan)
@@ -190,7 +190,7 @@ def open_header(scan: Scan, name: str, attributes: str) -> None:
 
 
 def open_main(scan: Scan, name: str, attributes: str) -> None:
-    """Open a ``<main>`` tag: content begins, so that everything left open before ends."""
+    """Open a ``<main>`` tag: content begins, so everything left open before ends."""
     end_line(scan)
     while scan.zone & (BOILERPLATE | SUSPECT) and not scan.zone & HIDDEN:
         scan.zone = scan.zones.pop().outer_marks
@@ -230,7 +230,7 @@ def close_inline(scan: Scan, name: str, attributes: str) -> None:
 
 
 def close_unclosed(scan: Scan, names: tuple[str, ...]) -> None:
-    """Close HTML elements that were left open, since a tag began that cannot be inside them."""
+    """Close HTML elements that were left open, since a tag began that is not allowed inside them."""
     while scan.zones and scan.zones[-1].name in names:
         end_line(scan)
         scan.zone = scan.zones.pop().outer_marks
@@ -267,7 +267,7 @@ def run_scan(scan: Scan, found: Iterator[Token], rest: str) -> Scan:
 
 
 def _clear_unclosed(scan: Scan) -> None:
-    """Clear the marks of containers never closed: they may have swallowed the page, so they prove nothing."""
+    """Clear the marks of containers never closed: they may contain the whole page, so they prove nothing."""
     doubted = BOILERPLATE | SUSPECT
     if scan.zone & doubted:
         first = scan.zones[0].first_block
@@ -279,7 +279,7 @@ def _add_space(scan: Scan, _name: str, _attributes: str) -> None:
 
 
 def _handle_cell(scan: Scan, _name: str, _attributes: str) -> None:
-    """Handle a table cell tag: a row is one block, unless cells are used to lay out a page, menus and all."""
+    """Handle a table cell tag: a row is one block, unless cells are used to lay out a page, menus included."""
     if scan.block >> LINKED_SHIFT > LONG_CELL:
         end_line(scan)
     elif scan.pieces[-1] is not BREAK:
@@ -317,7 +317,7 @@ def _open_code(scan: Scan, _name: str, _attributes: str) -> None:
 
 
 def _skip_template(scan: Scan, _name: str, attributes: str) -> None:
-    """Skip what is inside a ``<template>`` tag: it is no part of the page, unless it is a declared shadow tree."""
+    """Skip the contents of a ``<template>`` tag, unless it is a declared shadow tree."""
     if "shadowrootmode" in attributes.lower():
         end_line(scan)
         return
@@ -346,7 +346,7 @@ def _handle_meta(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def _handle_link(scan: Scan, _name: str, attributes: str) -> None:
-    """Handle a ``<link>`` tag; style sheets and icons, which are most of them, are not kept."""
+    """Handle a ``<link>`` tag; style sheets and icons, which are most of them, are dropped."""
     if _USEFUL_RELATIONS.search(attributes):
         scan.head.add_link(parse_attributes(attributes))
 
@@ -365,7 +365,7 @@ def _handle_time(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def _handle_new_tag(scan: Scan, tag: str, _attributes: str) -> None:
-    """Handle a tag that was not written so before in this page: mostly one with attributes."""
+    """Handle a tag that did not occur in this form before in this page: mostly one with attributes."""
     if tag.startswith("a "):
         handle_link_tag(scan, tag)
         return
@@ -461,7 +461,7 @@ _INLINE = """
     abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd mark math nobr path q rp rt ruby s samp small
     strike strong sub sup tt u var wbr source track param col colgroup g use
     """
-# What does nothing is in the table as well: it is looked up most.
+# Tags without effect are in the table as well: they are looked up most.
 _ACTIONS: dict[str | None, Action | None] = {
     None: None,
     **dict.fromkeys(_INLINE.split()),

@@ -1,34 +1,34 @@
-"""The HTML tokenizer: cut a page at its tags, by one regular expression, in linear time.
+"""The HTML tokenizer: split a page at its tags with one regular expression, in linear time.
 
 No tree is built, because trees can be made to explode: by the rules of HTML every paragraph reopens the formatting
-elements that the one before left open, so that 40 kB of ``<font>`` and ``<p>`` stand for millions of elements, and
-each ``<div>`` inside others is paid for with a walk over all of them. Here every character is looked at a bounded
-number of times, whatever it says, and the engine's own loop does the looking.
+elements that the previous one left open, so 40 kB of ``<font>`` and ``<p>`` mean millions of elements, and each nested
+``<div>`` costs a walk over all outer ones. Here every character is scanned a bounded number of times, whatever the
+input, in the regex engine's own loop.
 
-The tokens are those of the HTML standard, section 13.2.5, without scripting: quoted values may hold ``>``, comments
-and the text of scripts and styles hold no tags, a tag that the end of the page cuts off does not count. An element of
-raw text is one token, its contents included; so is a drawing (``<svg>``), since its titles and scripts are not the
-page's. A drawing that holds another, or that is never closed, is markup like any other. A link of nothing but words is
-one token too, because pages are full of them.
+The tokens are those of the HTML standard, section 13.2.5, without scripting: quoted values may contain ``>``, comments
+and the text of scripts and styles contain no tags, and a tag cut off by the end of the page does not count. An element
+of raw text is one token including its contents; so is a drawing (``<svg>``), since its titles and scripts are not the
+page's. A nested drawing, or one that is never closed, is markup like any other. A link with only words is one token
+too, because pages are full of them.
 """
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-# Text before a tag; and all of the tag between its angle brackets, None for a comment and the like. Of an element that
-# is one token it is everything up to the name of the end tag.
+# Text before a tag; and everything in the tag between its angle brackets, None for a comment and the like. For an
+# element that is one token it is everything up to the name of the end tag.
 Token = tuple[str, str | None]
 
-# Half a million tags are some hundred megabytes of tokens; what comes after them is not read.
+# Half a million tags are some hundred megabytes of tokens; the rest is not read.
 MAX_TAGS = 500_000
 RAW_NAMES = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
-# What cannot stand in a drawing and so ends one that was left open (HTML 13.2.6.5), the common ones.
+# Elements that are not allowed in a drawing and so end one that was left open (HTML 13.2.6.5), the common ones.
 _NOT_IN_SVG = ("body", "div", "h[1-6]", "head", "img", "li", "ol", "p", "svg", "table", "ul")
 
 
 def _match_any_case(name: str) -> str:
-    """Return a regular expression for a tag name in both cases, which the engine rejects by its first letter."""
+    """Return a regular expression for a tag name in both cases that the engine rejects by its first letter."""
     return re.sub(r"[a-z](?![^\[]*\])", lambda letter: f"[{letter[0]}{letter[0].upper()}]", name)
 
 
@@ -47,7 +47,7 @@ _SVG_ELEMENT = rf"{_SVG}{_END}{_ATTRIBUTES}(?<!/)>(?:[^<]++|<(?!/{_SVG}{_END}|(?
 _PLAIN = rf"{_match_any_case('plaintext')}{_END}{_ATTRIBUTES}>(?s:.*+)"
 _TAG = rf"/?+[a-zA-Z]{_NAME}*+"
 _WHOLE = rf"(?=[inpstxINPSTX])(?:{_RAW}|{_SVG_ELEMENT}|{_PLAIN})"
-# Most tags are written in small letters with double quotes, and their names tell at once that they are not raw text.
+# Most tags are lower case with double quotes, and their names show at once that they are not raw text.
 _TIDY_ATTRIBUTE = r"""\ [a-z-]++="[^"]*+\""""
 _TIDY_NAME = r"(?:[abcdefghjklmoqruvwyz]|i(?!f)|n(?!o)|p(?!l)|s(?!c|ty|v)|t(?!e|i))[a-z0-9]*+"
 _TIDY = rf"/[a-z][a-z0-9]*+(?=>)|{_TIDY_NAME}(?:{_TIDY_ATTRIBUTE})*+(?=>)"
@@ -63,7 +63,7 @@ _RAW_PARTS = re.compile(rf"([a-zA-Z]++)({_ATTRIBUTES})>")
 
 
 class RawElement(NamedTuple):
-    """An HTML element that is one token: its lower-case name, its attributes as written, and its contents."""
+    """An HTML element that is one token: its lower-case name, its raw attributes, and its contents."""
 
     name: str
     attributes: str
@@ -86,7 +86,7 @@ def tokenize(text: str) -> tuple[Iterator[Token], str]:
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """Split an HTML tag into its lower-case name, with "/" for an end tag, and its attributes as written.
+    """Split an HTML tag into its lower-case name, with "/" for an end tag, and its raw attributes.
 
     >>> split_tag("IMG/alt=x")
     ('img', '/alt=x')

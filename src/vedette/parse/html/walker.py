@@ -1,13 +1,13 @@
-"""The HTML walker: the state of one walk over a page's tags: its text in blocks, links, headings, and head.
+"""The HTML walker: the state of one pass over a page's tags: text in blocks, links, headings, and head.
 
-Text goes into one list of pieces; a tag that ends a line of thought puts ``BREAK`` there, any other tag puts nothing,
-so that ``<b>V</b>edette`` stays one word. For every block one number is kept: the marks of the containers that it
-stands in (``Zone``), what kind of block it is, and how many of its characters are links. What a tag does is looked
-up by its name (``tag_handlers``), and most tags do nothing.
+Text goes into one list of pieces. A tag that ends a block appends ``BREAK``, any other tag appends nothing, so
+``<b>V</b>edette`` stays one word. Each block has one number: the marks of its containers (``Zone``), its kind, and how
+many of its characters are links. The effect of a tag is looked up by its name (``tag_handlers``), and most tags have
+none.
 
-A page writes the same tags over and over, attributes included, so the table of a page learns what whole tags do when
-that is nothing, or no more than to end a line. What ``<p>`` and ``<span>`` do hangs on whether one with a mark is open,
-which is rare: a page is calm until it opens the first, and while it is calm they are among what the table learns.
+A page repeats the same tags, attributes included, so the table of a page caches whole tags that do nothing, or only end
+a line. The effect of ``<p>`` and ``<span>`` depends on whether one with a mark is open, which is rare: a page is calm
+until it opens the first, and while it is calm they are cached too.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,9 +17,9 @@ from vedette.parse.html.attributes import collapse_space, decode_references
 from vedette.parse.html.head import Head
 from vedette.parse.html.tokenizer import Token
 
-# A control character that the HTML standard lets nobody write: not as itself, not as a reference.
+# A control character that the HTML standard forbids, both literally and as a reference.
 BREAK = "\x01"
-# Kinds of block, above the marks of ``zones``; the number of linked characters stands above all.
+# Kinds of block, above the marks of ``zones``; the number of linked characters is in the highest bits.
 HEADING, PREFORMATTED, ROW = 16, 32, 64
 LINKED_SHIFT = 8
 ALL_LINKED = 1 << 40
@@ -36,7 +36,7 @@ class Link(NamedTuple):
 
 
 class Zone:
-    """An open HTML container that matters: how many of its name are open inside it, and the marks outside."""
+    """An open HTML container with marks: how many of its name are open inside it, and the marks outside."""
 
     __slots__ = ("depth", "first_block", "name", "outer_marks", "start_piece")
 
@@ -89,7 +89,7 @@ class Scan:
         self.tokens: Iterable[Token] = ()
 
     def walk(self, does: "Actions", unlearnt: "Action", tokens: Iterable[Token]) -> None:
-        """Walk over the tags of a page; ``unlearnt`` handles those that were not written so before."""
+        """Walk over the tags of a page; ``unlearnt`` handles those not seen in this form before."""
         self.actions, self.tokens = does, tokens
         self.cached_actions = {**does, **_CALM_ACTIONS}
         pieces, append, learnt_of = self.pieces, self.pieces.append, self.cached_actions.get
@@ -105,12 +105,12 @@ class Scan:
                 self.end_block()
 
     def cache_action(self, tag: str, action: "Action | None") -> None:
-        """Cache the action of a tag, as written: from now on it does only this."""
+        """Cache the effect of a tag, as written: from now on it does only this."""
         if len(self.cached_actions) < MAX_CACHED_TAGS:
             self.cached_actions[tag] = action
 
     def end_calm(self) -> None:
-        """End the calm part of a page: a paragraph or span with a mark began, so cached actions no longer hold."""
+        """End the calm part of a page: a paragraph or span with a mark began, so cached effects are invalid."""
         if self.calm:
             self.calm = False
             self.cached_actions.clear()
@@ -129,7 +129,7 @@ class Scan:
         text = "".join(self.pieces[position:]).replace(BREAK, " ")
         if len(text) < longest and text.isascii() and "&" not in text and "\0" not in text:
             return " ".join(text.split())
-        # References are at most some ten characters for one; the folding must not pay for megabytes.
+        # References are at most about ten characters for one; folding must not process megabytes.
         return collapse_space(decode_references(text[: 16 * longest]))[:longest].rstrip()
 
 

@@ -1,11 +1,11 @@
 """Indexability: whether a page is worth indexing, and if not, why not.
 
-Each objection has a name, so that an operator who knows a site better can overrule it by name; the next objection
-then counts, if there is one. They are asked in the order in which they are certain: what the author says first, what
-we suspect last. Nothing here keeps a page from being fetched, archived or followed.
+Each objection has a name, so that an operator who knows the site better can overrule it by name; then the next
+objection counts, if there is one. They are ordered by certainty: the author's statements first, our suspicions last.
+Nothing here prevents a page from being fetched, archived or followed.
 
-Languages that write without spaces have few words by any count, so a page is short only when its letters are few too.
-A page with a title may be shorter: people search for a room or a part by its name, and one sentence is the answer.
+Languages written without spaces have few words by any count, so a page is short only if it has few letters too. A page
+with a title may be shorter: people search for a room or a part by its name, and one sentence is the answer.
 """
 
 from collections.abc import Collection, Iterator
@@ -34,9 +34,9 @@ class RejectReason(StrEnum):
 class PageQuality:
     """The facts about a page that decide whether it is worth indexing.
 
-    ``words`` and ``letters`` are those of its main text, ``onward_links`` the links to other pages that its own text
-    gives; ``copy_of`` is the page that represents its group, where that is another; ``missing`` and ``spam_reasons``
-    are what ``soft404`` and ``spam`` say.
+    ``words`` and ``letters`` count its main text, ``onward_links`` the links to other pages in its own text;
+    ``copy_of`` is the page that represents its group, if that is another; ``missing`` and ``spam_reasons`` are the
+    results of ``soft404`` and ``spam``.
     """
 
     words: int
@@ -52,7 +52,7 @@ class PageQuality:
 
     @property
     def is_thin(self) -> bool:
-        """Whether the main text is too short to be an answer to anything."""
+        """Whether the main text is too short to answer any query."""
         most_words, most_letters = (
             (TITLED_THIN_WORDS, TITLED_THIN_LETTERS) if self.is_titled else (THIN_WORDS, THIN_LETTERS)
         )
@@ -61,7 +61,7 @@ class PageQuality:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """One objection to indexing a page, by the name under which it can be overruled, and its evidence."""
+    """One objection to indexing a page, by the name for overruling it, and its evidence."""
 
     kind: RejectReason
     detail: str = ""
@@ -83,7 +83,7 @@ def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) 
 def is_excluding(kind: RejectReason, words: int) -> bool:
     """Check whether an objection keeps a page with this many words out of the index, unless it is overruled.
 
-    A page that needs JavaScript is indexed with the text that it gives without, if that is more than a few words.
+    A page that needs JavaScript is indexed with the text it has without, if that is more than a few words.
 
     >>> is_excluding(RejectReason.SCRIPT, 4), is_excluding(RejectReason.SCRIPT, 400)
     (True, False)

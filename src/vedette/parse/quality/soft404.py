@@ -1,9 +1,9 @@
-"""Detect soft 404s: pages with status 200 that say that they do not exist.
+"""Detect soft 404s: pages with status 200 that say they do not exist.
 
-Two things must come together: the page is short, and its title or first heading says so explicitly. The second alone
-would catch every article about missing pages, the first alone every short page. A title is read in pieces, since sites
-add their name with a dash or a bar; the words must make up most of a piece, so that *How to write a 404 page* is not
-one of them. Where title and heading say nothing of the kind, a very short text may say it in a sentence.
+Two conditions must hold: the page is short, and its title or first heading says so explicitly. The second alone would
+catch every article about missing pages, the first alone every short page. A title is checked in pieces, since sites add
+their name with a dash or a bar; the phrase must make up most of a piece, so *How to write a 404 page* does not match.
+If title and heading do not match, a sentence in a very short text may.
 """
 
 import re
@@ -14,7 +14,7 @@ VERY_SHORT_WORDS, VERY_SHORT_LETTERS = 40, 300
 MAX_PIECE_LENGTH = 120
 MIN_PIECE_SHARE = 0.6
 
-# What pages say of themselves, by language; "~" stands for a few words in between ("the page you want was not found").
+# Phrases by language; "~" matches a few words in between ("the page you want was not found").
 _SENTENCES = {
     "en": (
         r"(?:page|file|document|url|content)~not (?:be )?found|page~can ?(?:not|'t) be found|page~couldn't be found",
@@ -49,7 +49,7 @@ _SENTENCES = {
     "id, ms": (r"halaman~tidak (?:ditemukan|dijumpai)",),
     "vi": (r"không tìm thấy~trang", r"trang~không tồn tại"),
 }
-# Enough for a title or a heading; within a text they may be said of anything.
+# Sufficient in a title or a heading; in a text they may be about anything.
 _TITLE_PATTERNS = (
     r"(?:http )?(?:errore? |fehler |erreur |erro |fout |błąd |ошибка |помилка |chyba |fel |hata )?404(?: error)?",
     r"(?:not|nicht|niet|non|no|ikke) (?:found|gefunden|gevonden|trouvée?|trovat[oa]|encontrad[oa]|fundet|funnet)",
@@ -72,7 +72,7 @@ _CURLY = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def find_missing_notice(title: str, headings: Sequence[str], main: str, words: int) -> str | None:
-    """Return why a page is taken for a soft 404, which says that it does not exist; None where it is not.
+    """Return why a page counts as a soft 404, which says that it does not exist; None if it does not.
 
     >>> find_missing_notice("Page not found | Example", [], "Sorry, nothing is here.", 4)
     'says "Page not found" and little else (4 words)'

@@ -1,15 +1,15 @@
-"""Score how much a page looks like spam, by its content and its links.
+"""Score how much a page resembles spam, by its content and its links.
 
-An additive score in logit form: every sign that goes beyond what honest pages show adds up to its weight, in
-proportion between *begins* and *full*; the sum starts at ``BIAS`` and goes through the logistic function. So no sign
-but the strongest condemns a page alone, and each condemnation can be explained in words. Weights are chosen by hand and
-are in one table (after the signs of Ntoulas, Najork, Manasse and Fetterly, Detecting Spam Web Pages through Content
-Analysis, WWW 2006, and of Fetterly, Manasse and Najork, Spam, Damn Spam, and Statistics, WebDB 2004).
+An additive score in logit form: every feature beyond what honest pages show adds up to its weight, linearly between
+*begins* and *full*; the sum starts at ``BIAS`` and goes through the logistic function. So only the strongest feature
+can condemn a page alone, and each verdict can be explained in words. Weights are chosen by hand and are in one table
+(after the features of Ntoulas, Najork, Manasse and Fetterly, Detecting Spam Web Pages through Content Analysis, WWW
+2006, and of Fetterly, Manasse and Najork, Spam, Damn Spam, and Statistics, WebDB 2004).
 
-Repetition is judged on two slices of the text, its beginning and its middle: a whole text would cost more than it
-tells. For most pages a glance at the first letters of each is enough: the slices are read where it finds that few words
-are different, that words are long, or commas many. Only the host that a link names is looked at, so that links may be
-as written, and only where enough links may name one to count.
+Repetition is measured on two slices of the text, its beginning and its middle: the whole text would cost more than it
+is worth. For most pages a short sample of each is enough: the full slices are read only if it shows few different
+words, long words, or many commas. Only the host in a link matters, so links may be as written, and only if enough links
+may name one to count.
 
 *Useful for* stuffed texts, farms of hosts, lists of keywords. *Not useful for* fluent generated text.
 """
@@ -37,7 +37,7 @@ MIN_TOP_SHARE, MAX_DISTINCT_SHARE = 0.1, 0.6
 MIN_LINKS = 10
 MIN_FOREIGN_SHARE = 0.4  # of all links; no smaller share counts
 MIN_ANCHOR_RATIO = 2  # letters in links to one of the text; fewer do not count
-MAX_ANCHOR_LENGTH = 200  # longer ones are cut where they are read
+MAX_ANCHOR_LENGTH = 200  # longer ones are truncated
 MAX_AUTHORITY_LENGTH = 300
 MIN_HOSTS = 8
 
@@ -46,14 +46,13 @@ _HOST = re.compile(r"(?:[^?#@]*@)?([^?#:@]{1,253})")
 
 
 class SpamFeatures(NamedTuple):
-    """Spam features of a page; every share is from 0 to 1, and 0 where there is too little to judge by.
+    """Spam features of a page; every share is from 0 to 1, and 0 if there is too little evidence.
 
-    ``top_share`` is the share of the most frequent word of four letters or more, ``pair_share`` that of pairs of words
-    which came before; ``title_repeats`` counts the title's most frequent word.
-    ``anchor_share`` is the share of letters that are in links, ``foreign_share`` of links that leave the host,
-    ``fan_share`` of links to different hosts of one domain, ``target_share`` of links to the foreign domain that gets
-    most, ``blank_share`` of foreign links without text. ``foreign_inlinks`` counts links from other domains, where
-    that is known.
+    ``top_share`` is the share of the most frequent word of four letters or more, ``pair_share`` that of repeated word
+    pairs; ``title_repeats`` counts the title's most frequent word. ``anchor_share`` is the share of letters in links,
+    ``foreign_share`` of links that leave the host, ``fan_share`` of links to different hosts of one domain,
+    ``target_share`` of links to the most linked foreign domain, ``blank_share`` of foreign links without text.
+    ``foreign_inlinks`` counts links from other domains, if known.
     """
 
     top_share: float = 0.0
@@ -72,7 +71,7 @@ class SpamFeatures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpamRule:
-    """A spam rule: a feature, where it begins to count and where it counts in full, its weight, and its text."""
+    """A spam rule: a feature, where it starts to count and where it counts in full, its weight, and its text."""
 
     feature: str
     start: float
@@ -87,7 +86,7 @@ class SpamRule:
 
 @dataclass(frozen=True, slots=True)
 class SpamScore:
-    """A spam score from 0 to 1, and its reasons, the weightiest first."""
+    """A spam score from 0 to 1, and its reasons, the most important first."""
 
     score: float
     reasons: tuple[str, ...]
@@ -125,7 +124,7 @@ def score_spam(signs: SpamFeatures) -> SpamScore:
 
 
 def _score_rules(signs: SpamFeatures) -> list[tuple[float, SpamRule, float]]:
-    """Score each spam rule whose feature goes beyond what honest pages show, the weightiest first."""
+    """Score each spam rule whose feature exceeds what honest pages show, the most important first."""
     found = [
         (rule.compute_logits(value), rule, value)
         for rule in RULES
@@ -173,9 +172,9 @@ def _measure_repetition(main: str) -> tuple[float, float, float, float]:
     counts = Counter(words)
     return (
         _count_top_word(counts) / count if max(counts.values()) > MIN_TOP_SHARE * count else 0.0,
-        # A pair cannot come again more often than its second word does, so most texts need no count of pairs.
+        # A pair cannot recur more often than its second word does, so most texts need no count of pairs.
         1 - len(set(pairwise(words))) / (count - 1) if len(counts) < MAX_DISTINCT_SHARE * count else 0.0,
-        # The mean length of a word means nothing where words are not set apart, and little in other scripts.
+        # The mean word length means nothing without spaces, and little in other scripts.
         len(sample) / count - 1 if sample.isascii() else 0.0,
         sample.count(",") / count,
     )
@@ -251,10 +250,10 @@ def _count_domains(host: str, counts: Counter[str]) -> tuple[int, int]:
     return fan if fan >= MIN_HOSTS else 0, max(links.values(), default=0)
 
 
-# The pages of a site name the same few hosts. What is remembered is short, so that strangers cannot fill the memory.
+# The pages of a site name the same few hosts. Only short texts are cached, so that hostile pages cannot fill memory.
 @lru_cache(maxsize=4096)
 def _parse_host(authority: str) -> str:
-    """Parse the host of a link's authority, for the spam features; empty where it names none."""
+    """Parse the host of a link's authority, for the spam features; empty if it has none."""
     found = _HOST.match(authority)
     return found[1].lower() if found else ""
 

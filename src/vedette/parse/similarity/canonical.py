@@ -1,19 +1,19 @@
-"""Choose the canonical URL of a group of copies, which is shown and kept fresh, in steps that can be explained.
+"""Choose the canonical URL of a group of copies, to be shown and refreshed, in explainable steps.
 
 Within a site (a registrable domain) the first step that makes a difference decides:
 
-1. *declared*: the one that most of the site's copies in the group name as their canonical;
+1. *declared*: the URL that most of the site's copies in the group declare as canonical;
 2. *https* over http;
-3. *redirects*: others lead here;
+3. *redirects*: other URLs redirect to it;
 4. *query*: none, over some, over one with a session or tracking parameter;
-5. *present*: what was shown until now stays, unless one of the steps above speaks against it;
-6. *in-links*: more links lead to it;
+5. *present*: the previous choice stays, unless one of the steps above is against it;
+6. *in-links*: more links point to it;
 7. *shorter*: no index file, fewer segments, fewer characters;
-8. *found*: known longer; and of URLs that are alike in all this, the first in the order of the alphabet.
+8. *found*: known longer; if all else is equal, the first in alphabetical order.
 
-Then the best of each site are compared: one whose own page names a copy on another site as its canonical gives way to
-it (*yields*), and then steps 5 to 8 decide. What a site says of itself counts for nothing against another site, and
-neither does its https or its tidy URLs: else anybody who copies a page, better dressed, could take its place.
+Then the best of each site are compared: one whose own page declares a copy on another site as canonical gives way to it
+(*yields*), and then steps 5 to 8 decide. What a site says about itself counts for nothing against another site, nor
+does its https or its tidy URLs: otherwise anyone who copies a page with better markup could take its place.
 """
 
 import re
@@ -35,8 +35,8 @@ _TRACKING = re.compile(
 class Member:
     """A URL of a group of copies, as a candidate for the canonical URL.
 
-    ``declared`` is the absolute URL that its page names as canonical, empty for none; ``redirects`` how many known
-    URLs redirect to it; ``found`` grows with the time at which it became known.
+    ``declared`` is the absolute URL that its page declares as canonical, empty for none; ``redirects`` is how many
+    known URLs redirect to it; ``found`` grows with the time of discovery.
     """
 
     url: str
@@ -89,7 +89,7 @@ def choose_canonical(members: Sequence[Member], present: str = "") -> tuple[int,
 
     The order of members does not matter.
 
-    ``present`` is the URL that was chosen before, empty for none.
+    ``present`` is the previous choice, empty for none.
 
     >>> choose_canonical([Member("http://a.example/x?utm_source=b"), Member("http://a.example/x")])
     (1, 'its query is cleaner, unlike http://a.example/x?utm_source=b')

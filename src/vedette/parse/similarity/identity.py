@@ -1,14 +1,15 @@
-"""Tell near-duplicate pages apart by what readers look for: title, main headings and numbers.
+"""Distinguish near-duplicate pages by what readers search for: title, main headings and numbers.
 
 The normal form of a text drops every digit (``shingles``), so that a counter or a date is no change. Rooms, products
-and tables differ in little else. So a page has an *identity* beside its sketch: a print of its title and main headings
-with their digits, one without, and, where at least ``NUMBER_SHARE`` of its words are numbers, a small MinHash of them.
+and tables differ in little else. So a page has an *identity* in addition to its sketch: a fingerprint of its title and
+main headings with their digits, one without, and, if at least ``NUMBER_SHARE`` of its words are numbers, a small
+MinHash of them.
 
 Two texts that are nearly the same are copies unless their identities differ:
 
 - by title or heading, digits included. Pages of two versions of a manual (``/docs/1.2/x``, ``/docs/1.3/x``) are copies
   in spite of a version number in the title;
-- by more than half of the numbers in texts that are rich in numbers.
+- by more than half of the numbers in texts with many numbers.
 """
 
 import re
@@ -42,7 +43,7 @@ _CHOSEN = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+){0,3}")
 
 
 class PageIdentity(NamedTuple):
-    """What tells a page from its near-duplicates: prints of title and headings, and a sketch of its numbers."""
+    """Identity of a page among near-duplicates: fingerprints of title and headings, and a sketch of its numbers."""
 
     heads: bytes
     names: bytes
@@ -74,9 +75,9 @@ def unpack_identity(packed: bytes) -> PageIdentity | None:
 
 
 def are_distinct(one: PageIdentity, other: PageIdentity, *, are_editions: bool = False) -> bool:
-    """Check whether readers would tell two pages of nearly the same text apart.
+    """Check whether readers could tell two pages of nearly the same text apart.
 
-    ``are_editions`` says that their URLs differ in the name of a version or language only.
+    ``are_editions`` means that their URLs differ only in the name of a version or language.
     """
     if one.names != other.names or (one.heads != other.heads and not are_editions):
         return True
@@ -86,7 +87,7 @@ def are_distinct(one: PageIdentity, other: PageIdentity, *, are_editions: bool =
 
 
 def are_editions(url: str, other: str) -> bool:
-    """Check whether two URLs differ in one folder only, which names a version, edition or language.
+    """Check whether two URLs differ in only one folder, which names a version, edition or language.
 
     >>> are_editions("https://a.example/docs/1.2/x.html", "https://a.example/docs/1.3/x.html")
     True
@@ -98,7 +99,7 @@ def are_editions(url: str, other: str) -> bool:
 
 
 def differ_in_name(url: str, other: str) -> bool:
-    """Check whether two URLs differ in one folder only, whose name somebody chose: an edition, or letters alone.
+    """Check whether two URLs differ in only one folder, with a chosen name: an edition, or letters alone.
 
     >>> differ_in_name("https://a.example/news/2020/x", "https://a.example/2020/x")
     True
@@ -110,7 +111,7 @@ def differ_in_name(url: str, other: str) -> bool:
 
 
 def find_differing_folders(url: str, other: str) -> tuple[str, ...]:
-    """Find the one folder in which two URLs of a host differ, as each of them spells it; empty if they differ in more.
+    """Find the one folder in which two URLs of a host differ, in both spellings; empty if they differ in more.
 
     >>> find_differing_folders("https://a.example/zh/x", "https://a.example/x")
     ('zh',)
@@ -141,7 +142,7 @@ def _sketch(numbers: Iterable[str]) -> bytes:
 
 
 def _compute_agreement(one: bytes, other: bytes) -> float:
-    """Compute in which share of their places two sketches of numbers agree; 0 where only one is rich in numbers."""
+    """Compute the share of positions at which two sketches of numbers agree; 0 if only one has many numbers."""
     if len(one) != len(other):
         return 0.0
     return float(np.mean(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8)))

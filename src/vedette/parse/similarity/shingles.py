@@ -4,19 +4,19 @@ The *normal form* of a text is its words in lower case with one space between th
 
 - a word is a run of letters and combining marks; everything else separates words. That includes digits, so dates,
   counters, prices and version numbers make no difference;
-- invisible format characters (soft hyphen, joiners, variation selectors) vanish, and do not separate;
-- scripts that are written without spaces (Han, kana, Bopomofo, Thai, Lao, Myanmar, Khmer) have no words to be found
-  cheaply, so that each of their characters is a word.
+- invisible format characters (soft hyphen, joiners, variation selectors) are removed, and do not separate words;
+- scripts written without spaces (Han, kana, Bopomofo, Thai, Lao, Myanmar, Khmer) have no words that are cheap to find,
+  so each of their characters is a word.
 
-A word's number is ``vedette.text.raw_word_hashes``. A *shingle* is a few consecutive words; its number is a
-polynomial in their numbers, mixed once more. Nothing but the words enters, so that the place of a shingle makes no
-difference. There is no secret in it: somebody can make up words with the numbers of another page's, and so pass for
-that page, as with a plain copy. Only the fingerprint says that two texts are the same.
+A word's number is ``vedette.text.raw_word_hashes``. A *shingle* is a few consecutive words; its number is a polynomial
+in their numbers, mixed once more. It depends only on the words, not on the position of the shingle. It is not keyed:
+someone can construct words that collide with another page's, and so pass for that page, as with a plain copy. Only the
+fingerprint proves that two texts are the same.
 
-This rule of what a word is, is older and coarser than the one of ``vedette.text``: numbers on disk depend on it.
+This definition of a word is older and coarser than that of ``vedette.text``: stored numbers depend on it.
 
-Which characters are letters is what the running Python's version of Unicode says: a text in characters that were
-defined lately may have another form under another version.
+Which characters are letters depends on the Unicode version of the running Python: a text with recently defined
+characters may have another form under another version.
 """
 
 import unicodedata
@@ -50,10 +50,10 @@ __all__ = [
 ]
 
 SHINGLE_WORDS = 4
-MAX_BYTES = 1 << 20  # of a normal form; what lies behind makes no difference to its shingles
+MAX_BYTES = 1 << 20  # of a normal form; the rest does not affect its shingles
 
-IDEOGRAPHS = 0x2_0000  # in planes 2 and 3 there is nothing else
-LAST_CODE = 0x4_0000  # from here on there is nothing that a page should have
+IDEOGRAPHS = 0x2_0000  # planes 2 and 3 have nothing else
+LAST_CODE = 0x4_0000  # beyond this nothing belongs in a page
 VARIATION_SELECTORS = slice(0xFE00, 0xFE10)
 
 _ASCII = bytes(ord(chr(code).lower()) if chr(code).isalpha() and code < 128 else SPACE for code in range(256))
@@ -86,7 +86,7 @@ def shingle_text(text: str, *, width: int = SHINGLE_WORDS) -> WideHashes:
 def shingle_form(form: bytes, *, width: int = SHINGLE_WORDS) -> WideHashes:
     """Hash all shingles of a text in its normal form.
 
-    Fewer words than ``width`` are one shingle; no words are none.
+    Fewer words than ``width`` are one shingle; no words give none.
 
     >>> [len(shingle_form(form)) for form in (b"", b"to be", b"to be or not", b"to be or not to be")]
     [0, 1, 1, 3]
@@ -125,7 +125,7 @@ def _separate_words(text: str) -> Codes:
 def _build_readings() -> Codes:
     """Build the table of what each character is in the normal form: a letter, a word, a space, or (0) nothing.
 
-    Made when the first text comes that needs it, in about 30 ms. The last entry is for all characters behind.
+    Built when the first text needs it, in about 30 ms. The last entry is for all later characters.
     """
     readings = np.arange(LAST_CODE + 1, dtype=np.uint32)
     readings[:IDEOGRAPHS] = [_read_character(chr(code)) for code in range(IDEOGRAPHS)]

@@ -1,18 +1,18 @@
 """Detect the charset of a page as browsers do, and decode it, so that we read what its author saw.
 
-The first that speaks is believed (WHATWG HTML, "encoding sniffing algorithm"):
+The first available source decides (WHATWG HTML, "encoding sniffing algorithm"):
 
 1. ``bom``      a byte-order mark
 2. ``header``   the charset of Content-Type
-3. ``page``     what the first 8 kB say of themselves: a meta element, or an XML declaration
+3. ``page``     a declaration in the first 8 kB: a meta element, or an XML declaration
 4. ``content``  the bytes: valid UTF-8 is UTF-8; others are guessed by chardetng, the detector of Firefox
-5. ``default``  Windows-1252, where plain ASCII leaves nothing to guess
+5. ``default``  Windows-1252, if plain ASCII leaves nothing to guess
 
-A label means what the WHATWG Encoding standard says (section 4.2): Latin-1 is Windows-1252. Only these labels
-count. Python knows more names than the web does, and some of them are weapons in a stranger's hand: ``punycode`` takes
-quadratic time, ``unicode_escape`` makes lone surrogates, and names of codecs that do not exist are kept in memory for
-ever. Where Python's tables differ from the standard's they are mended, but for some 190 rare characters of Hong Kong,
-19 of GB18030-2022 and GBK's one-byte euro sign. What cannot be decoded becomes U+FFFD; nothing is ever an error.
+Labels have the meaning of the WHATWG Encoding standard (section 4.2): Latin-1 is Windows-1252. Only these labels count.
+Python accepts more names than the web does, and some of them are dangerous in hostile pages: ``punycode`` takes
+quadratic time, ``unicode_escape`` creates lone surrogates, and names of nonexistent codecs stay in memory forever.
+Where Python's tables differ from the standard's they are corrected, except for some 190 rare characters of Hong Kong,
+19 of GB18030-2022 and GBK's one-byte euro sign. Undecodable bytes become U+FFFD; nothing is an error.
 """
 
 import re
@@ -24,12 +24,12 @@ from typing import Literal
 
 Source = Literal["bom", "header", "page", "content", "default"]
 
-# A browser looks for a declaration in the first kilobyte, and starts anew if it meets one behind it.
+# A browser looks for a declaration in the first kilobyte, and restarts if it finds one later.
 PRESCAN_BYTES = 8192
-GUESS_BYTES = 4096  # what the detector is shown; more does not change its mind, and costs .1 ms per kB
+GUESS_BYTES = 4096  # what the detector gets; more does not change its result, and costs .1 ms per kB
 GUESS_RUNS = 400
 
-# The standard's name, Python's codec where it is called otherwise, and the labels.
+# The standard's name, Python's codec if its name differs, and the labels.
 _TABLE = """
 utf-8 utf-8: unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866 cp866: 866 cp866 csibm866
@@ -100,7 +100,7 @@ class DecodedText:
 
 
 def find_codec(label: str) -> str | None:
-    """Return the codec for a charset label; None where the Encoding standard knows no such label.
+    """Return the codec for a charset label; None if the Encoding standard has no such label.
 
     >>> find_codec("ISO-8859-1"), find_codec("punycode")
     ('cp1252', None)
@@ -144,14 +144,14 @@ def _find_in_header(content_type: str) -> str | None:
     return _find_name(found[1]) if found else None
 
 
-# --- 3: what the page says of itself ---
+# --- 3: declaration in the page ---
 
 _SPACE = rb"[\t\n\f\r ]"
 _VALUE = rb"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\t\n\f\r >"'][^\t\n\f\r >]*+)|(?=>)|\Z)"""
 _ATTRIBUTE = rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)(?:%s*+=%s*+%s)?+" % (_SPACE, _SPACE, _VALUE)
 _ATTRIBUTES = rb"(?:%s)*+[\t\n\f\r /]*+" % re.sub(rb"\((?!\?)", rb"(?:", _ATTRIBUTE)
-# Comment, meta element, other tag, other declaration: each is stepped over whole, so that what merely looks like a
-# declaration inside a comment or a quoted value is not taken for one.
+# Comment, meta element, other tag, other declaration: each is skipped as a whole, so that something inside a comment or
+# a quoted value is not mistaken for a declaration.
 _MARKUP = re.compile(
     rb"<(?:!(?=--).*?(?:-->|\Z)|meta(?=[\t\n\f\r /])(%s)(?:>|\Z)|/?[a-z][^\t\n\f\r >]*+%s(?:>|\Z)|[!/?][^>]*+)"
     % (_ATTRIBUTES, _ATTRIBUTES),
@@ -162,7 +162,7 @@ _IN_CONTENT = re.compile(
     rb"""charset%s*+=%s*+(?:"([^"]*+)"|'([^']*+)'|([^\t\n\f\r ;"']++))""" % (_SPACE, _SPACE), re.IGNORECASE
 )
 _XML = re.compile(rb"""<\?xml[^>]*?encoding[\x00-\x20]*+=[\x00-\x20]*+(?:"([^">]*+)"|'([^'>]*+)')""")
-# Nobody could have read these declarations in the charset that they name (steps 14 and 15 of the prescan).
+# These declarations could not be read in the charset they name (steps 14 and 15 of the prescan).
 _IMPOSSIBLE_LABELS = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": "windows-1252"}
 
 
@@ -184,7 +184,7 @@ def _find_in_xml(body: bytes) -> str | None:
 
 def _find_in_meta(body: bytes) -> str | None:
     for found in _MARKUP.finditer(body, 0, PRESCAN_BYTES):
-        # A meta element that the end of the prescan cuts off says nothing.
+        # A meta element cut off by the end of the prescan is ignored.
         if found[1] is not None and found[0].endswith(b">"):
             label = _parse_label(found[1])
             name = _find_name(label.decode("latin-1")) if label else None
@@ -206,25 +206,25 @@ def _parse_label(attributes: bytes) -> bytes | None:
     return (found[1] or found[2] or found[3]) if found else None
 
 
-# --- 4 and 5: nobody said it ---
+# --- 4 and 5: no declaration ---
 
 _HIGH_RUN = re.compile(rb"[\x80-\xff][^<>]*+")
 
 
 def _decode_undeclared(body: bytes) -> DecodedText:
     if body.isascii():
-        escaped = b"\x1b" in body  # as ISO-2022-JP does it
+        escaped = b"\x1b" in body  # as ISO-2022-JP does
         return _decode_guessed(body) if escaped else DecodedText(body.decode("ascii"), "windows-1252", "default")
     text = body.decode("utf-8", "replace")
-    # Text of another charset hardly ever has a valid sequence, text in UTF-8 may well have a broken one. Every
-    # character of two bytes or more makes the text shorter than the body.
+    # Text of another charset hardly ever has a valid sequence, while UTF-8 text may have a broken one. Every character
+    # of two bytes or more makes the text shorter than the body.
     if len(body) - len(text) >= 8 * text.count("\ufffd"):
         return DecodedText(text, "utf-8", "content")
     return _decode_guessed(body)
 
 
 def _decode_guessed(body: bytes) -> DecodedText:
-    # The only user, on one page in thousands: not worth its load in every process.
+    # The only user, on one page in thousands: not worth importing in every process.
     from chardetng_py import EncodingDetector  # type: ignore[import-untyped]  # it ships stubs without their marker
 
     shown = _sample_bytes(body)
@@ -238,7 +238,7 @@ def _decode_guessed(body: bytes) -> DecodedText:
 def _sample_bytes(body: bytes) -> bytes:
     """Sample the bytes of a body that a charset detector needs: those beyond ASCII, with their neighbors.
 
-    No multi-byte charset but ISO-2022-JP, which is all ASCII, has angle brackets inside its characters.
+    No multi-byte charset except ISO-2022-JP, which is all ASCII, has angle brackets inside its characters.
     """
     if body.isascii():
         return body
@@ -309,7 +309,7 @@ def _decode_nec_rows(pairs: bytes) -> str:
 
 _PRIVATE_USE = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 _CUSTOM_DECODERS: dict[str, Callable[[bytes], str]] = {
-    # Charsets with which text was smuggled past filters: nothing of them is read (Encoding standard, 14.1).
+    # Charsets used to smuggle text past filters: nothing in them is read (Encoding standard, 14.1).
     "replacement": lambda body: "\ufffd" if body else "",
     "x-user-defined": lambda body: body.decode("latin-1").translate(_PRIVATE_USE),
     "euc-jp": _decode_euc_jp,

@@ -1,17 +1,17 @@
-"""Find the dates of a page: when it was published, and when last changed, as the page itself says.
+"""Find the dates of a page: when it was published and last changed, according to the page itself.
 
-The most deliberate statement is believed, in this order:
+Sources are tried from the most to the least deliberate:
 
 1. ``linked data``  JSON-LD: datePublished and dateModified of the page or article itself, never of its reviews
 2. ``meta``         meta elements, those made for articles before general ones
-3. ``time``         a time element that says what it is the time of; or a bare one, where all bare ones agree
+3. ``time``         a time element that says what it dates; or a bare one, if all bare ones agree
 4. ``url``          ``/2026/11/15/`` in the path (published only)
-5. ``header``       Last-Modified (modified only): often the time of the answer, or of a rebuild, which
-                    ``RebuildDetector`` tells from changes
+5. ``header``       Last-Modified (modified only): often the time of the response, or of a rebuild, which
+                    ``RebuildDetector`` distinguishes from changes
 
-A date names at least a day, and is UTC where it names no zone. One that lies more than a day ahead, or before the web,
-is a mistake, and the next in order is tried; so is a change before the publication. ``03/04/2026`` is a day in March
-or in April, so it is no date. Everything is a stranger's text: what cannot be read is not there.
+A date names at least a day, and is UTC without a zone. One that is more than a day in the future, or before the web, is
+a mistake, and the next source is tried; so is a change before the publication. ``03/04/2026`` is ambiguous, so it is no
+date. All input is untrusted: what cannot be parsed is ignored.
 """
 
 import json
@@ -32,14 +32,14 @@ MAX_AHEAD_S = 86_400.0
 MAX_STAMPS = 100
 MAX_ITEMS = 100
 MAX_DATE_LENGTH = 64
-# A deploy takes minutes; a host is judged by its last pages, once there are some.
+# A deploy takes minutes; a host is judged by its latest pages, once there are enough.
 _REBUILD_S, _REBUILD_SHARE, _MIN_PAGES, _RECENT_PAGES, _MAX_HOSTS = 1_800.0, 0.5, 10, 200, 1_000
 _ANSWER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class PageDates:
-    """The publication and modification dates of a page in Unix seconds, None where unknown, and their source."""
+    """The publication and modification dates of a page in Unix seconds, None if unknown, and their source."""
 
     published_s: float | None
     modified_s: float | None
@@ -64,7 +64,7 @@ def find_dates(
 
 
 def _pick_first(candidates: Iterator[Candidate], earliest_s: float, now_s: float) -> tuple[float | None, Source]:
-    """Pick the first candidate for a page's date that can be parsed and can be true."""
+    """Pick the first candidate for a page's date that can be parsed and is plausible."""
     for source, text in candidates:
         seconds = _parse_date(text)
         if seconds is not None and earliest_s <= seconds <= now_s + MAX_AHEAD_S:
@@ -76,11 +76,11 @@ _UNKNOWN = PageDates(None, None, "")
 
 
 class RebuildDetector:
-    """Tell dates that a whole host shares from those of its pages.
+    """Distinguish dates that a whole host shares from those of its pages.
 
-    A deploy writes every file again, and some servers date each answer with the time at which they send it: such a
-    Last-Modified says nothing about a page. So a date is doubted where it is the moment of the answer, or where most
-    of the host's latest pages have about the same.
+    A deploy writes every file again, and some servers date each response with the current time: such a Last-Modified
+    says nothing about a page. So a date is doubted if it is the time of the response, or if most of the host's latest
+    pages have about the same.
 
     >>> detector = RebuildDetector()
     >>> [detector.is_rebuild("example.org", 1e9 + number, 2e9) for number in range(12)].index(True)
@@ -91,9 +91,9 @@ class RebuildDetector:
         self._recent: dict[str, deque[float]] = {}
 
     def is_rebuild(self, host: str, modified_s: float, now_s: float) -> bool:
-        """Add the Last-Modified of one more page of a host; return whether it is one that says nothing."""
+        """Add the Last-Modified of one more page of a host; return whether it is uninformative."""
         recent = self._recent.pop(host, None) or deque[float](maxlen=_RECENT_PAGES)
-        self._recent[host] = recent  # the hosts that were read last are kept
+        self._recent[host] = recent  # the most recent hosts are kept
         if len(self._recent) > _MAX_HOSTS:
             del self._recent[next(iter(self._recent))]
         alike = sum(abs(modified_s - other_s) <= _REBUILD_S for other_s in recent)
@@ -102,7 +102,7 @@ class RebuildDetector:
         return is_shared or abs(now_s - modified_s) <= _ANSWER_S
 
 
-# --- Who says it ---
+# --- Sources ---
 
 _PUBLISHED_KEYS = (
     "article:published_time datepublished og:published_time citation_publication_date citation_online_date "
@@ -142,7 +142,7 @@ def _list_modified(
 
 def _rank_stamps(stamps: Sequence[tuple[str, str]], ranks: dict[str, int]) -> Iterator[Candidate]:
     found = [(ranks[key], value) for key, value in stamps[:MAX_STAMPS] if key in ranks]
-    # The first of equals was written first: sorting keeps their order.
+    # Of equals the first written comes first: sorting is stable.
     for _, value in sorted(found, key=_get_rank):
         yield "meta", value
 
@@ -169,7 +169,7 @@ def _parse_items(text: str) -> list[dict[str, object]]:
         return []
     try:
         found = json.loads(text, strict=False)
-    except (ValueError, RecursionError):  # broken, or nested as no honest page nests
+    except (ValueError, RecursionError):  # broken, or nested beyond what honest pages do
         return []
     return sorted(_list_top_items(found), key=_is_not_article)
 
@@ -201,7 +201,7 @@ def _list_stated(items: list[dict[str, object]], key: str) -> Iterator[Candidate
 
 
 def _parse_date(text: str) -> float | None:
-    """Parse a date of a page, as people and programs write it, into Unix seconds; None where it is none."""
+    """Parse a date of a page, as people and programs write it, into Unix seconds; None if it is none."""
     trimmed = text.strip()
     if not 6 <= len(trimmed) <= MAX_DATE_LENGTH:
         return None

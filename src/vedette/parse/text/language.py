@@ -1,12 +1,11 @@
 """Detect the language of a page: its declaration is a hint, its text decides.
 
-Declarations are often those of a template, so a page that declares English and is German must come out German. CLD2,
-the detector that was made for the pages of a browser, reads two short windows of the text, a third and two thirds down,
-where neither menu nor footer is: 10 to 20 microseconds, whatever the page's size. In Latin letters they are just
-short enough (256 bytes) that it does not read them twice where it is not sure. The declared language is its hint, which
-tips the scales between close relatives (Danish and Norwegian, Croatian and Serbian). Where CLD2 is not sure, the
-declaration is believed if the text is at least in its script. Else it reads wider windows; and where these do not say
-either, the answer is that we do not know.
+Declarations often come from a template, so a German page that declares English must be detected as German. CLD2, a
+detector made for web pages in a browser, reads two short windows of the text, a third and two thirds down, where
+neither menu nor footer is: 10 to 20 microseconds, whatever the page's size. In Latin letters they are just short enough
+(256 bytes) that it does not read them twice if it is unsure. The declared language is its hint, which decides between
+close relatives (Danish and Norwegian, Croatian and Serbian). If CLD2 is unsure, the declaration counts if the text is
+at least in its script. Otherwise it reads wider windows; if these do not help either, the language is unknown.
 """
 
 import re
@@ -15,7 +14,7 @@ from functools import lru_cache
 WINDOW_LENGTH, WIDE_WINDOW_LENGTH = 125, 300
 
 _PRIMARY = re.compile(r"\s*+([a-z]{2,3})(?![a-z0-9])", re.IGNORECASE | re.ASCII)
-# Old and finer names of what has one name here (IANA language subtag registry), and subtags that name no language.
+# Old and finer names that map to one name here (IANA language subtag registry), and subtags that name no language.
 _ALIASES = {
     "iw": "he",
     "in": "id",
@@ -53,7 +52,7 @@ _SCRIPTS = {
 
 
 def detect_language(text: str, declared: str) -> str:
-    """Detect the language of a text as a primary subtag (BCP 47); empty where there is too little text.
+    """Detect the language of a text as a primary subtag (BCP 47); empty if there is too little text.
 
     >>> detect_language("Der Laden ist am Sonntag geschlossen.", "en-GB"), detect_language("12 34", "en")
     ('de', '')
@@ -89,13 +88,13 @@ def _parse_primary(declared: str) -> str:
 
 def _run_cld2(sample: str, hint: str) -> str:
     """Run the CLD2 language detector on a text sample; empty where it is not sure."""
-    # Its tables are some megabytes, which only a process that reads pages needs.
+    # Its tables are some megabytes, which only a process that parses pages needs.
     import pycld2  # type: ignore[import-untyped]  # it ships no types
 
     known = hint if hint in _load_hints() else None
     try:
         sure, _, found = pycld2.detect(sample.encode("utf-8", "replace"), isPlainText=True, hintLanguage=known)
-    except pycld2.error:  # it refuses control characters and what is no character
+    except pycld2.error:  # it rejects control characters and noncharacters
         printable = "".join(character if character.isprintable() else " " for character in sample)
         return _run_cld2(printable, hint) if printable != sample else ""
     return _parse_primary(found[0][1]) if sure else ""
@@ -105,7 +104,7 @@ def _run_cld2(sample: str, hint: str) -> str:
 def _load_hints() -> frozenset[str]:
     import pycld2
 
-    # A hint at Chinese is one against its traditional script, which then looks Japanese.
+    # A hint at Chinese is evidence against its traditional script, which then resembles Japanese.
     return frozenset(code for _, code in pycld2.LANGUAGES if code not in {"zh", "ja"})
 
 

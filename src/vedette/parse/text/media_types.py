@@ -1,15 +1,15 @@
-"""Detect what a body is (HTML, text, a document), by its declared type, or by its bytes where none is declared."""
+"""Detect what a body is (HTML, text, a document), by its declared type, or by its bytes if none is declared."""
 
 from urllib.parse import urlsplit
 
-_PDF_WITHIN = 1024  # readers find the mark anywhere in the first kilobyte, and writers rely on it
+_PDF_WITHIN = 1024  # readers accept the marker anywhere in the first kilobyte, and writers rely on it
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 # MIME Sniffing, 7.2: plain text begins with one of these marks, or has no "binary data byte" near its beginning.
 _TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 _TEXT_BYTES = bytes({9, 10, 12, 13, 27, *range(32, 256)})
 _SNIFF_BYTES = 1445
 _GENERIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
-# Office documents and books are ZIP archives, and many servers know no more of them.
+# Office documents and books are ZIP archives, and many servers declare no more than that.
 _PACKAGE_TYPES = (
     "application/vnd.openxmlformats-officedocument.",
     "application/vnd.oasis.opendocument.",
@@ -46,7 +46,7 @@ def is_pdf(content_type: str, body: bytes) -> bool:
 
 
 def is_document(content_type: str, body: bytes, url: str) -> bool:
-    r"""Check whether a body is a document that the document reader reads: PDF, office document, book, Markdown.
+    r"""Check whether the document reader can read a body: PDF, office document, book, Markdown.
 
     >>> is_document("application/epub+zip", b"PK\x03\x04", ""), is_document("text/plain", b"# A", "http://a.org/a.md")
     (True, True)
@@ -55,7 +55,7 @@ def is_document(content_type: str, body: bytes, url: str) -> bool:
 
 
 def _is_package(content_type: str, body: bytes) -> bool:
-    """Check whether a body is an office document or a book; a ZIP archive without a telling type must look like one."""
+    """Check whether a body is an office document or a book; a ZIP archive with a generic type must resemble one."""
     kind = _parse_media_type(content_type)
     if not body.startswith(_ZIP_START):
         return False
@@ -66,7 +66,7 @@ def _is_package(content_type: str, body: bytes) -> bool:
 
 
 def _is_markdown(content_type: str, body: bytes, url: str) -> bool:
-    """Check whether a body is Markdown, which many servers call plain text, or nothing at all."""
+    """Check whether a body is Markdown, which many servers declare as plain text, or not at all."""
     kind = _parse_media_type(content_type)
     if kind in _MARKDOWN_TYPES:
         return True
@@ -75,7 +75,7 @@ def _is_markdown(content_type: str, body: bytes, url: str) -> bool:
 
 
 def is_plain_text(content_type: str, body: bytes) -> bool:
-    r"""Check whether the media type of a body is plain text; servers also call files so that they do not know.
+    r"""Check whether the media type of a body is plain text; servers also declare unknown files that way.
 
     >>> is_plain_text("text/plain", b"Hello"), is_plain_text("", b"Hello"), is_plain_text("text/plain", b"PK\x03\x04")
     (True, True, False)
