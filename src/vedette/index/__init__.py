@@ -1,1 +1,1 @@
-"""Index and query: which page fields are indexed, what a query means, and the features of each matching page."""
+"""Index and query: which page fields are indexed, how queries are parsed, and the features of matching pages."""

@@ -1,10 +1,10 @@
-"""Ranking features: compute where and how closely some hundred pages have the words of a query, as numbers.
+"""Ranking features: compute where and how closely a few hundred pages contain the words of a query.
 
 A query is a row of *slots*, one for each of its words; a slot has the word and its alternatives. All pages are
 processed together. One pass over their words finds the *hits*, the positions where a word of a slot occurs; everything
 after that is arithmetic on the few hits. No step loops over pages.
 
-Most features lie between 0 and 1. Features that count slots weight each by its word's *idf*, so that a page with
+Most features are between 0 and 1. Features that count slots weight each by its word's *idf*, so that a page with
 "consumer lag" and not "the" has nearly all of "the consumer lag".
 """
 
@@ -18,12 +18,12 @@ import numpy.typing as npt
 from vedette.index.query.retrieval import TEXT_FIELDS, ForwardTokens
 from vedette.policy import Floats, Ints
 
-# Slots are bits of a mask of 64.
+# Slots are bits of a 64-bit mask.
 MAX_SLOTS = 48
 NEAR_WORDS = 8
-# A position so far into a body counts half as much as the first.
+# A position this far into a body counts half as much as the first.
 EARLY_HALF_WORDS = 100
-# Words that tell less than this share of what the most telling one does are left out of nearness: they are everywhere.
+# Words with less than this share of the largest idf are left out of proximity: they are everywhere.
 MIN_IDF_SHARE = 0.25
 LONG_BODY = 4096
 TABLE_BITS = 16
@@ -91,9 +91,9 @@ FEATURES: tuple[Feature, ...] = (
 
 
 class SlotHits(NamedTuple):
-    """Where query slots occur: place, text and field of each hit, and its weight for each slot; in order of places.
+    """Where query slots occur: position, text and field of each hit, and its weight per slot; by position.
 
-    Texts lie one after the other, each with its fields in order (``TEXT_FIELDS``).
+    Texts follow each other, each with its fields in order (``TEXT_FIELDS``).
     """
 
     places: Ints
@@ -111,7 +111,7 @@ class SlotHits(NamedTuple):
 
 
 def compute_idf(df: int, pages: int) -> float:
-    """Compute the idf of a word that ``df`` out of ``pages`` pages have.
+    """Compute the idf of a word that occurs in ``df`` out of ``pages`` pages.
 
     >>> round(compute_idf(1, 1000), 2), round(compute_idf(1000, 1000), 4)
     (6.5, 0.0005)
@@ -120,7 +120,7 @@ def compute_idf(df: int, pages: int) -> float:
 
 
 def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
-    """Compute the ranking features of pages for a query: a row per page, a column for each of ``FEATURES``."""
+    """Compute the ranking features of pages for a query: one row per page, one column for each of ``FEATURES``."""
     slots = slots[:MAX_SLOTS]
     if not len(forward.lengths) or not slots:
         return np.zeros((len(forward.lengths), len(FEATURES)))
@@ -129,9 +129,9 @@ def compute_features(forward: ForwardTokens, slots: Sequence[Slot]) -> Floats:
 
 
 class TextFeatures:
-    """The ranking features of texts by key, each computed when it is asked for; search and measurement share them.
+    """The ranking features of texts by key, each computed on demand; search and measurement share them.
 
-    A text has a row of ``lengths``, and one of ``idf`` with a column per slot; one row of ``idf`` is that of all.
+    A text has a row of ``lengths``, and one of ``idf`` with a column per slot; a single row of ``idf`` applies to all.
     Tables of counts have a row per field, and in it a row per text.
     """
 
@@ -160,17 +160,17 @@ class TextFeatures:
 
     @cached_property
     def present(self) -> Floats:
-        """Whether each field has each slot; less than 1 where only other forms of its word occur."""
+        """Whether each field has each slot; less than 1 if only other forms of its word occur."""
         return np.minimum(self.by_slot, 1.0)
 
     @cached_property
     def runs(self) -> "_Runs":
-        """How often all slots, and each pair of neighbors, stand in order."""
+        """How often all slots, and each pair of neighbors, occur in order."""
         return _find_runs(self)
 
     @cached_property
     def in_title(self) -> Floats:
-        """How many words of the title are those of the query."""
+        """How many words of the title are in the query."""
         return np.bincount(self.hits.texts[self.hits.fields == _TITLE], minlength=self.texts).astype(np.float64)
 
     @cached_property
@@ -188,7 +188,7 @@ class TextFeatures:
 
     @cached_property
     def telling(self) -> Bools:
-        """Which slots of each text's query tell enough to count for nearness."""
+        """Which slots of each text's query are rare enough to count for proximity."""
         return np.broadcast_to(
             self.idf >= MIN_IDF_SHARE * self.idf.max(axis=1, keepdims=True), (self.texts, self.slots)
         )
@@ -201,7 +201,7 @@ class TextFeatures:
 class WordFeatures(TextFeatures):
     """The same for queries of one word, from how often it occurs: ``times`` by field and text, and ``weighted``.
 
-    ``first`` is where in the body it occurs first, infinity where it does not.
+    ``first`` is its first position in the body, infinity if there is none.
     """
 
     def __init__(self, times: Floats, weighted: Floats, first: Floats, lengths: Ints) -> None:
@@ -310,7 +310,7 @@ class _BodyHits(NamedTuple):
     weights: Floats
 
     def find_last(self, telling: Bools) -> tuple[list[Bools], list[Ints]]:
-        """Find by slot which hits have it, where it is telling, and where it occurred last, the hit itself included.
+        """Find by slot which hits have it, where it is rare enough, and its last occurrence up to the hit.
 
         Anything before the start of the body belongs to another field or text.
         """
@@ -321,7 +321,7 @@ class _BodyHits(NamedTuple):
 
 
 def _compute_span(of: TextFeatures) -> Floats:
-    """Compute the inverse length of the shortest body span with all telling slots."""
+    """Compute the inverse length of the shortest body span with all rare slots."""
     if of.slots == 1 or not len(of.body.places):
         return (of.runs.whole[_BODY] > 0).astype(np.float64) if of.slots == 1 else np.zeros(of.texts)
     places, texts, begins, _ = of.body
@@ -337,9 +337,9 @@ def _compute_span(of: TextFeatures) -> Floats:
 
 
 def _compute_near(of: TextFeatures) -> Floats:
-    """Compute the share of adjacent telling slots that occur within a few words of each other, in any order.
+    """Compute the share of adjacent rare slots that occur within a few words of each other, in any order.
 
-    A query with one telling slot has all of it where the slot occurs.
+    A query with one rare slot has all of it where the slot occurs.
     """
     if of.slots == 1:
         return np.asarray(of.runs.whole[_BODY] > 0).astype(np.float64)
@@ -377,7 +377,7 @@ def _compute_earliness(of: TextFeatures) -> Floats:
 
 
 def _list_field_features(field: int) -> dict[str, Callable[[TextFeatures], Floats]]:
-    """List what computes the features that all fields have."""
+    """List the functions that compute the features that all fields have."""
     name = TEXT_FIELDS[field]
     return {
         f"{name}_bm25": lambda of: of.weigh(_bm25(of.by_slot[field], of.lengths[field], field)),

@@ -1,7 +1,7 @@
-"""What of a page is indexed and stored: its words by field, its title, and the text that results are shown from.
+"""What is indexed and stored of a page: its words by field, its title, and the text for snippets.
 
-A page is turned into words, words into a document of the index. What is stored of its text is packed where the page is
-read, and travels as bytes from there to the file in which it stays.
+A page is turned into words, and words into a document of the index. The stored text is packed where the page is parsed,
+and stays packed on its way to its file.
 """
 
 import json
@@ -17,16 +17,16 @@ from vedette.model import origin_of
 from vedette.text import hash_words, normalize_words
 
 LEVEL = 1
-BODY = "\0"  # begins the body; there is none in JSON, and a body is long, so it stays as it is
+BODY = "\0"  # starts the body; JSON cannot contain it, and a body is long, so it is stored as it is
 MAX_BYTES = 64 << 20
 
 
 class StoredPage(NamedTuple):
-    """A page as it was read: its author's words, and what is known of them.
+    """A parsed page: its author's words and metadata.
 
-    ``kind`` is a file type ("html", "pdf", "docx"), ``marks`` what its owner wishes ("nosnippet", "max-snippet:80",
-    "noarchive"), ``published_s`` what it says of its own date. ``is_plain`` is what ``snippets.tidy_text`` said of the
-    body, where it was asked.
+    ``kind`` is a file type ("html", "pdf", "docx"), ``marks`` are its owner's directives ("nosnippet",
+    "max-snippet:80", "noarchive"), ``published_s`` is its stated date. ``is_plain`` is the result of
+    ``snippets.tidy_text`` for the body, if it was called.
     """
 
     url: str
@@ -42,7 +42,7 @@ class StoredPage(NamedTuple):
 
 
 def pack_page(stored: StoredPage) -> bytes:
-    """As bytes.
+    """Pack the page as bytes.
 
     >>> unpack_page(pack_page(StoredPage("http://example.org/", title="Home", headings=("One", "Two")))).headings
     ('One', 'Two')
@@ -52,7 +52,7 @@ def pack_page(stored: StoredPage) -> bytes:
 
 
 def unpack_page(blob: bytes) -> StoredPage | None:
-    """What was packed; None where the bytes are damaged."""
+    """Unpack a page; None if the bytes are damaged."""
     try:
         head, _, body = zstandard.decompress(blob, max_output_size=MAX_BYTES).decode().partition(BODY)
         url, title, description, headings, _, *rest = json.loads(head)
@@ -62,19 +62,19 @@ def unpack_page(blob: bytes) -> StoredPage | None:
 
 
 PUBLIC = "public"
-# So many words of a body are at hand when results are ordered; all of them are indexed.
+# How many words of a body are available for ranking; all of them are indexed.
 MAX_WORDS = 4096
 MAX_FIELD_WORDS = 1024
 MAX_BODY_CHARACTERS = 1 << 20
 MAX_FOLDERS = 6
-# What people call the kinds of files.
+# Common names of file types.
 KIND_NAMES = {"html": ("html", "htm"), "text": ("text", "txt")}
 
 
 class IndexEntry(NamedTuple):
-    """A page to be indexed. ``private`` names the site with whose secrets it was fetched, and is empty for all others.
+    """A page to be indexed. ``private`` names the site whose credentials it was fetched with, empty for all others.
 
-    ``date_s`` is what it says of its date, else when it was first fetched.
+    ``date_s`` is its stated date, else when it was first fetched.
     """
 
     id: int
@@ -100,7 +100,7 @@ class FieldTokens(NamedTuple):
 
 
 def tokenize_entry(entry: IndexEntry) -> FieldTokens:
-    """The words of an entry.
+    """Return the words of an entry.
 
     >>> tokenize_entry(IndexEntry(1, "http://docs.example.org/api/Client%20Lag.html", "Lag", ("How", "Why"))).url
     b'docs example org api client lag html'
@@ -115,7 +115,7 @@ def tokenize_entry(entry: IndexEntry) -> FieldTokens:
 
 
 def build_document(entry: IndexEntry, forms: FieldTokens) -> dict[str, object]:
-    """The document of an entry, by the names of the index's fields."""
+    """Build the document of an entry, by the names of the index's fields."""
     return {
         "id": entry.id,
         "date": int(entry.date_s),
@@ -132,12 +132,12 @@ def build_document(entry: IndexEntry, forms: FieldTokens) -> dict[str, object]:
 
 
 def access_label(private: str) -> str:
-    """What a reader must be allowed to see a page with."""
+    """Return the access label that a reader needs to see a page."""
     return private or PUBLIC
 
 
 def number_tokens(forms: FieldTokens) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
-    """The words of all text fields as numbers, and how many of each; see ``retrieval.ForwardTokens``."""
+    """Return the words of all text fields as numbers, and how many of each; see ``retrieval.ForwardTokens``."""
     each = [hash_words(form)[:most] for form, most in zip(forms, _field_limits(forms), strict=True)]
     return np.concatenate(each), tuple(map(len, each))
 
@@ -147,9 +147,9 @@ def _field_limits(forms: Sequence[bytes]) -> list[int]:
 
 
 def list_site_values(url: str) -> list[str]:
-    """What ``site:`` may call the place of a URL: its host, the domains above it, and host and folders.
+    """List the values of ``site:`` that match a URL: its host, the parent domains, and host with folders.
 
-    A port that is not the usual one may be said, too.
+    A non-default port may be included.
 
     >>> list_site_values("https://docs.example.org/a/b?x=1")
     ['docs.example.org', 'example.org', 'org', 'docs.example.org/a', 'docs.example.org/a/b']
@@ -174,12 +174,12 @@ def _decode_url(url: str) -> str:
     return unquote(url, errors="replace")
 
 
-# A title that so many pages of a host bear names the host and not a page.
+# A title shared by this many pages of a host names the host and not a page.
 MANY_PAGES = 30
 
 
 def choose_title(title: str, headings: Sequence[str], bearers: int) -> str:
-    """The title, or the first heading where there is none or so many pages of the host are its ``bearers``.
+    """Return the title, or the first heading if it is missing or has this many ``bearers`` on the host.
 
     >>> choose_title("Apache Kafka", ["Quick start"], 900), choose_title("Quick start | Kafka", ["Contents"], 1)
     ('Quick start', 'Quick start | Kafka')

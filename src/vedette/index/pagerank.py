@@ -7,15 +7,15 @@ share of time spent there:
 
 with ``n`` pages, ``d`` the damping, ``w(q, p)`` the weight of a link, ``w(q)`` the sum of weights of all links of
 ``q``, and ``D`` the importance of all pages without links, from which the surfer jumps to any page. A link counts once
-however often a page repeats it, and a page's link to itself counts nothing. A link within one host weighs less than one
-from outside (``within_host``), since it endorses nothing but the site's own navigation.
+however often a page repeats it, and a page's link to itself does not count. A link within one host weighs less than one
+from outside (``within_host``), since it is only the site's own navigation.
 
 Reference: L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank citation ranking: bringing order to the web",
 Stanford InfoLab, 1999.
 
-Useful for: telling hosts and pages apart that others vouch for, when words say little ("news", a name).
-Not useful for: choosing among the pages of one site, where it says how the navigation is built; nor against farms of
-hosts that link to each other. It is one feature among others, by its percentile.
+Useful for: distinguishing hosts and pages that others vouch for, when words say little ("news", a name). Not useful
+for: choosing among the pages of one site, where it reflects the navigation; nor against farms of hosts that link to
+each other. It is one feature among others, by its percentile.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ DAMPING = 0.85
 WITHIN_HOST = 0.25
 MAX_ROUNDS = 60
 TOLERANCE = 1e-9
-MIN_WEIGHT = 1e-6  # a page that links to its own host only still links
+MIN_WEIGHT = 1e-6  # a page that links only to its own host still links
 
 
 def page_importance(
@@ -41,9 +41,9 @@ def page_importance(
 ) -> Floats:
     """Compute the PageRank of each page 0 .. pages - 1; it sums to 1.
 
-    Links go from ``sources`` to ``targets``; one with an end that is no page (-1, say) is left out. ``hosts`` has the
-    host of each page; without it all links weigh the same. Rounds end when all pages together move by less than 1e-9,
-    and after n rounds they are at most 2 * damping ** n off.
+    Links go from ``sources`` to ``targets``; one with an end that is no page (such as -1) is left out. ``hosts`` has
+    the host of each page; without it all links weigh the same. Iteration ends when all pages together move by less than
+    1e-9, and after n rounds they are at most 2 * damping ** n off.
 
     >>> home, about, news = range(3)
     >>> links = np.array([(about, home), (news, home), (home, news), (news, news)])
@@ -59,7 +59,7 @@ def page_importance(
     for _ in range(rounds if pages else 0):
         jumps = 1 - damping + damping * ranks[dangling].sum()
         moved = np.bincount(targets, ranks[sources] * shares, minlength=pages) + jumps / pages
-        moved /= moved.sum()  # which is 1 but for rounding
+        moved /= moved.sum()  # which is 1 up to rounding
         change = np.abs(moved - ranks).sum()
         ranks = moved
         if change < TOLERANCE:

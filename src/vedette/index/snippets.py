@@ -2,7 +2,7 @@
 
 Words match as everywhere else (``vedette.text``): whole, and folded. The best snippet has the most different words of
 the query; among such snippets, the one where they are closest together; among those, the first. It begins at a sentence
-if one begins near enough, else at a word. Everything is done on arrays of word numbers and positions, once over the
+if one begins near enough, else at a word. Everything is done on arrays of word hashes and positions, once over the
 text.
 """
 
@@ -17,21 +17,21 @@ import numpy as np
 from vedette.policy import Ints
 from vedette.text import WordHashes, compose, hash_words, locate_words
 
-MAX_CHARACTERS = 200_000  # of a text that are looked at
-FIRST_SCAN_CHARACTERS = 8_000  # are looked at first
-MAX_HITS = 300  # that compete for the first word of the piece
+MAX_CHARACTERS = 200_000  # of a text that are searched
+FIRST_SCAN_CHARACTERS = 8_000  # are searched first
+MAX_HITS = 300  # that compete for the first word of the snippet
 MAX_SLOTS = 64
-MAX_PLACES = 100  # of one word that are looked at
+MAX_PLACES = 100  # of one word that are considered
 MAX_CUT_SHIFT = 24  # characters: how far a cut moves to fall between words
 ELLIPSIS = "…"
 
-# Words that stand for what has other letters in a text (``vedette.text``).
+# Words whose letters differ in the text (``vedette.text``).
 _NAMES = frozenset({"cplusplus", "csharp", "fsharp", "dotnet"})
-# What an ASCII text has where its white space is not tidy.
+# What an ASCII text contains if its white space is not tidy.
 _UNTIDY = ("  ", "\n\n", " \n", "\n ", "\t", "\r", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x1f")
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”»]*\s|[。！？]|\n")  # noqa: RUF001 - full-width signs end sentences too
 
-_BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # nothing behind is white space
+_BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # nothing beyond is white space
 
 
 class Snippet(NamedTuple):
@@ -52,7 +52,7 @@ class _Hits(NamedTuple):
 def tidy_text(text: str) -> tuple[str, bool]:
     """Collapse runs of white space in a text; also return whether the text is plain ASCII.
 
-    In a plain text all letters are ASCII, and nothing else is part of a word, so its words can be searched as they are.
+    In a plain text all letters are ASCII, and nothing else is part of a word, so its words can be searched directly.
 
     >>> tidy_text("As  it   is"), tidy_text("naïve")
     (('As it is', True), ('naïve', False))
@@ -65,7 +65,7 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, i
     """Return the best snippet of a text for a query, at most ``most`` characters long.
 
     ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
-    what ``tidy_text`` returned for the text, where it is known to be tidy.
+    the result of ``tidy_text`` for the text, if it is known to be tidy.
 
     >>> piece = snippet_of("Gulls nest here. Many birds eat fish, as Gulls do.", [["gulls"], ["fish", "crab"]], 40)
     >>> piece.text, [piece.text[start:end] for start, end in piece.marks]
@@ -107,7 +107,7 @@ def _normalize_space(text: str) -> str:
     """Normalize white space in a snippet's text to one space or line end; lone surrogates are replaced."""
     if text.isascii() and not any(blank in text for blank in _UNTIDY):
         return text.strip()
-    text = text.replace(" \n", "\n")  # the first of a row is kept, and line ends say more than spaces
+    text = text.replace(" \n", "\n")  # the first of a run is kept, and line ends take precedence over spaces
     coding = "ascii" if text.isascii() else "utf-32-le"
     codes: Ints = np.frombuffer(text.encode(coding, "replace"), "u1" if text.isascii() else "u4")
     blank = _BLANK.take(codes, mode="clip")
@@ -195,7 +195,7 @@ def _choose_span(hits: _Hits, room: int) -> tuple[int, int]:
         return 0, 0
     of_slot = slots[:, None] == np.unique(slots)
     far = np.iinfo(np.int64).max
-    # For each hit, and each slot: where that slot's next word ends, from here on.
+    # For each hit and slot: where that slot's next word ends.
     next_ends = np.minimum.accumulate(np.where(of_slot, ends[:, None], far)[::-1])[::-1]
     near = next_ends - starts[:, None] <= room
     last = np.where(near, next_ends, starts[:, None]).max(axis=1)
@@ -204,7 +204,7 @@ def _choose_span(hits: _Hits, room: int) -> tuple[int, int]:
 
 
 def _choose_start(text: str, first: int, last: int, most: int) -> int:
-    """Choose where the snippet begins: at a sentence, else at a word, so that the hits fit behind it."""
+    """Choose where the snippet begins: at a sentence, else at a word, so that the hits fit after it."""
     room = most - 2 * len(ELLIPSIS)
     if last <= room * 2 // 3:
         return 0

@@ -1,9 +1,9 @@
 """Documentation versions: which pages are one page of several releases, and which release is the newest.
 
-A manual that is kept for every release repeats each page: ``/docs/2.8/setup``, ``/docs/3.0/setup``, ``/docs/setup``.
-Their texts differ too much to be copies. Pages of one *family* have the same host, title and path, apart from one
-folder that names a release. Other numbers (rooms, articles, days) are left alone: a plain number counts only as the
-first folder, or behind a folder such as ``docs``, and the title must be the same.
+A manual that is published for every release repeats each page: ``/docs/2.8/setup``, ``/docs/3.0/setup``,
+``/docs/setup``. Their texts differ too much to be copies. Pages of one *family* have the same host, title and path,
+apart from one folder that names a release. Other numbers (rooms, articles, days) are ignored: a plain number counts
+only as the first folder, or after a folder such as ``docs``, and the title must be the same.
 """
 
 import re
@@ -35,7 +35,7 @@ _NEWEST = frozenset(("current", "latest", "stable"))
 _UNRELEASED = frozenset(("dev", "devel", "edge", "main", "master", "next", "nightly", "snapshot", "trunk", "unstable"))
 _ENDING = re.compile(r"(?:/|/index)?(?:\.html?|\.php)?/?$")
 _DIGITS = 1000.0
-# A page without a release in its path is that of the present one; what is not released yet comes last.
+# A page without a release in its path belongs to the current one; unreleased versions come last.
 PRESENT, UNRELEASED = 1e6, -1.0
 
 
@@ -82,7 +82,7 @@ def split_release(path: str) -> tuple[str, float]:
 
 
 def _read_release(folder: str, before: str) -> tuple[str, float] | None:
-    """Read a folder's name as a release: what is left of the name without it, and the release."""
+    """Parse a folder's name as a release: the rest of the name without it, and the release."""
     if folder in _NEWEST:
         return "", PRESENT
     if folder in _UNRELEASED:
@@ -92,7 +92,7 @@ def _read_release(folder: str, before: str) -> tuple[str, float] | None:
     if found := _PREFIXED.fullmatch(folder):
         return "", _to_number([found["number"]])
     if _PLAIN.fullmatch(folder) and (not before or before in _MANUALS):
-        # Written without dots, 0100 is 0.1.0.0 or the like, and older than 10.
+        # Written without dots, 0100 means 0.1.0.0 or the like, which is older than 10.
         return "", _to_number(list(folder) if folder.startswith("0") else [folder])
     return None
 

@@ -1,1 +1,1 @@
-"""Refresh: when to fetch known pages again. Batches of known pages, models of change, and due-time policies."""
+"""Refresh: when to fetch known pages again. Batches of known pages, change models, and due-time policies."""

@@ -1,24 +1,24 @@
-"""Freshness index: what fetching a page is worth after a wait, and the wait after which it is worth a price.
+"""Freshness index: the worth of fetching a page after a wait, and the wait after which it is worth a price.
 
 A page of weight mu changes as a Poisson process with a rate of D a day. When its copy is t days old, a fetch is worth
 
     (mu / D) (1 - exp(-D t) (1 + D t))
 
-and fetching every page whenever this reaches one price for all is the best that a budget allows. Cho and Garcia-Molina
-(2003) have it as equal slopes, Azar and others (2018) as a plan of rates, Olston and Pandey (2008, appendix) as this
+and fetching every page whenever this reaches one price for all is optimal for a given budget. Cho and Garcia-Molina
+(2003) state it as equal slopes, Azar and others (2018) as a plan of rates, Olston and Pandey (2008, appendix) as this
 index. It grows with t towards mu / D, so a page with mu / D at or below its price is never worth a fetch: it changes
 too fast, or matters too little.
 
 The wait has a closed form up to one equation: with z = price D / mu it is x - ln(1 + x) = -ln(1 - z) for x = D t, whose
-left side is convex, so Newton's steps come from above and never overshoot.
+left side is convex, so Newton's steps approach from above and never overshoot.
 
-Where a share r of all changes is announced and false announcements come at a rate v, the index is that of GREEDY-NCIS:
-the fresh time that a threshold on staleness has in a cycle, less the freshness at its end for the length of the cycle.
-Only the last announcement is known, so that the sums over their number have a closed form (``announced_worth``). It is
-never more than mu / D, whatever was announced.
+If a share r of all changes is announced and false announcements come at a rate v, the index is that of GREEDY-NCIS: the
+fresh time of a staleness threshold in a cycle, minus the freshness at its end times the length of the cycle. Only the
+last announcement is known, so the sums over their number have a closed form (``announced_worth``). It is never more
+than mu / D, whatever was announced.
 
-Rates are shrunk to that of all pages: of c changes in T days a page has D = (c + 1/2) / (T + 1/2 / Dbar). With less
-than that the index loses to fetching in turn on most real sites.
+Rates are shrunk to that of all pages: with c changes in T days a page has D = (c + 1/2) / (T + 1/2 / Dbar). With less
+shrinkage the index loses to fetching in turn on most real sites.
 """
 
 import numpy as np
@@ -27,18 +27,18 @@ from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.timeutil import DAY_S
 
-STEPS = 6  # by then Newton stands still, wherever it began
-# A copy is out of date for sure above this staleness; the interval up to it is halved so often.
+STEPS = 6  # by then Newton has converged, wherever it started
+# A copy is certainly out of date above this staleness; the interval up to it is halved this many times.
 MAX_STALENESS, HALVINGS = 50.0, 45
-# Below this, differences of nearly equal numbers have too few digits left, and a series has them all.
+# Below this, differences of nearly equal numbers lose too many digits; a series keeps them all.
 SMALL = 0.01
 PSEUDO_COUNT = 0.5
-# Before anything is known: a page changes once a month.
+# Prior: a page changes once a month.
 FIRST_RATE_D = 1 / 30
 
 
 def index_worth(rate_d: Floats, weight: Floats, days: Floats) -> Floats:
-    """Compute the freshness index: what a fetch is worth after ``days`` days, in weight times days.
+    """Compute the freshness index: the worth of a fetch after ``days`` days, in weight times days.
 
     >>> index_worth(np.array([0.5, 2.0]), np.ones(2), np.array([2.0, 1e6])).round(4).tolist()
     [0.5285, 0.5]
@@ -55,7 +55,7 @@ def staleness_worth(changes: Floats) -> Floats:
 
 
 def solve_staleness(part: Floats) -> Floats:
-    """Solve ``staleness_worth(x) = part`` for x; infinity where there is no solution.
+    """Solve ``staleness_worth(x) = part`` for x; infinity if there is no solution.
 
     >>> solve_staleness(staleness_worth(np.array([0.001, 2.0]))).round(6).tolist(), solve_staleness(np.ones(1)).tolist()
     ([0.001, 2.0], [inf])
@@ -67,10 +67,10 @@ def solve_staleness(part: Floats) -> Floats:
 
 
 def announced_worth(staleness: Floats, recall: Floats, false: Floats) -> Floats:
-    """Compute the index for a staleness where changes are announced, in units of weight / rate: 0 to 1.
+    """Compute the index for a staleness with announced changes, in units of weight / rate: 0 to 1.
 
-    ``recall`` is the share of changes that are announced, ``false`` how many false announcements there are for each
-    change. Where nothing is announced it is ``staleness_worth``; a page that has surely changed is worth all it can be:
+    ``recall`` is the share of changes that are announced, ``false`` the number of false announcements per change.
+    Without announcements it is ``staleness_worth``; a page that has certainly changed has the maximum worth:
 
     >>> waits, never = np.array([0.1, 1.0]), np.zeros(2)
     >>> bool(np.allclose(announced_worth(waits, never, never + 0.1), staleness_worth(waits)))
@@ -81,8 +81,8 @@ def announced_worth(staleness: Floats, recall: Floats, false: Floats) -> Floats:
     Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025 (GREEDY-NCIS).
     """
     silent, heard = 1.0 - recall, recall + false
-    # In units of 1 / rate: from ``first`` on an announcement is followed, by ``last`` an earlier one, and at the end
-    # a page that was never announced. With an announcement staleness grows by ``jump``, and by all changes before it.
+    # In units of 1 / rate: from ``first`` on an announcement is followed, by ``last`` an earlier one, and at the end a
+    # page that was never announced. An announcement increases staleness by ``jump``, plus all changes before it.
     jump = np.log1p(recall / false)
     first = np.maximum(staleness - jump, 0.0)
     last, end = first / silent, staleness / silent
@@ -97,7 +97,7 @@ def announced_worth(staleness: Floats, recall: Floats, false: Floats) -> Floats:
 
 
 def solve_announced(part: Floats, recall: Floats, false: Floats) -> Floats:
-    """Solve ``announced_worth(x, recall, false) = part`` for x; infinity where there is no solution.
+    """Solve ``announced_worth(x, recall, false) = part`` for x; infinity if there is no solution.
 
     >>> recall, false = np.array([0.0, 0.8]), np.full(2, 0.1)
     >>> solve_announced(announced_worth(np.full(2, 0.7), recall, false), recall, false).round(6).tolist()
@@ -135,7 +135,7 @@ def _solve_changes(part: Floats) -> Floats:
     level = -np.log1p(-part)
     root = np.sqrt(2 * level)
     series = root * (1 + root * (1 / 3 + root * (1 / 36 - root / 270)))
-    # sqrt(2y) + y lies above the solution and at most half as much again.
+    # sqrt(2y) + y is above the solution and at most half as much again.
     changes = np.maximum(root + level, SMALL)
     for _ in range(STEPS):
         changes -= (changes - np.log1p(changes) - level) * (1 + changes) / changes
@@ -157,7 +157,7 @@ def elapsed_days(batch: KnownPages) -> Floats:
 
 
 def select_rows(rows: Floats, place: Ints) -> Floats:
-    """Select the memory rows at these places; zeros where nothing is remembered yet."""
+    """Select the memory rows at these positions; zeros if there are none yet."""
     found = np.zeros((len(place), rows.shape[1]))
     inside = place < len(rows)
     found[inside] = rows[place[inside]]
@@ -165,7 +165,7 @@ def select_rows(rows: Floats, place: Ints) -> Floats:
 
 
 def add_counts(memory: Memory, batch: KnownPages, counts: Floats) -> Memory:
-    """Add counts (a row per page) to the memory of pages and of everything; a first fetch resets its row."""
+    """Add counts (one row per page) to the memory of pages and of everything; a first fetch resets its row."""
     after = memory.grow_for(batch)
     after.pages[batch.place[batch.first_fetch]] = 0.0
     after.pages[batch.place] += counts
@@ -192,6 +192,6 @@ def fill_unknown(values: Floats, instead: float) -> Floats:
 
 
 def is_significant(batch: KnownPages, threshold: float) -> Bools:
-    """Mark page changes of more than this part of the text; a change of unknown size counts."""
+    """Mark page changes of more than this share of the text; a change of unknown size counts."""
     large: Bools = batch.changed & (fill_unknown(batch.share, np.inf) > threshold)
     return large

@@ -1,4 +1,4 @@
-"""Gone or moved pages: how likely they come back, and when it pays to fetch them once more."""
+"""Gone or moved pages: how likely they are to come back, and when another fetch pays off."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -9,10 +9,10 @@ import numpy as np
 from vedette.policy import Floats
 from vedette.timeutil import DAY_S
 
-# What is believed before anything was asked: one return in asks that span twenty times their time gone, as logarithms.
+# Prior: one return in retries that span twenty times their time gone, as logarithms.
 FIRST_RETURNS, FIRST_EXPOSED = 1.0, 20.0
 MIN_S, MAX_S = DAY_S, 90 * DAY_S
-# No ask comes before the time gone has grown by this part; by the smaller one where something names the page anew.
+# No retry before the time gone has grown by this fraction; by the smaller one if the page has a new link.
 GROWTH, GROWTH_RELINKED = 1.0, 0.25
 GIVEN_UP_S = 180 * DAY_S
 
@@ -21,16 +21,16 @@ GIVEN_UP_S = 180 * DAY_S
 class ReturnModel:
     """Model of gone pages that return: after g days gone, a page comes back with hazard rate / (g + 1) a day.
 
-    A retry after w more days is worth about hazard w^2 / 2 (the index of ``freshness_index`` where chances are small),
+    A retry after w more days is worth about hazard w^2 / 2 (the index of ``freshness_index`` for small probabilities),
     so at a price the wait is
 
         w = sqrt(2 price (g + 1) / rate)
 
-    The rate is learned from all retries: returns, divided by the sum of log((g' + 1) / (g + 1)) over retries that came
-    g' days after a page went and followed one after g. Whatever the price, the time gone doubles from retry to retry.
+    The rate is learned from all retries: returns, divided by the sum of log((g' + 1) / (g + 1)) over retries g' days
+    after a page went and after a previous retry at g. Whatever the price, the time gone doubles from retry to retry.
     After half a year the page is given up, until a new link to it is found.
 
-    Useful for 404, 410 and redirects. Not useful for hosts that do not answer: they say nothing of a page.
+    Useful for 404, 410 and redirects. Not useful for hosts that do not respond: they say nothing about a page.
 
     >>> young = ReturnModel()
     >>> [round(young.wait_s(days * DAY_S, price=1.0) / DAY_S, 1) for days in (0, 10, 100, 181)]
@@ -54,7 +54,7 @@ class ReturnModel:
         return ReturnModel(self.returns + float(np.sum(back)), self.exposed + float(grown.sum()))
 
     def wait_s(self, gone_s: float, price: float) -> float:
-        """Return how long to wait before retrying a page gone for ``gone_s``; infinite where it is given up."""
+        """Return how long to wait before retrying a page gone for ``gone_s``; infinite if it is given up."""
         gone_s = max(gone_s, 0.0)
         if gone_s >= GIVEN_UP_S:
             return inf
@@ -85,7 +85,7 @@ class ReturnModel:
 
     @classmethod
     def from_json(cls, text: str | None) -> "ReturnModel":
-        """Load the return model of gone pages from JSON; an untrained one where the text is invalid.
+        """Load the return model of gone pages from JSON; an untrained one if the text is invalid.
 
         >>> ReturnModel.from_json(ReturnModel(2.0, 9.0).to_json()), ReturnModel.from_json("[]").returns
         (ReturnModel(returns=2.0, exposed=9.0), 0.0)

@@ -1,4 +1,4 @@
-"""Batches of fetched pages that refresh policies decide on, and the memory that those policies keep."""
+"""Batches of fetched pages that refresh policies decide on, and the memory of those policies."""
 
 from dataclasses import dataclass, field, fields
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from vedette.policy import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
-# What a column says where nobody filled it.
+# The default of omitted columns.
 _DEFAULTS = {"section": 0, "site": 0, "gone": False, "cost": 1.0, "busy_hours": 0, "busy_factor": 1.0}
 
 
@@ -26,29 +26,29 @@ def _empty_bools() -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class KnownPages:
-    """A batch of fetched pages: columns of equal length, one row per page, about its latest answered fetch.
+    """A batch of fetched pages: columns of equal length, one row per page, about its latest successful fetch.
 
-    A policy may remember something about each page, as an array with one element per page; ``place`` is the index of
-    this page's element. The owner of the array may pass all of it, or only the elements of the pages in question with
-    places 0, 1, 2 … : a batch then costs what the batch is large, however many pages are known.
+    A policy may store something for each page, as an array with one element per page; ``place`` is the index of this
+    page's element. The owner of the array may pass all of it, or only the elements of the batch with places 0, 1, 2 … :
+    then the cost depends only on the batch, however many pages are known.
 
         kept[pages] = policy.observe(kept[pages], batch_with_places_0_to_n, now)
 
-    ``changed`` says whether the fetch found different content than the one before, and means nothing where
-    ``first_fetch`` is set. ``modified_s`` is when the page last changed as far as is known: the server's date where it
-    gives one, else the fetch that found the change; NaN where nothing is known. Failed fetches are not observations:
-    the retry rules decide when to try again.
+    ``changed`` says whether the fetch found different content than the previous one, and is undefined if
+    ``first_fetch`` is set. ``modified_s`` is when the page last changed as far as known: the server's date if it gives
+    one, else the fetch that found the change; NaN if unknown. Failed fetches are not observations: the retry rules
+    decide when to try again.
 
-    The other columns may be left out, which means unknown. ``before_s`` is the time of the fetch before the latest (NaN
-    at the first): ``changed`` refers to the time between both. ``section`` and ``site`` are the groups that a page
-    belongs to, by their rows in ``Memory.groups``; row 0 is the group of everything. ``gone`` means that the fetch
-    found the page gone. ``cost`` is the cost of fetching it, 1 for an ordinary page. In these columns NaN means
-    unknown: ``gain`` is the change in search quality that the fetch brought, ``views`` how often people are shown the
-    page (as a share of all results that are viewed), ``share`` the part of its text that was new, ``born_s`` when it
-    was first seen, ``words`` its length, ``links`` how many pages link to it. ``signal_s`` is when something (a
-    sitemap, a feed, a ping) last announced a change; NaN where nothing did after the fetch. ``heard_s`` is until when
-    an announcement would have been heard: the last time that a source of the site was read. In ``busy_hours`` (a bit
-    for each hour of the day in UTC) a fetch costs ``busy_factor`` times as much; ``cost`` is that of the other hours.
+    The other columns may be omitted, which means unknown. ``before_s`` is the time of the fetch before the latest (NaN
+    at the first): ``changed`` refers to the time between both. ``section`` and ``site`` are the groups of a page, by
+    their rows in ``Memory.groups``; row 0 is the global group. ``gone`` means that the fetch found the page gone.
+    ``cost`` is the cost of fetching it, 1 for an ordinary page. In these columns NaN means unknown: ``gain`` is the
+    change in search quality due to the fetch, ``views`` how often people see the page (as a share of all result views),
+    ``share`` the share of its text that was new, ``born_s`` when it was first seen, ``words`` its length, ``links`` how
+    many pages link to it. ``signal_s`` is when something (a sitemap, a feed, a ping) last announced a change; NaN if
+    nothing did after the fetch. ``heard_s`` is the last time a source of the site was read: later announcements are
+    unknown. In ``busy_hours`` (a bit for each hour of the day in UTC) a fetch costs ``busy_factor`` times as much;
+    ``cost`` is that of the other hours.
     """
 
     place: Ints
@@ -92,9 +92,8 @@ class Memory:
     """The memory of a refresh policy: a row of numbers for each page, and one for each group of pages.
 
     A policy with more than one number per page takes and returns it as its state. Rows are zero until the policy writes
-    them. As with any array per page, the owner may pass only the rows of the pages in question, with places 0, 1, 2 … ;
-    groups are few, and are always passed in full. A policy never writes to the memory it was given: ``grow_for`` makes
-    copies.
+    them. As with any array per page, the owner may pass only the rows of the batch, with places 0, 1, 2 … ; groups are
+    few, and are always passed in full. A policy never writes to the memory it was given: ``grow_for`` makes copies.
 
     >>> memory = Memory.empty(page_width=2, group_width=3)
     >>> memory.pages.shape, memory.groups.shape
@@ -106,7 +105,7 @@ class Memory:
 
     @classmethod
     def empty(cls, page_width: int, group_width: int) -> "Memory":
-        """Create an empty refresh memory, without pages and with a zero row for the group of everything."""
+        """Create an empty refresh memory, without pages and with a zero row for the global group."""
         return cls(np.zeros((0, page_width)), np.zeros((1, group_width)))
 
     def grow_for(self, batch: KnownPages) -> "Memory":

@@ -11,8 +11,8 @@ class Outlook(NamedTuple):
     """The probability that pages are out of date at the end of each coming day, with and without a fetch.
 
     ``unseen[t]`` is for day t if no plan fetches until then, ``seen[s, t]`` for day t if the last fetch was on day s,
-    before t; a row for each, a column for each page. The result of a fetch is unknown when plans are made, so ``seen``
-    is an expectation over what may be found, whatever fetches came before it.
+    before t; one row each, one column per page. The result of a fetch is unknown when plans are made, so ``seen`` is an
+    expectation over possible results, whatever fetches came before it.
     """
 
     unseen: Floats
@@ -25,7 +25,7 @@ class Outlook(NamedTuple):
 
 
 def plan_matrix(days: int) -> Ints:
-    """Return all refresh plans of ``days`` days as a matrix: a row per plan, a column per day, 1 for a fetch.
+    """Return all refresh plans of ``days`` days as a matrix: one row per plan, one column per day, 1 for a fetch.
 
     >>> plan_matrix(2).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]

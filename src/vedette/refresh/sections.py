@@ -8,7 +8,7 @@ import numpy as np
 
 from vedette.policy import Ints
 
-# A folder in a folder is still about one thing; deeper ones hold too few pages to learn from.
+# A folder in a folder is still about one topic; deeper ones contain too few pages to learn from.
 DEPTH = 2
 
 
@@ -33,7 +33,7 @@ def section_of(url: str) -> str:
 
 
 class Groups(NamedTuple):
-    """Section and site group numbers of each page, and the name of each group; group 0 is everything."""
+    """Section and site group numbers of each page, and the name of each group; group 0 is global."""
 
     section: Ints
     site: Ints

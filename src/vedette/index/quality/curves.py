@@ -1,18 +1,18 @@
 """Score curves: a query's scores by rank in a few points, and how a score change affects the query's quality.
 
 A *curve* has scores by rank, best first, linear between a few points. With ``o(j)`` the j-th best score of the *other*
-pages, a page that goes from rank r1 to r2 (infinity where its score is 0), lo and hi the smaller and the larger of
-both, a query changes by (Pandey08, 4.6.1, both cases in one)
+pages, a page that goes from rank r1 to r2 (infinity if its score is 0), lo and hi the smaller and the larger of both, a
+query changes by (Pandey08, 4.6.1, both cases in one)
 
     (I(r2) - I(r1)) s2 ± sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j),   + where the page falls, - where it rises
 
 ``query_gains`` computes that for many queries at once, each with a column of its curve's points; no step loops over
 queries. ``query_gain`` is the same for one.
 
-A curve of *all* pages contains the changing page (``within``). With it removed, every page behind it moves up by one:
-its own ranks are less by one from its old score down, and ``o(j)`` is the curve at j + 1 from its old rank on. The
-rising case needs only o before the old rank, the falling one only o behind it, so a curve is never rebuilt: the falling
-case is the one that the thesis prints, by ranks of the old list.
+A curve of *all* pages contains the changing page (``within``). With it removed, every page after it moves up by one:
+its own ranks are smaller by one from its old score down, and ``o(j)`` is the curve at j + 1 from its old rank on. The
+rising case needs only o before the old rank, the falling one only o after it, so a curve is never rebuilt: the falling
+case is the one printed in the thesis, by ranks of the old list.
 """
 
 from typing import NamedTuple
@@ -24,8 +24,8 @@ from vedette.attention import visibility, visibility_sum
 from vedette.policy import Floats, Ints
 
 BUCKETS = 3  # as in the thesis
-POINTS = BUCKETS + 2  # with the first rank, and the one behind the last result
-PLACES = 50  # views behind these are left out of sums
+POINTS = BUCKETS + 2  # with the first rank, and the one after the last result
+PLACES = 50  # views beyond these are left out of sums
 
 Bools = npt.NDArray[np.bool_]
 
@@ -33,8 +33,8 @@ Bools = npt.NDArray[np.bool_]
 class ScoreCurve(NamedTuple):
     """A score curve: the scores of a query's results at some ``ranks`` (from 1), best first, linear between.
 
-    The last score is 0, at the rank behind the last result. For many queries both are tables with a column for each;
-    one with fewer points than others repeats its last.
+    The last score is 0, at the rank after the last result. For many queries both are tables with a column for each; one
+    with fewer points than others repeats its last.
     """
 
     ranks: Floats
@@ -100,8 +100,8 @@ def find_ranks(curves: ScoreCurve, scores: Floats) -> Floats:
 
 
 def _count_points_before(is_before: Bools) -> Ints:
-    """Count the points of each curve column that lie before; a curve of all results may have many."""
-    narrow = np.int8 if len(is_before) < 1 << 7 else np.int64  # many small numbers are added up eight times as fast
+    """Count the points of each curve column before a value; a curve of all results may have many."""
+    narrow = np.int8 if len(is_before) < 1 << 7 else np.int64  # many small numbers are added eight times as fast
     return np.asarray(np.add.reduce(is_before, axis=0, dtype=narrow), np.int64)
 
 
@@ -113,7 +113,7 @@ def _take_points(table: Floats, points: Ints) -> Floats:
 def query_gain(others: ScoreCurve, r1: float, r2: float, s2: float) -> float:
     """Compute the quality gain of one query when a page with score ``s2`` moves from rank ``r1`` to ``r2``.
 
-    Here a page goes from behind (rank infinity) to the top, ahead of one with half its score: 1 - (1 - 2^-3/2) / 2.
+    Here a page goes from outside (rank infinity) to the top, ahead of one with half its score: 1 - (1 - 2^-3/2) / 2.
 
     >>> round(query_gain(exact_curve(np.array([0.5])), np.inf, 1.0, 1.0), 3)
     0.677
@@ -135,9 +135,9 @@ def query_gains(curves: ScoreCurve, r1: Floats, r2: Floats, s2: Floats, within: 
 
 
 def sum_views(curves: ScoreCurve) -> tuple[Floats, Floats]:
-    """Return, for each column of score curves, how often results are viewed per search, and the scores of these views.
+    """Return, for each column of score curves, the views per search, and the scores of these views.
 
-    Only the first places count, where nearly all views are.
+    Only the first ranks count, which have nearly all views.
 
     >>> views, scores = sum_views(exact_curve(np.array([1.0, 0.5])).as_column)
     >>> views.round(3).tolist(), scores.round(3).tolist()
@@ -152,7 +152,7 @@ def sum_views(curves: ScoreCurve) -> tuple[Floats, Floats]:
 
 
 def _sum_displacement(others: ScoreCurve, lo: Floats, hi: Floats) -> Floats:
-    """Compute sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j) by parts; ranks behind the last result add nothing."""
+    """Compute sum_{j=lo}^{hi-1} (I(j) - I(j+1)) o(j) by parts; ranks after the last result add nothing."""
     ranks, scores = others
     hi = np.minimum(hi, ranks[-1])
     goes = hi > lo

@@ -1,13 +1,13 @@
 """Measure the search-quality gain of page changes while they are indexed: Delta-Q_A of Pandey08 (4.6).
 
-When the words of a page change, so do its scores for watched queries, and thereby its rank in their result lists. What
-that is worth follows from the score curve of each query (``index.quality.curves``), weighted by how often it is
-searched and by how much its words tell. Only queries in which the rank moves are evaluated; a batch of pages is
-measured at once. Scores are those of search itself (``engine.search.answer_scores``).
+When the words of a page change, so do its scores for watched queries, and its rank in their result lists. The value of
+that follows from the score curve of each query (``index.quality.curves``), weighted by how often it is searched and by
+the idf of its words. Only queries in which the rank moves are evaluated; a batch of pages is measured at once. Scores
+are those of search itself (``engine.search.answer_scores``).
 
-A page that is already in the index was counted when the curves were built, so it is removed from its own competition
+A page already in the index was counted when the curves were built, so it is removed from its own competition
 (``within``); a new page is not there yet, and a deleted one ends at rank infinity. Between two builds the curves are
-slightly out of date, which is why a gain may be slightly below 0; with exact curves it never is.
+slightly out of date, so a gain may be slightly below 0; with exact curves it never is.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class MeasuredGains(NamedTuple):
 
 def is_unchanged(before: PageWords, after: PageWords) -> bool:
     """Check whether a page's words are unchanged, so that there is no gain to measure."""
-    # Bytes are compared in a fifth of the time that arrays take, which matters for so many small ones.
+    # Bytes compare five times as fast as arrays, which matters for this many small ones.
     return before[1] == after[1] and before[0].tobytes() == after[0].tobytes()
 
 
@@ -69,7 +69,7 @@ def measure_gains(
 
 
 def measure_current_gains(curves: QueryCurves, scores: QueryScores, pages: int) -> Floats:
-    """Measure the gain that each indexed page brings now: the gain of its first fetch, if it came last.
+    """Measure the current gain of each indexed page: the gain of its first fetch, if it came last.
 
     All of them were counted when the curves were built, so each is removed from its own competition.
     """
@@ -80,15 +80,15 @@ def measure_current_gains(curves: QueryCurves, scores: QueryScores, pages: int) 
 
 
 def measure_view_gain(curves: QueryCurves) -> float:
-    """Measure what a view of any result brings, in the unit of gains; 0 where nothing is searched for."""
+    """Measure the value of a view of any result, in the unit of gains; 0 if there are no searches."""
     views, scores = sum_views(curves.text)
     return float((curves.weight * scores).sum() / max(float((curves.watched.frequency * views).sum()), 1e-300))
 
 
 def estimate_word_gains(curves: QueryCurves, score: float) -> tuple[WordHashes, Floats]:
-    """Estimate what a new page brings by each word of watched queries that it answers with this score.
+    """Estimate the gain of a new page for each word of watched queries that it answers with this score.
 
-    What a query would gain is shared out over its words by how much each tells, other forms as they count.
+    A query's gain is divided over its words by their idf, with other forms at their weight.
     """
     watched = curves.watched
     scores = np.full(len(watched), score)
@@ -106,7 +106,7 @@ def _sum_by_page(page: Ints, values: Floats, pages: int) -> Floats:
 
 
 def _compute_rank_gains(curves: ScoreCurve, scores: ScoreChanges, within: Bools) -> tuple[Floats, Floats]:
-    """Compute each row's rank after the page change, and the gain where the rank moved.
+    """Compute each row's rank after the page change, and the gain if the rank moved.
 
     Most queries of a page keep their score, so the old rank is computed only for the others.
     """

@@ -30,7 +30,7 @@ class QueryCurves(NamedTuple):
 
     @property
     def weight(self) -> Floats:
-        """Return how much a gain for each query counts: how often it is asked, times how much its words tell."""
+        """Return how much a gain for each query counts: how often it is searched, times the idf of its words."""
         return self.watched.frequency * self.idf
 
     def select(self, queries: Ints) -> "QueryCurves":
@@ -89,7 +89,7 @@ class QueryCurveBuilder:
     def build(self, pages: int) -> QueryCurves:
         """Build the query curves from the scores collected over ``pages`` pages.
 
-        A single word tells as much as it is rare among them; what several words tell is known beforehand.
+        A single word counts by its rarity among them; for several words the idf is known in advance.
         """
         rare, is_word = compute_term_idf(self._text.results, pages), np.diff(self._watched.start) == 1
         idf = np.where(is_word, rare, self._watched.telling)

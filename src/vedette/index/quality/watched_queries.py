@@ -1,9 +1,9 @@
-"""Watched queries: the queries by which gains are measured, as arrays, and how well pages answer them.
+"""Watched queries: the queries used to measure gains, as arrays, and how well pages answer them.
 
-They are what people search for, as search reads it: a slot for each word, with the other forms that may stand for it.
-The most frequent queries are watched whole; the others are too many, and each counts once for each of its words
-(Pandey08, 4.6.1). Before anybody has searched, people are expected to search for the words by which pages are called,
-in titles and in links; these count as some searches and matter less the more real ones there are.
+They are what people search for, as parsed by search: a slot for each word, with its other forms. The most frequent
+queries are watched as a whole; the others are too many, and each counts once for each of its words (Pandey08, 4.6.1).
+Before anyone has searched, people are expected to search for the words in titles and link texts; these count as a
+number of searches and matter less the more real ones there are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ from vedette.policy import Floats, Ints
 from vedette.text import WideHashes, WordHashes
 
 MAX_ASKED, MAX_WORDS = 100, 2_000  # whole queries, the most frequent; and single words
-MAX_SLOTS = 8  # words of a watched query; what is longer finds itself
-# With so many searches, what people ask for counts as much as what pages are called.
+MAX_SLOTS = 8  # words of a watched query; longer ones find themselves
+# After this many searches, queries count as much as the names of pages.
 FIRST_SEARCHES = 100.0
-FULL_POINTS = 40.0  # of a score that counts as 1: nearly all that words and signals can bring a page
+FULL_POINTS = 40.0  # of a score that counts as 1: nearly all that words and signals can contribute
 STEPS = 1 << 20
 
 _FIELDS = len(TEXT_FIELDS)
@@ -51,8 +51,8 @@ class WatchedQuery(NamedTuple):
 class WatchedQueries:
     """Watched queries: query ``q`` has the slots ``start[q]`` to ``start[q + 1]``, each with an ``idf``.
 
-    Word ``words[i]`` stands for slot ``slot[i]`` with ``weight[i]``, in order of slots. ``frequency`` is the share of
-    all searches, ``min_words`` how many of the needed slots a candidate has, ``prints`` recognizes a query.
+    Word ``words[i]`` matches slot ``slot[i]`` with ``weight[i]``, in order of slots. ``frequency`` is the share of all
+    searches, ``min_words`` how many of the needed slots a candidate has, ``prints`` identifies a query.
     """
 
     start: Ints
@@ -70,7 +70,7 @@ class WatchedQueries:
 
     @property
     def telling(self) -> Floats:
-        """Return how much the words of each query tell: the sum of their idf."""
+        """Return the sum of the idf of each query's words."""
         return np.add.reduceat(np.append(self.idf, 0.0), self.start[:-1])[: len(self)] * (np.diff(self.start) > 0)
 
     def select(self, queries: Ints) -> "WatchedQueries":
@@ -112,7 +112,7 @@ class ScoreChanges(NamedTuple):
 
 
 def build_watched(asked: Sequence[tuple[WatchedQuery, float]]) -> WatchedQueries:
-    """Build watched queries, each with how often it is asked; of two with the same words the first is left.
+    """Build watched queries, each with how often it is searched; of two with the same words the first is left.
 
     >>> tide, low = Slot((5,), (1.0,), 3.0), Slot((7, 8), (1.0, 0.8), 2.0)
     >>> both = WatchedQuery((low, tide), (True, True), 2)
@@ -144,7 +144,7 @@ def build_watched(asked: Sequence[tuple[WatchedQuery, float]]) -> WatchedQueries
 def weigh_words(
     asked: Mapping[int, float], named: tuple[WordHashes, Ints], searches: float
 ) -> tuple[WordHashes, Floats]:
-    """Return the share of all searches of single words: those asked for by number, and those that name pages.
+    """Return the share of all searches for single words: those in queries, by number, and those that name pages.
 
     >>> numbers, shares = weigh_words({5: 300.0}, (np.array([9], np.uint32), np.array([7])), 300.0)
     >>> numbers.tolist(), shares.tolist()
@@ -171,7 +171,7 @@ def count_naming_words(pages: ForwardTokens) -> tuple[WordHashes, Ints]:
 def merge_scores(before: QueryScores, after: QueryScores, queries: int, is_same: Bools | None = None) -> ScoreChanges:
     """Merge the scores of the same pages before and after a change.
 
-    Where ``is_same``, a score after it is that before it, too.
+    If ``is_same``, the score is unchanged.
 
     >>> old = QueryScores(np.array([0, 1]), np.array([2, 0]), np.array([0.5, 0.25]))
     >>> new = QueryScores(np.array([0, 0]), np.array([1, 2]), np.array([0.75, 0.125]))
@@ -190,7 +190,7 @@ def merge_scores(before: QueryScores, after: QueryScores, queries: int, is_same:
 
 
 def normalize_points(points: Floats) -> Floats:
-    """Normalize points of search to scores above 0, up to 1.
+    """Normalize search points to scores above 0, up to 1.
 
     They are rounded coarsely enough that sums are exact, so that a curve finds a page's score again.
     """

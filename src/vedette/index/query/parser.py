@@ -1,4 +1,4 @@
-"""Parse the query language: turn what people type into plain values.
+"""Parse the query language: turn user input into plain values.
 
     words here            pages with all of them
     "words here"          next to each other; typographic quotes do as well, and an open quote closes at the end
@@ -26,8 +26,8 @@ QueryField = Literal["any", "title", "url"]
 class QueryPart(NamedTuple):
     """One part of a parsed query: a word, or a phrase of words next to each other.
 
-    ``words`` are in the form in which they are indexed (``vedette.text``). A word that splits there ("3.9.0", a run of
-    Han characters) is a phrase, like one in quotes.
+    ``words`` are in their indexed form (``vedette.text``). A word that splits there ("3.9.0", a run of Han characters)
+    is a phrase, like one in quotes.
     """
 
     words: tuple[str, ...]
@@ -118,7 +118,7 @@ _MOMENT = re.compile(
 _SPAN = re.compile(r"([0-9]{1,6})([hdwmy])")
 _SPAN_S = {"h": 3_600, "d": 86_400, "w": 7 * 86_400, "m": 30 * 86_400, "y": 365 * 86_400}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# type: is a word of its own in programming, so that it is an operator before these only.
+# type: is also an ordinary word in programming, so it is an operator only before these.
 _TYPE = re.compile("pdf|x?html?|te?xt|md|markdown|csv|json|xml|rss|atom|docx?|xlsx?|pptx?|od[tsp]|rtf|ps|tex|epub")
 
 
@@ -164,7 +164,7 @@ def parse_query(text: str, now_s: float = 0.0) -> ParsedQuery:
 
 
 def unquote(asked: ParsedQuery) -> ParsedQuery:
-    """Return a query that asks for the words of its quoted phrases, in any order.
+    """Return a query for the words of its quoted phrases, in any order.
 
     >>> [[part.words for part in group] for group in unquote(parse_query('gulls "sea birds"')).every]
     [[('gulls',)], [('sea',)], [('birds',)]]
@@ -265,8 +265,8 @@ class _QueryBuilder:
         self.none: list[QueryPart] = []
         self.listed: dict[str, list[str]] = {}
         self.moments: dict[str, float] = {}
-        self.room = MAX_CHARACTERS + 1  # no space behind the last
-        self.is_open = False  # whether the last group was taken, so that it may have alternatives
+        self.room = MAX_CHARACTERS + 1  # no space after the last
+        self.is_open = False  # whether the last group was accepted, so that it may have alternatives
 
     def add(self, item: _Item, *, alternative: bool) -> None:
         """Add a parsed item to the query."""
@@ -290,7 +290,7 @@ class _QueryBuilder:
 
     def _append(self, things: list[Thing], thing: Thing, most: int, written: str) -> bool:
         if thing in things and not isinstance(thing, list):
-            return True  # a word that is asked for twice is two groups; elsewhere, once is enough
+            return True  # a repeated word makes two groups; elsewhere, once is enough
         if len(things) == most:
             self.notes.append(f"Only the first {most} of a kind are used; the rest is ignored.")
             return False
@@ -328,7 +328,7 @@ def _build_notes(asked: ParsedQuery) -> Iterator[str]:
 
 
 def _parse_filter_value(operator: str, value: str, now_s: float) -> str | float | None:
-    """Parse the value of a query filter; None where it is invalid."""
+    """Parse the value of a query filter; None if it is invalid."""
     value = value.strip().lower()
     if operator == "site":
         return _parse_site(value)

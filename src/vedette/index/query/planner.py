@@ -1,12 +1,12 @@
-"""From what a query asks for to what is asked of the index, as tight as it is meant and then looser.
+"""Query planner: turn a parsed query into index queries, first strict and then looser.
 
-Every group of the query must stand in some text field of a page. A word may be stood for by another form of it or by a
-synonym, which counts less. Small words ("the", "of") are wished for and not required, unless there is nothing else.
-The order of the words is a wish too: it brings pages up among the hundreds that are looked at closely afterwards.
+Every group of the query must occur in some text field of a page. A word also matches other forms of it and synonyms,
+which count less. Common words ("the", "of") are optional, unless there is nothing else. The order of the words is
+optional too: it promotes pages into the few hundred that are scored afterwards.
 
-Where too few pages have everything, ``looser`` has plans that let go of some groups. A query of many words is a
-question: hardly any page has them all, so pages with any of them are candidates from the start, and how many of the
-words a page has is a feature of ranking. Quoted phrases and places ("intitle:") are never let go of.
+If too few pages have everything, ``looser`` has plans that drop some groups. A query of many words is a question:
+hardly any page has them all, so pages with any of them are candidates from the start, and the number of matched words
+is a ranking feature. Quoted phrases and field filters ("intitle:") are never dropped.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +17,10 @@ from vedette.index.query.parser import ParsedQuery, QueryPart
 from vedette.index.query.retrieval import TEXT_FIELDS, And, AndNot, Node, Or, Phrase, Range, Term, TermSet
 from vedette.index.query.vocabulary import is_stop_word
 
-# What a word in a field counts when pages are retrieved. Beside the number of features, these matter little: they only
-# have to bring the right page among the first few hundred.
+# Weights of a word by field at retrieval. Next to the ranking features these matter little: they only have to bring the
+# right page among the first few hundred.
 BOOSTS = {"title": 2.0, "headings": 1.0, "anchors": 1.5, "url": 0.5, "body": 1.0}
-# Other forms of a word are looked for where they are most likely to be all that a page has.
+# Other forms of a word are searched only in the fields where a page most likely has nothing else.
 FORM_FIELDS = ("title", "body")
 PHRASE_FIELDS = {"title": 2.0, "headings": 1.0, "anchors": 1.0, "body": 3.0}
 PIECE_SHARE = 0.5
@@ -28,7 +28,7 @@ PAIR_FIELDS = {"title": 0.5, "body": 0.7}
 MAX_PAIRS = 8
 MAX_WISHED = 16
 NAMING_WORDS = 4
-# A query of more groups than these is a question; so is one of more words, with small ones ("how do I ...").
+# A query of more groups than this is a question; so is one with more words, including common ones ("how do I ...").
 FEW_GROUPS, FEW_WORDS = 3, 4
 EARLIEST_S, LATEST_S = -(2**62), 2**62
 
@@ -36,18 +36,18 @@ WordForms = Callable[[str], Sequence[tuple[str, float]]]
 
 
 class QueryWord(NamedTuple):
-    """One word of the query with all that may stand for it: words and what they count, its own first."""
+    """One word of the query with all its alternatives: words and their weights, its own first."""
 
     words: tuple[tuple[str, float], ...]
     is_needed: bool = True
 
 
 class RetrievalPlan(NamedTuple):
-    """What to ask the index, what to ask if that brings too little, and the words that are wanted, in order.
+    """What to query the index for, what to query if that finds too little, and the wanted words, in order.
 
-    ``address`` finds pages by words of their URLs alone, the shortest first, where the query may name a site;
-    ``in_order`` those that have the whole query in order in their text; ``is_question`` says that looser plans are
-    worth asking in any case.
+    ``address`` finds pages by words of their URLs alone, the shortest first, if the query may name a site; ``in_order``
+    finds those with the whole query in order in their text; ``is_question`` means that looser plans are always worth
+    running.
     """
 
     node: Node
@@ -59,7 +59,7 @@ class RetrievalPlan(NamedTuple):
 
 
 def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> RetrievalPlan:
-    """The plan of a query, within what the reader may see; ``forms`` names what else may stand for a word."""
+    """Build the plan of a query, within what the reader may see; ``forms`` lists alternatives of a word."""
     needed, wished = _split_groups(asked)
     fixed = [_build_group(group, forms) for group in needed if _is_strict(group)]
     free_groups = [group for group in needed if not _is_strict(group)]
@@ -72,7 +72,7 @@ def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> R
         found = And((*parts, *filters), wishes)
         return AndNot(found, unwanted) if unwanted else found
 
-    # Among pages with any of many words, the order of two of them would say too much.
+    # Among pages with any of many words, the order of two of them would count too much.
     is_question = len(free) > FEW_GROUPS or (len(free) > 1 and len(_list_words(asked)) > FEW_WORDS)
     loose_wishes = () if is_question else wishes
     loose = tuple(Or((one, *_build_pieces(group))) for one, group in zip(free, free_groups, strict=True))
@@ -88,7 +88,7 @@ def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> R
 
 
 def _split_groups(asked: ParsedQuery) -> tuple[list[tuple[QueryPart, ...]], list[tuple[QueryPart, ...]]]:
-    """The groups that a page must have, and those that it had better have."""
+    """Return the groups that a page must have, and the optional ones."""
     telling = [group for group in asked.every if not _is_stop_group(group)]
     if not telling:
         return list(asked.every), []
@@ -106,7 +106,7 @@ def _is_strict(group: Sequence[QueryPart]) -> bool:
 
 
 def _relax_counts(groups: int) -> list[int]:
-    """How many groups looser plans ask for: all but one, then half.
+    """Return how many groups looser plans require: all but one, then half.
 
     >>> _relax_counts(2), _relax_counts(3), _relax_counts(1)
     ([1], [2, 1], [])
@@ -114,7 +114,7 @@ def _relax_counts(groups: int) -> list[int]:
     return sorted({max(1, groups - 1), max(1, groups // 2)}, reverse=True) if groups > 1 else []
 
 
-# --- What must be there ---
+# --- Required parts ---
 
 
 def _build_group(group: Sequence[QueryPart], forms: WordForms) -> Node:
@@ -123,7 +123,7 @@ def _build_group(group: Sequence[QueryPart], forms: WordForms) -> Node:
 
 
 def _build_part(part: QueryPart, forms: WordForms) -> Node:
-    """Pages with a part in a field where it is looked for."""
+    """Match pages with a part in a searched field."""
     fields = TEXT_FIELDS if part.place == "any" else (part.place,)
     if part.is_phrase:
         return Or(tuple(Phrase(field, part.words, BOOSTS[field]) for field in fields))
@@ -136,13 +136,13 @@ def _build_part(part: QueryPart, forms: WordForms) -> Node:
 
 
 def _build_pieces(group: Sequence[QueryPart]) -> list[Node]:
-    """Pages with one word of a compound, such as "multi-targeted"."""
+    """Match pages with one word of a compound, such as "multi-targeted"."""
     words = [word for part in group if part.is_phrase for word in part.words if not is_stop_word(word)]
     return [Term(field, word, PIECE_SHARE * BOOSTS[field]) for word in words for field in FORM_FIELDS]
 
 
 def _build_form(field: str, form: str, boost: float) -> Node:
-    """Another word, or several that stand for one."""
+    """Match another word, or several that replace one."""
     words = tuple(form.split())
     return Phrase(field, words, boost) if len(words) > 1 else Term(field, form, boost)
 
@@ -155,11 +155,11 @@ def _no_forms(_word: str) -> Sequence[tuple[str, float]]:
     return ()
 
 
-# --- What had better be there ---
+# --- Optional parts ---
 
 
 def _build_order_wishes(asked: ParsedQuery) -> Iterator[Node]:
-    """The words in the order of the query: all of them, and each with its neighbour."""
+    """Match the words in query order: all of them, and each pair of neighbors."""
     words = _list_words(asked)
     if len(words) < 2:
         return
@@ -197,16 +197,16 @@ def _build_exclusions(asked: ParsedQuery) -> Iterator[Node]:
     yield from (TermSet(field, values) for field, values in exact if values)
 
 
-# --- What is looked at closely ---
+# --- Slots for scoring ---
 
 
 def _build_query_words(
     asked: ParsedQuery, needed: Sequence[tuple[QueryPart, ...]], forms: WordForms
 ) -> tuple[QueryWord, ...]:
-    """A slot for each word. Alternatives of the query ("a OR b") have slots of their own, none of them needed.
+    """Build a slot for each word. Alternatives of the query ("a OR b") have separate optional slots.
 
-    So a page with both is better than one with either; and a title that somebody pasted with the bar that stands
-    before the name of its site is found by all its words in order.
+    So a page with both is better than one with either; and a pasted title, with a bar before the name of its site, is
+    found by all its words in order.
     """
     return tuple(
         QueryWord(_list_alternatives(word, part, forms), len(group) == 1 and group in needed)
@@ -217,7 +217,7 @@ def _build_query_words(
 
 
 def _list_alternatives(word: str, part: QueryPart, forms: WordForms) -> tuple[tuple[str, float], ...]:
-    """The word, and what may stand for it; of several words that may, each a little."""
+    """Return the word and its alternatives; of an alternative with several words, each counts a little."""
     others = () if part.quoted or part.is_phrase else forms(word)
     found = {word: 1.0}
     for form, weight in others:

@@ -1,7 +1,8 @@
 """Retrieval query tree: plain values that describe what to find, which the index adapter compiles and runs.
 
-Text fields (``TEXT_FIELDS``) hold words; exact fields hold values that match whole; number fields hold integers. Only
-``Term`` and ``Phrase`` score (BM25 of their field, times ``boost``); filters let pages through and score nothing.
+Text fields (``TEXT_FIELDS``) contain words; exact fields contain values that match as a whole; number fields contain
+integers. Only ``Term`` and ``Phrase`` score (BM25 of their field, times ``boost``); filters select pages and score
+nothing.
 """
 
 from typing import NamedTuple, Protocol
@@ -13,7 +14,7 @@ from vedette.policy import Floats, Ints
 
 TEXT_FIELDS = ("title", "headings", "anchors", "url", "body")
 EXACT_FIELDS = ("site", "kind", "language", "access")
-NUMBER_FIELDS = ("id", "date")  # date: seconds since 1970, of what the page says, else of when it was first fetched
+NUMBER_FIELDS = ("id", "date")  # date: seconds since 1970, of the stated date, else of the first fetch
 
 
 class Term(NamedTuple):
@@ -41,7 +42,7 @@ class TermSet(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Query filter: pages whose number field lies in this range, both ends included."""
+    """Query filter: pages whose number field is in this range, both ends included."""
 
     field: str
     low: int
@@ -83,7 +84,7 @@ Node = Term | Phrase | TermSet | Range | Or | And | DisMax | AndNot
 
 
 class Hits(NamedTuple):
-    """Retrieved pages by id, best first, their scores, and the total count (-1 where it was not counted)."""
+    """Retrieved pages by id, best first, their scores, and the total count (-1 if it was not counted)."""
 
     ids: Ints
     scores: Floats
@@ -93,7 +94,7 @@ class Hits(NamedTuple):
 class ForwardTokens(NamedTuple):
     """The words of some pages as hashes: field by field (``TEXT_FIELDS``), page by page, with their counts.
 
-    ``lengths`` has a row per page and a column per field. A long body is cut (``index.fields.MOST_WORDS``).
+    ``lengths`` has a row per page and a column per field. A long body is truncated (``index.fields.MOST_WORDS``).
     """
 
     words: npt.NDArray[np.uint32]

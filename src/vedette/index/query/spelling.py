@@ -1,19 +1,19 @@
-"""Spelling correction ("Did you mean?"): suggest another spelling if the index knows it much better.
+"""Spelling correction ("Did you mean?"): suggest another spelling if it is far more frequent in the index.
 
-A word is *doubted* when the index hardly has it. Words within edit distance (``DeletionIndex``) are scored as by a
-noisy channel: how frequent they are, against how unlikely the typo would be,
+A word is *doubted* if the index hardly has it. Words within edit distance (``DeletionIndex``) are scored as a noisy
+channel: their frequency, against the improbability of the typo,
 
     score = log(pages with it) - 3 * cost
 
 so that a correction must be twenty times as frequent for each edit. Transposed letters and letters doubled or not are
 the usual typos and cost half; the first letter is seldom wrong, and costs more. A word may also be two run together, or
-two words one that was split. Where the caller can say how often words follow each other, that decides between
-candidates, and no split is suggested that no page has.
+two words one that was split. If the caller can say how often words follow each other, that decides between candidates,
+and no split is suggested that no page has.
 
-Numbers and words that the index knows well are never changed: a query is not wrong because another one is common.
+Numbers and frequent words of the index are never changed: a query is not wrong because another one is common.
 
-Useful for: slips of the finger in words that the index has.
-Not useful for: confused words that all exist ("their", "there"), and names that no page has.
+Useful for: typing errors in words that the index has. Not useful for: confused words that all exist ("their", "there"),
+and names that no page has.
 
 Why not symspellpy: the index is rebuilt whenever the vocabulary changes, and 100 000 words take it 5.7 s against .6 s
 here (``make bench-spelling``). Its lookups are faster (.07 against .33 ms), but only rare words are looked up.
@@ -32,30 +32,31 @@ from vedette.index.query.vocabulary import Vocabulary
 from vedette.policy import Ints
 from vedette.text import scramble
 
-# Two words that are a few edits apart become the same when a few letters are deleted from each. So every known word is
-# filed under the numbers of what is left of its first letters when up to two are deleted, and a word is looked up under
-# the same. It is enough to look at the first ``PREFIX_LETTERS`` letters: an edit moves at most one letter out of them.
-# The idea is that of SymSpell (W. Garbe, 2012). Here a file is an array of 64-bit entries, a number's upper half being
-# the hash of what is left and the lower the word, for all words at once. Words are numbered by how frequent they are,
-# so that the most frequent neighbours stand first and a crowd of others can be cut off.
+# Two words a few edits apart become the same when a few letters are deleted from each. So every known word is stored
+# under the hashes of its first letters with up to two deleted, and a word is looked up under the same. The first
+# ``PREFIX_LETTERS`` letters are enough: an edit moves at most one letter out of them. The idea is that of SymSpell (W.
+# Garbe, 2012). Here the index is an array of 64-bit entries, with the hash of the remaining letters in the upper half
+# and the word in the lower, for all words at once. Words are numbered by frequency, so that the most frequent neighbors
+# come first and a long tail can be cut off.
 
 
 Codes = npt.NDArray[np.uint32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 
-MIN_LETTERS = 4  # letters of a word that is worth doubting
+MIN_LETTERS = 4  # letters of a word that may be doubted
 MAX_LETTERS = 24
 PREFIX_LETTERS = 7
 MAX_WORDS_EACH = 256  # words of one deletion; honest languages have fewer
 HALF_BITS = np.uint64(32)
 ROW_MASK = np.uint64(0xFFFF_FFFF)
 
-# The ways of deleting none, one or two letters: how many, and the last place at which one is deleted.
+# The ways of deleting none, one or two letters: how many, and the last position at which one is deleted.
 _WAYS = tuple(gone for count in range(3) for gone in combinations(range(PREFIX_LETTERS), count))
 _COUNTS = np.array([len(gone) for gone in _WAYS])
 _LAST = np.array([max(gone, default=-1) for gone in _WAYS])
-# A letter counts by its place among those left, so that what is left has one number whichever way it came about.
+# A letter counts by its position among the remaining ones, so that equal remainders have equal hashes however they came
+# about.
 _FACTORS: UInt64s = scramble(np.arange(1, PREFIX_LETTERS + 1, dtype=np.uint64)) | np.uint64(1)
 _PLACED: UInt64s = np.zeros((PREFIX_LETTERS, len(_WAYS)), np.uint64)
 for _way, _gone in enumerate(_WAYS):
@@ -151,15 +152,15 @@ def _pair_bits(codes: Codes) -> UInt64s:
 
 BigramCounter = Callable[[str, str], float]
 
-MAX_KNOWN = 100_000  # words that anything is corrected to: the most frequent
-MAX_WORDS = 12  # of a query that are looked at
+MAX_KNOWN = 100_000  # words that may be corrections: the most frequent
+MAX_WORDS = 12  # of a query that are considered
 MAX_CHECKED = 4
 RARE_PAGES = 3
 RARE_SHARE = 1 / 20_000  # of the pages of the most frequent word
 PER_COST = 3.0
 MARGIN = log(5)  # by which another word must be better than one that the index has
-CANDIDATE_MARGIN = 6.0  # how far behind the best a candidate may be that its context brings forward
-MAX_CANDIDATES = 3  # candidates that are looked at in context
+CANDIDATE_MARGIN = 6.0  # how far behind the best a candidate may be for its context to promote it
+MAX_CANDIDATES = 3  # candidates that are scored in context
 
 EDIT_COST, SLIP_COST, FIRST_LETTER_COST = 1.0, 0.5, 0.5
 SPLIT_COST = 0.7
@@ -182,7 +183,7 @@ class SpellChecker:
     most_pages: int
 
     def is_rare(self, word: str) -> bool:
-        """Check whether so few pages have a word that it may be a typo."""
+        """Check whether few enough pages have a word that it may be a typo."""
         return self.vocabulary.doc_freq(word) <= max(RARE_PAGES, self.most_pages * RARE_SHARE)
 
 
@@ -198,7 +199,7 @@ def build_spell_checker(vocabulary: Vocabulary) -> SpellChecker:
 def correct_words(
     words: Sequence[str], spelling: SpellChecker, followed: BigramCounter | None = None
 ) -> tuple[str, ...] | None:
-    """Correct the spelling of a query's words; None where no correction is better.
+    """Correct the spelling of a query's words; None if no correction is better.
 
     ``followed(one, other)`` returns how many pages have the two words next to each other; it is called a few times.
     """
@@ -220,7 +221,7 @@ def correct_words(
 def edit_cost(meant: str, typed: str, most: float = inf) -> float:
     """Return the cost of the typo that turned the intended word into the typed one: the cheapest edits.
 
-    Where it is more than ``most`` it may be infinite.
+    If it is more than ``most`` it may be infinite.
 
     >>> edit_cost("receive", "recieve"), edit_cost("letter", "leter"), edit_cost("kafka", "kavka")
     (0.5, 0.5, 1.0)
@@ -238,7 +239,7 @@ def edit_cost(meant: str, typed: str, most: float = inf) -> float:
             if i > 1 and j > 1 and letter == typed[j - 2] and meant[i - 2] == other:
                 cost = min(cost, older[j - 2] + SLIP_COST)
             row.append(cost)
-        if min(row) > most and min(last) > most:  # letters that change places reach back two rows
+        if min(row) > most and min(last) > most:  # transposed letters reach back two rows
             return inf
     return first + row[-1]
 
@@ -298,7 +299,7 @@ def _iter_candidates(word: str, spelling: SpellChecker) -> Iterator[Candidate]:
     for place in spelling.deletions.find_near(word):
         other, pages = spelling.deletions.words[place], spelling.pages[place]
         if pages <= known or log(pages) - PER_COST * SLIP_COST < enough:
-            break  # those that follow are no more frequent
+            break  # later ones are no more frequent
         cost = edit_cost(other, word, reach)
         if 0 < cost <= reach + (FIRST_LETTER_COST if other[0] != word[0] else 0):
             score = log(pages) - PER_COST * cost

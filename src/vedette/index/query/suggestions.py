@@ -1,12 +1,12 @@
 """Search suggestions: complete what is being typed with frequent words and with titles that contain it.
 
-Phrases (titles, headings, link texts) are indexed by their words. Words are sorted, so all that begin with the letters
-typed so far are adjacent, and so are the lists of their phrases: whatever is typed, the phrases of its last word are
-one slice of one array. Phrases are numbered from the best on; so the best of a slice are its smallest numbers, and
-whether they have the other words as well is read from a table of their words.
+Phrases (titles, headings, link texts) are indexed by their words. Words are sorted, so all words with the typed prefix
+are adjacent, and so are the lists of their phrases: whatever is typed, the phrases of its last word are one slice of
+one array. Phrases are numbered best first, so the best of a slice have the smallest numbers, and a table of their words
+shows whether they have the other words as well.
 
-A phrase ranks higher the more weight it was given and the shorter it is; one that begins with what was typed goes
-before one that has it elsewhere.
+A phrase ranks higher the more weight it has and the shorter it is; one that begins with the input goes before one that
+contains it elsewhere.
 """
 
 from bisect import bisect_left
@@ -24,13 +24,13 @@ Numbers = npt.NDArray[np.int32]
 
 MAX_SHOWN_WORDS = 8
 MAX_LETTERS = 80
-MAX_WORDS = 16  # by which a phrase is found; what is shown as one word may be several
+MAX_WORDS = 16  # by which a phrase is found; what is displayed as one word may be several
 MAX_TYPED = 200
 MAX_FILTERED = 8192
 MAX_SORTED = 64
 MAX_COMPLETED = 12
-MAX_WORD_COMPLETIONS = 2  # completions of the last word that are offered beside phrases
-SHORT = 8  # letters that make no difference to how good a phrase is
+MAX_WORD_COMPLETIONS = 2  # completions of the last word that are offered besides phrases
+SHORT = 8  # letters that make no difference to the rank of a phrase
 LAST_CHARACTER = "\U0010ffff"
 
 
@@ -52,12 +52,12 @@ class Suggestions:
     vocabulary: Vocabulary
 
     def complete(self, typed: str, most: int = 8) -> tuple[str, ...]:
-        """Return the best completions of what was typed; no two read alike, and none repeats what was typed."""
+        """Return the best completions of the input; no two read alike, and none repeats the input."""
         text = typed[:MAX_TYPED]
         words = split_words(text)
         if not words or most < 1:
             return ()
-        # The last word is open if a letter typed next would still belong to it.
+        # The last word is incomplete if the next letter would still belong to it.
         is_open = len(split_words(f"{text}x")) == len(words)
         begun = list(self._complete_word(words)) if is_open else []
         phrases = list(self._find_phrases(words, is_open=is_open, most=most))
@@ -65,7 +65,7 @@ class Suggestions:
         return _deduplicate(offered, " ".join(words))[:most]
 
     def _complete_word(self, words: list[str]) -> Iterator[tuple[str, str]]:
-        """Yield what was typed with its last word completed to frequent words of the index."""
+        """Yield the input with its last word completed to frequent words of the index."""
         rows = self.vocabulary.find_prefix(words[-1])
         pages = self.vocabulary.df[rows.start : rows.stop]
         best = map(self.vocabulary.get_word, (_pick_largest(pages, MAX_COMPLETED) + rows.start).tolist())
@@ -142,7 +142,7 @@ def _build_index(forms: tuple[str, ...], phrases: tuple[str, ...], vocabulary: V
 
 
 def _shorten(text: str) -> tuple[str, str]:
-    """Shorten a phrase to the part that is suggested, with its words; both empty where nothing is."""
+    """Shorten a phrase to the part that is suggested, with its words; both empty if nothing is."""
     shown = text[: 4 * MAX_LETTERS]
     if not shown.isprintable():
         shown = "".join(character if character.isprintable() else " " for character in shown)
@@ -154,7 +154,7 @@ def _shorten(text: str) -> tuple[str, str]:
 
 
 def _deduplicate(offered: list[tuple[str, str]], typed: str) -> tuple[str, ...]:
-    """Deduplicate suggestions: keep the first of each form, and drop what is typed already."""
+    """Deduplicate suggestions: keep the first of each form, and drop the input itself."""
     shown: dict[str, str] = {}
     for form, text in offered:
         shown.setdefault(form, text)

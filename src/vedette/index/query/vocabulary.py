@@ -1,12 +1,12 @@
 """Vocabulary of the index: its words, how many pages have each, and which words are inflections of one word.
 
-Words are stored as they are indexed (``vedette.text``), sorted, as UTF-8 in one buffer; half a million of them take
-some ten bytes each, and any is found by bisection. Since UTF-8 sorts as its characters do, all words with a prefix are
+Words are stored in their indexed form (``vedette.text``), sorted, as UTF-8 in one buffer; half a million of them take
+about ten bytes each, and any is found by bisection. Since UTF-8 sorts like its characters, all words with a prefix are
 adjacent.
 
 Nothing is stemmed in the index, so that a word finds itself first. Other forms of a query's word are looked up here:
-words with the same *stem* in one of the languages of the index. Stemming gets some of it wrong ("news" is no plural in
-English, but German rules take it for one), so a form never weighs as much as the word, and weighs less the fewer
+words with the same *stem* in one of the languages of the index. Stemming makes mistakes ("news" is no plural in
+English, but German rules treat it as one), so a form never weighs as much as the word, and weighs less the fewer
 languages agree on it and the more of its ending differs.
 """
 
@@ -22,9 +22,9 @@ import xxhash
 from vedette.policy import Ints
 from vedette.text import raw_word_hashes, split_words
 
-# Stop words are written here as people write them and kept as they are indexed (``vedette.text``). What is common in
-# one language may mean something in another ("die", "war", "sin"), or even in its own ("will", "it", "us"): a query of
-# stop words alone still has to find them.
+# Stop words are written here in their usual spelling and stored in indexed form (``vedette.text``). A common word of
+# one language may be meaningful in another ("die", "war", "sin"), or even in its own ("will", "it", "us"): a query of
+# only stop words must still find them.
 _LISTS = {
     "en": """
         a all also an and any are as at be been but by can do does for from had has have how i if in is it its my no not
@@ -94,7 +94,7 @@ _ALL = frozenset(word for words in STOP_WORDS.values() for word in words)
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether a word, in the form in which it is indexed, is common in one of the languages.
+    """Check whether a word, in indexed form, is common in one of the languages.
 
     >>> is_stop_word("the"), is_stop_word("fur"), is_stop_word("kafka")
     (True, True, False)
@@ -107,11 +107,11 @@ Keys = npt.NDArray[np.uint64]
 
 MIN_LETTERS = 4  # letters of a word that has other forms
 MAX_LETTERS = 40
-LATIN_END = "\u0250"  # behind it, only few of the languages have anything to say
+LATIN_END = "\u0250"  # beyond this, few of the languages matter
 OTHER_SCRIPTS = ("ar", "el", "ru", "ta")
-CLOSE_WEIGHT, CLOSE_LETTERS = 0.8, 2  # of forms whose endings differ by so few letters, as singular and plural do
+CLOSE_WEIGHT, CLOSE_LETTERS = 0.8, 2  # of forms whose endings differ by this few letters, as singular and plural do
 PER_LETTER, MIN_WEIGHT = 0.08, 0.3
-MIN_AGREEMENT_FACTOR = 0.7  # what is left of a weight where next to no language agrees
+MIN_AGREEMENT_FACTOR = 0.7  # the rest of a weight if almost no language agrees
 
 _DIGIT = re.compile(r"\d")
 
@@ -120,9 +120,9 @@ _DIGIT = re.compile(r"\d")
 class Vocabulary:
     """The sorted vocabulary of an index. Words are addressed by *row*, their alphabetical position.
 
-    ``text`` has the words one after the other, ``starts`` where each begins and finally where the text ends, ``df`` how
-    many pages have each. ``stem_keys`` are stem hashes in order, and ``stem_rows`` the word of each, most frequent
-    first where a stem has several: twelve bytes for each word and language.
+    ``text`` has the words one after the other, ``starts`` the start of each and finally the end of the text, ``df`` how
+    many pages have each. ``stem_keys`` are sorted stem hashes, and ``stem_rows`` the word of each, most frequent first
+    if a stem has several: twelve bytes for each word and language.
     """
 
     text: bytes
@@ -141,7 +141,7 @@ class Vocabulary:
         return self._word_bytes(row).decode("utf-8", "surrogatepass")
 
     def doc_freq(self, word: str) -> int:
-        """Return how many pages have a word; 0 where none has."""
+        """Return how many pages have a word; 0 if none has."""
         row = self._bisect(word)
         return int(self.df[row]) if row < len(self) and self.get_word(row) == word else 0
 

@@ -53,16 +53,16 @@ __all__ = [
     "unpack_records",
 ]
 
-# A block is a text and its *place*: a hash of where it stands, best made of the names and classes of the elements
-# around it and not of their positions, so that a new paragraph does not move those below it. Blocks of one place are
-# one text. For each place a record of ten bytes is kept: a print of its words, and in how many comparisons it was seen
-# and had changed. Whatever comes and goes counts as one more place, ``OTHER_PLACES``: a box may carry a new class every
-# time. A place is a rotating box when all of this holds: 1. it changes nearly always: the mean of its posterior,
-# (changed + 1) / (seen + 2), is at least ``ROTATING_RATE``, which takes three comparisons that all saw a change; 2. it
-# is a small part of the page: at most ``MAX_BOX_SHARE`` of the text; 3. the page around it stays: less than half of the
-# text stands in places that changed more often than not. So a live ticker, whose text is new each time, has no rotating
-# box, and each of its versions is a change. Counts are halved when they grow large: a box that stands still for a while
-# is soon taken for content again.
+# A block is a text and its *place*: a hash of its location, preferably of the names and classes of the elements around
+# it and not of their positions, so that a new paragraph does not move those below it. Blocks of one place are one text.
+# For each place a record of ten bytes is stored: a fingerprint of its words, and in how many comparisons it was seen
+# and had changed. Everything that appears and disappears counts as one more place, ``OTHER_PLACES``: a box may have a
+# new class every time. A place is a rotating box if: 1. it changes nearly always: the mean of its posterior, (changed +
+# 1) / (seen + 2), is at least ``ROTATING_RATE``, which takes three comparisons that all saw a change; 2. it is a small
+# part of the page: at most ``MAX_BOX_SHARE`` of the text; 3. the page around it stays: less than half of the text is in
+# places that changed more often than not. So a live ticker, whose text is new each time, has no rotating box, and each
+# of its versions is a change. Counts are halved when they grow large: a box that stops changing soon counts as content
+# again.
 
 
 PlacedText = tuple[int, str]

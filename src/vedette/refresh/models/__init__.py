@@ -1,1 +1,1 @@
-"""Change models: how likely a page differs by now from what its last fetch brought; one per file."""
+"""Change models: the probability that a page differs by now from its last fetch; one per file."""

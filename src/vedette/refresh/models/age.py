@@ -21,17 +21,17 @@ from vedette.refresh.models.rows import (
 )
 from vedette.timeutil import DAY_S
 
-# Ages in days at which another hazard begins; the last one holds for ever.
+# Ages in days at which the hazard changes; the last one applies forever.
 EDGES_D = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
 BINS = len(EDGES_D)
 _ENDS_D = np.append(EDGES_D[1:], np.inf)
 FIRST_HAZARD = 1 / 30
-_CHANGES = 3.0  # of its own, that outweigh the hazard of the group above
+_CHANGES = 3.0  # of its own that outweigh the hazard of the parent group
 _CHANGED_AT = PAGE_WIDTH
 
 
 class _Exposure(NamedTuple):
-    """What a fetch tells about each age bin: the share of the change in it, and the days without one."""
+    """What a fetch says about each age bin: the share of the change in it, and the days without one."""
 
     ended: Floats
     days: Floats
@@ -39,22 +39,22 @@ class _Exposure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ageing:
-    """Age model of change: the chain of ages in its survival form.
+    """Age model of change: the age chain in its survival form.
 
     A page of age a is still unchanged after t days with probability
 
         exp(-tilt (H(a + t) - H(a)))        H(a) = sum over ages below a of hazard
 
-    The hazard is a step function of age, that of a group drawn towards the one above. The tilt is the page's own
-    factor, Gamma distributed about 1 within its group (see ``gamma``, in which H takes the place of time): without it
-    the hazard would fall with age merely because old copies belong to slow pages.
+    The hazard is a step function of age; that of a group is shrunk towards its parent's. The tilt is the page's own
+    factor, Gamma distributed about 1 within its group (see ``gamma``, with H in place of time): without it the hazard
+    would fall with age merely because old copies belong to slow pages.
 
-    The time of a change between two fetches is unobserved: its share in each bin, and the time before it, are those
-    expected from what was known before the fetch. The age is then counted from the server's date, or from the middle of
-    the gap. A page's row is its changes, the changes that were expected, and the day of the last change.
+    The time of a change between two fetches is unobserved: its share in each bin, and the time before it, are the
+    expectations before the fetch. The age is then counted from the server's date, or from the middle of the gap. A
+    page's row is its changes, the expected changes, and the day of the last change.
 
-    Useful where changes come in bursts, or where pages settle down. Not useful where fetches are much rarer than
-    changes: then all ages are seen as one.
+    Useful if changes come in bursts, or if pages settle down. Not useful if fetches are much rarer than changes: then
+    all ages look the same.
 
     Reference: Observe99, section 2.2 (the chain), with its last state "that old or older"; the tilt is the frailty of
     survival analysis (J. Vaupel et al., 1979).
@@ -158,14 +158,14 @@ def _estimate_exposure(days: Floats, hazard: Floats, changed: Bools) -> _Exposur
     until = np.cumsum(turns, axis=1)
     alive, total = np.exp(turns - until), until[:, -1:]
     ended = -alive * np.expm1(-turns) / -np.expm1(-total)
-    # Days before the end of a life that may outlast the gap, less those of lives that do.
+    # Days before the end of a life that may outlast the gap, minus those of lives that do.
     lived = (alive * -np.expm1(-turns) / hazard - days * np.exp(-total)) / -np.expm1(-total)
     came = changed[:, None]
     return _Exposure(np.where(came, ended, 0.0), np.where(came, np.clip(lived, 0.0, days), days))
 
 
 def _replace_announced(spent: _Exposure, from_d: Floats, known_d: Floats) -> _Exposure:
-    """Replace estimated exposure where the time of the change was announced."""
+    """Replace estimated exposure if the time of the change was announced."""
     known = np.isfinite(known_d)[:, None]
     delay_d = np.nan_to_num(known_d)
     ended = np.arange(BINS) == _bin(from_d + delay_d)[:, None]

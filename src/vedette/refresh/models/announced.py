@@ -11,18 +11,18 @@ from vedette.refresh.models.base import Belief
 from vedette.refresh.models.rows import days_between, group_levels, group_rows, is_informative
 from vedette.timeutil import DAY_S
 
-# Of a site: changes, those of them that were announced, days without a change, announcements in these; when the last
-# announcement came that proved true or false, and the usual days between two.
+# Per site: changes, announced changes, days without a change, announcements in these; when the last announcement that
+# proved true or false came, and the usual days between two.
 CHANGED, TOLD, DAYS, WRONG, LAST_S, GAP_D = range(6)
 COUNTS = 6
-_WEIGHT = 2.0  # looks of its own that outweigh what is said of the group above
+_WEIGHT = 2.0  # fetches of its own that outweigh the parent group
 _FIRST_RECALL = 0.02
 _FIRST_FALSE = 1 / 365
-# So many changes, or looks without one, are remembered: a site that stops announcing is believed less with each.
+# How many changes, or fetches without one, are remembered: a site that stops announcing loses trust with each.
 _REMEMBERED_CHANGES, _REMEMBERED_LOOKS = 50.0, 500.0
-# The usual time between two announcements is averaged over so many, and is this before there were two.
+# The usual time between two announcements is averaged over this many; the default applies before there were two.
 _GAPS, _FIRST_GAP_D = 8.0, 7.0
-# Before it is silent: the chance that nobody announces anything any more.
+# Prior probability that a site has stopped announcing.
 _STOPPED = 0.01
 _MAX_GAPS = 50.0
 
@@ -35,9 +35,9 @@ class SignalQuality(NamedTuple):
 
 
 class AnnouncedBelief(NamedTuple):
-    """A belief that counts announcements, and the share of the page's coming changes that will be announced.
+    """A belief that considers announcements, and the share of the page's coming changes that will be announced.
 
-    The hazard is that of all changes; while nothing is announced staleness grows by the rest only.
+    The hazard is that of all changes; without an announcement, staleness grows only by the rest.
     """
 
     belief: Belief
@@ -49,27 +49,27 @@ class AnnouncedBelief(NamedTuple):
 class Announcements:
     """Count how often fetches that found a change had been announced, and how often those that found none.
 
-    ``adjust_belief`` applies that to any belief. For a page that changes at a rate h, where a share r of its changes is
-    announced, and false announcements come at a rate v:
+    ``adjust_belief`` applies that to any belief. For a page that changes at a rate h, with a share r of its changes
+    announced, and false announcements at a rate v:
 
         staleness = h t - r h s,    and log(1 + r h / v) more with an announcement
 
-    t is the time since the last fetch. s is the part of it that was silent: from the last announcement, or from the
-    fetch, to when somebody last listened (``heard_s``): what nobody could have heard says nothing. Only the last
-    announcement is known, so nothing is believed about the time before it.
+    t is the time since the last fetch. s is the silent part of it: from the last announcement, or from the fetch, to
+    when a source was last read (``heard_s``): later silence means nothing. Only the last announcement is known, so
+    nothing is assumed about the time before it.
 
-    Silence is trusted as long as the site speaks at all. After some times the usual gap between two of its
-    announcements it has probably stopped, and counts fade with every change that nobody announced. A site that never
-    announced anything is left as it was.
+    Silence is trusted as long as the site announces anything. After several times the usual gap between two
+    announcements it has probably stopped, and counts decay with every unannounced change. A site that never announced
+    anything is unaffected.
 
-    Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025. Fading is ours.
+    Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025. The decay is ours.
     """
 
     page_width: int = 0
     group_width: int = COUNTS
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Count announced and unannounced changes, for the site and for everything; earlier ones fade."""
+        """Count announced and unannounced changes, for the site and globally; earlier ones decay."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         told_of = (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
         changed = batch.changed
@@ -113,7 +113,7 @@ class Announcements:
         return AnnouncedBelief(adjusted, recall * listened, quality.false_d)
 
     def _chance_speaking(self, memory: Memory, batch: KnownPages, listened_s: Floats) -> Floats:
-        """Return the chance that the page's site still announces changes, by how long it has been silent."""
+        """Return the probability that the page's site still announces changes, by how long it has been silent."""
         rows = group_rows(memory.groups, batch.site)
         gap_d = np.where(rows[:, GAP_D] > 0, rows[:, GAP_D], _FIRST_GAP_D)
         silence = np.fmax(listened_s - rows[:, LAST_S], 0.0) / DAY_S / gap_d

@@ -1,6 +1,6 @@
 """Interface of change models: learn from fetches, and predict how likely a page has changed since.
 
-Models learn in batches, at a cost that does not grow with their history: their memory of a page is a row of
+Models learn in batches, at a cost that does not grow with their history: the memory of a page is a row of
 ``page_width`` numbers, and of a group of pages (a section, a site, everything) a row of ``group_width``. So the same
 model serves a lab that holds a million pages as arrays and a coordinator that reads the rows of a batch from disk.
 """
@@ -24,8 +24,8 @@ class Rates(NamedTuple):
 class Belief(NamedTuple):
     """A change model's belief about each page at a time.
 
-    ``staleness`` is -log of the chance that the page is unchanged since its last fetch, ``hazard`` by how much that
-    grows a day. Neither is bounded: of two pages that have changed for sure one is still more certain, and both keep
+    ``staleness`` is -log of the probability that the page is unchanged since its last fetch, ``hazard`` its growth per
+    day. Neither is bounded: of two pages that have almost certainly changed one is still more certain, and both keep
     the hazard of their model.
     """
 
@@ -38,27 +38,28 @@ class ChangeModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which the change model is published."""
+        """The published name of the change model."""
 
     @property
     def page_width(self) -> int:
-        """The number of values that the change model remembers per page."""
+        """The number of values that the change model stores per page."""
 
     @property
     def group_width(self) -> int:
-        """The number of values that the change model remembers per group of pages."""
+        """The number of values that the change model stores per group of pages."""
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
         """Return the change model's memory after these fetches; the given memory is not modified.
 
         Each page occurs once. ``batch.changed`` covers the time from ``batch.before_s`` to ``batch.last_fetch_s``. A
-        first fetch begins a page's row; one that finds the page gone says nothing about its changes.
+        first fetch initializes a page's row; one that finds the page gone says nothing about its changes.
         """
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """Return the probability that each page differs at a time from what its last fetch brought.
+        """Return the probability that each page differs at a time from its last fetch.
 
-        It never falls with time. A page without memory gets the chance of its section, its site, or of everything.
+        It never decreases with time. A page without memory gets the probability of its section, its site, or of
+        everything.
         """
 
     def rates(self, memory: Memory, batch: KnownPages) -> Rates:
@@ -66,16 +67,16 @@ class ChangeModel(Protocol):
 
 
 class HazardModel(ChangeModel, Protocol):
-    """Protocol of a change model that knows its hazard, as the freshness index asks for it."""
+    """Protocol of a change model with a hazard, as needed by the freshness index."""
 
     def belief(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-        """Return what the change model believes about each page at a time."""
+        """Return the change model's belief about each page at a time."""
 
 
 def average_beliefs(weights: Floats, parts: Belief) -> Belief:
     """Average several beliefs (a column each) by weights that sum to 1 in each row.
 
-    A page that is still unchanged after so long has the lower of two rates:
+    A page that is still unchanged after this long has the lower of two rates:
 
     >>> even = Belief(np.array([[60.0, 1.0]]), np.array([[6.0, 0.1]]))
     >>> [part.round(3).tolist() for part in average_beliefs(np.full((1, 2), 0.5), even)]

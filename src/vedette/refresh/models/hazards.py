@@ -1,14 +1,14 @@
-"""Hazards by age: an age chain learned from fetches, as changes a day by age for groups, tilted by page.
+"""Hazards by age: an age chain learned from fetches, as changes per day by age for groups, tilted by page.
 
-A fetch tells whether a page changed since the one before, not when. The steps of the chain are intervals of age that
-double in length; within one, changes come at a constant rate, so what stays unchanged falls as an exponential and
-all of it has closed forms. A section's rates are drawn to those of everything as long as little was seen of it, and
-a page's *tilt* (how much more often than its section it changes) to 1.
+A fetch shows whether a page changed since the previous one, not when. The steps of the chain are age intervals that
+double in length; within one, changes come at a constant rate, so survival is exponential and everything has a closed
+form. A section's rates are shrunk to the global ones as long as it has little data, and a page's *tilt* (how much more
+often than its section it changes) to 1.
 
-No rate is below a floor, so that the chance of a change comes arbitrarily near to 1 in bounded time
+No rate is below a floor, so that the probability of a change comes arbitrarily close to 1 in bounded time
 (``lab.experiments.plans`` says what depends on that).
 
-Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2; continuous as section 3 asks.
+Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2; continuous as in section 3.
 """
 
 from collections.abc import Iterator
@@ -21,29 +21,29 @@ from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools, KnownPages, Memory
 from vedette.timeutil import DAY_S
 
-# Where the intervals of age begin, in days; the last has no end.
+# Start of each age interval, in days; the last has no end.
 EDGES_D: Floats = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
 BINS = len(EDGES_D)
-# A change in three years at least; and before anything was seen, one in thirty days.
+# The floor: one change in three years; and the prior: one in thirty days.
 FLOOR, FIRST_RATE = 1e-3, 1 / 30
-# How many days of watching the rates of everything count for beside those of a section, and the first rate beside all.
+# How many observed days the global rates count for in a section, and the prior rate globally.
 SECTION_PRIOR_D, FIRST_PRIOR_D = 200.0, 30.0
-# As many expected changes does a tilt of 1 count for.
+# How many expected changes a tilt of 1 counts for.
 TILT_PRIOR = 1.0
 BISECTION_STEPS = 45
-# What is remembered of a page: its age at the last fetch in days, changes found, changes expected, when it was fetched,
-# and that it was.
+# Per page: its age at the last fetch in days, changes found, changes expected, the time of the fetch, and that there
+# was one.
 AGE, FOUND, EXPECTED, LAST_S, MET = range(5)
 PAGE_WIDTH, GROUP_WIDTH = 5, 2 * BINS
 
 
 def empty_memory() -> Memory:
-    """Return the empty hazard memory: no pages, and no changes in no time for the group of everything."""
+    """Return the empty hazard memory: no pages, and no changes in no time for the global group."""
     return Memory.empty(PAGE_WIDTH, GROUP_WIDTH)
 
 
 class _BatchRows(NamedTuple):
-    """The hazard memory rows of the pages of a batch; zeros where nothing is remembered."""
+    """The hazard memory rows of the pages of a batch; zeros if there are none."""
 
     page: Floats
     section: Ints
@@ -89,10 +89,10 @@ class _Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LifeCurves:
-    """Life curves of a batch: how likely each page has changed as time passes after its last fetch.
+    """Life curves of a batch: the probability that each page has changed as time passes after its last fetch.
 
-    ``age_d`` is its age at that fetch; ``rate`` has a row for each page and a column for each interval of age, the
-    page's tilt included. Everything is in days.
+    ``age_d`` is its age at that fetch; ``rate`` has a row for each page and a column for each age interval, including
+    the page's tilt. Everything is in days.
     """
 
     age_d: Floats
@@ -160,11 +160,11 @@ def get_life_curves(memory: Memory, batch: KnownPages) -> LifeCurves:
 def learn(memory: Memory, batch: KnownPages) -> Memory:
     """Learn hazards by age from these fetches; each page occurs once.
 
-    A change that was found came at some time between two fetches: the time until then is taken to be half of the gap,
-    and the age of the page now the other half, unless the server says when it was.
+    A change happened at some time between two fetches: the time until then is assumed to be half of the gap, and the
+    current age of the page the other half, unless the server says when it was.
     """
     after, rows = memory.grow_for(batch), _select_rows(memory, batch)
-    rows.page[batch.first_fetch] = 0.0  # a page that came back begins anew
+    rows.page[batch.first_fetch] = 0.0  # a page that came back starts over
     gap_d = _gap_d(batch, rows.page)
     found = (gap_d > 0) & batch.changed
     exposed_until_d = rows.page[:, AGE] + np.where(found, gap_d / 2, gap_d)
@@ -183,7 +183,7 @@ def learn(memory: Memory, batch: KnownPages) -> Memory:
 
 
 def _gap_d(batch: KnownPages, page: Floats) -> Floats:
-    """Return the days over which each fetch shows whether there was a change; 0 where it shows nothing."""
+    """Return the days over which each fetch shows whether there was a change; 0 if it shows nothing."""
     before_s = np.where(np.isnan(batch.before_s), page[:, LAST_S], batch.before_s)
     tells = ~batch.first_fetch & ~batch.gone & (page[:, MET] > 0)
     gap_d: Floats = np.where(tells, np.maximum(batch.last_fetch_s - before_s, 0.0), 0.0) / DAY_S
@@ -204,7 +204,7 @@ def _time_per_bin(start_d: Floats, end_d: Floats) -> Floats:
 
 
 def _ages_d(batch: KnownPages, age_d: Floats, gap_d: Floats) -> Floats:
-    """Return the age of each page at its last fetch: by the server's date, else by what fetches found."""
+    """Return the age of each page at its last fetch: by the server's date, else by past fetches."""
     said_d = (batch.last_fetch_s - batch.modified_s) / DAY_S
     guessed_d = np.where(batch.first_fetch, 0.0, np.where(batch.changed, gap_d / 2, age_d + gap_d))
     ages_d: Floats = np.where(said_d >= 0, said_d, guessed_d)

@@ -1,4 +1,4 @@
-"""Mixture of change models, each trusted in a section as far as its predictions were right there."""
+"""Mixture of change models, each trusted in a section by how well it predicted there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,14 +26,14 @@ class Mixture:
 
         chance = sum over models of weight * chance of the model
 
-    Before the models learn from a fetch, each predicts its outcome, and is trusted more the higher the chance that it
-    gave to what was found. The rows are those of the parts side by side, after the weights.
+    Before the models learn from a fetch, each predicts its outcome, and is trusted more the higher the probability it
+    gave to what was found. Rows contain the weights, then the rows of the parts side by side.
 
-    Useful as the default model: it is about as good as the best of its parts in every section, without anybody knowing
-    which that is. Not useful where it must be cheap: it costs what all its parts cost together.
+    Useful as the default model: it is about as good as the best of its parts in every section, without knowing in
+    advance which that is. Not useful if it must be cheap: it costs as much as all its parts together.
 
-    Reference: V. Vovk, *A Game of Prediction with Expert Advice*, 1998: with the logarithmic score it loses at most
-    the logarithm of the number of parts to the best of them, and what it hands back to be able to turn.
+    Reference: V. Vovk, *A Game of Prediction with Expert Advice*, 1998: with the logarithmic score it loses at most the
+    logarithm of the number of parts to the best of them, plus what it gives back to stay adaptive.
 
     >>> model = Mixture()
     >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
@@ -60,7 +60,7 @@ class Mixture:
         """Update the mixture's weights, then let every model learn."""
         after = memory.grow_for(batch)
         judged = is_informative(batch)
-        if judged.any():  # a first fetch proves nobody right
+        if judged.any():  # a first fetch is no evidence for any model
             said = to_chance(self._beliefs(memory, _rewind_batch(batch), batch.last_fetch_s))
             update_weights(after.groups[:, : 1 + len(self.parts)], batch, log_scores(said, batch.changed), judged)
         for (part, mine), (_, grown) in zip(self.iterate_parts(memory), self.iterate_parts(after), strict=True):
@@ -87,7 +87,7 @@ class Mixture:
         return get_weights(memory.groups[:, : 1 + len(self.parts)], batch)
 
     def _beliefs(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Belief:
-        """Return the beliefs of the models of the mixture, a column each."""
+        """Return the beliefs of the models of the mixture, one column each."""
         said = [part.belief(mine, batch, at_s) for part, mine in self.iterate_parts(memory)]
         return Belief(*(np.stack(columns, axis=1) for columns in zip(*said, strict=True)))
 
@@ -100,8 +100,8 @@ class Mixture:
 
 
 def _rewind_batch(batch: KnownPages) -> KnownPages:
-    """Rewind a batch to before these fetches: drop everything that they found."""
+    """Rewind a batch to before these fetches: drop everything they found."""
     nothing, unknown = np.zeros(len(batch), np.bool_), np.full(len(batch), np.nan)
-    # Where there was no fetch before, nothing is judged; the time must be a number all the same.
+    # Without an earlier fetch nothing is judged, but the time must still be a number.
     last_s = np.where(is_informative(batch), batch.before_s, batch.last_fetch_s)
     return replace(batch, last_fetch_s=last_s, before_s=unknown, changed=nothing, modified_s=unknown, gain=unknown)

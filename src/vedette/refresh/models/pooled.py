@@ -1,4 +1,4 @@
-"""Pooled change rates, shrunk to those of section, site and everything: empirical Bayes for memoryless pages."""
+"""Pooled change rates, shrunk to those of section, site and all pages: empirical Bayes for memoryless pages."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from vedette.refresh.models.rows import (
     page_rows,
 )
 
-FIRST_MEAN = 1 / 30  # changes a day, where nothing has been seen at all
+FIRST_MEAN = 1 / 30  # changes per day, before any data
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,13 @@ class Pooled:
     """Pooled model: a page changes at its own rate, drawn from the rates of its group; see ``gamma``.
 
     A page's row is its changes and the days over which they were observed. A fetch that finds a change counts one
-    change and the time until it, as expected by what was known before the fetch: of several changes between two fetches
-    one is seen.
+    change and the time until it, as expected before the fetch: of several changes between two fetches one is seen.
 
-    Useful for nearly all pages: most have too few fetches to estimate their own rate. Not useful where pages of a
-    section change together (see ``waves``), or where a change makes the next one likelier (see ``age``).
+    Useful for nearly all pages: most have too few fetches to estimate their own rate. Not useful if pages of a section
+    change together (see ``waves``), or if a change makes the next one likelier (see ``age``).
 
-    Reference: for the Gamma prior, G. Casella, *An Introduction to Empirical Bayes Data Analysis*, 1985; for what one
-    learns of rates from "changed or not", J. Cho and H. Garcia-Molina, *Estimating Frequency of Change*, 2003.
+    Reference: for the Gamma prior, G. Casella, *An Introduction to Empirical Bayes Data Analysis*, 1985; for estimating
+    rates from "changed or not", J. Cho and H. Garcia-Molina, *Estimating Frequency of Change*, 2003.
 
     >>> ten = np.arange(10)
     >>> daily = KnownPages(ten, np.full(10, 86400.0), ten < 1, ten < 0, np.full(10, np.nan), before_s=np.zeros(10))

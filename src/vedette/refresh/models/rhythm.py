@@ -23,8 +23,8 @@ from vedette.timeutil import DAY_S
 
 HOURS, HOUR_S, WEEK_S = 168, 3_600.0, 604_800.0
 MONDAY_S = 4 * DAY_S  # 5 January 1970
-_PRIOR_CHANGES = 4.0  # changes an hour of the week that say as much as the profile of everything, which begins flat
-_DECAY = 0.9995  # of what a site's profile remembers, at each change
+_PRIOR_CHANGES = 4.0  # changes per hour of the week that weigh as much as the global profile, which starts flat
+_DECAY = 0.9995  # decay of a site's profile at each change
 _SMOOTHING = ((-2, 0.1), (-1, 0.2), (0, 0.4), (1, 0.2), (2, 0.1))
 _RATE = Pooled()
 
@@ -35,16 +35,16 @@ class Rhythm:
 
         chance over (t0, t1) = that of ``pooled`` over a time of  integral of profile from t0 to t1
 
-    The profile has 168 hours and a mean of 1. For each hour two sums are stored, which fade as further changes come:
-    the changes that came, and those that a flat week would predict. Their ratio, smoothed over neighboring hours and
-    shrunk to that of everything, is the profile. Fetches less than a week apart count, found changed or not; a change
-    between them is spread over their hours in proportion to the profile itself. A change dated by the server belongs to
-    its hour. Other fetches say nothing about the hour.
+    The profile has 168 hours and a mean of 1. For each hour two sums are stored, which decay with further changes: the
+    changes that came, and those that a flat week would predict. Their ratio, smoothed over neighboring hours and shrunk
+    to the global one, is the profile. Fetches less than a week apart count, found changed or not; a change between them
+    is spread over their hours in proportion to the profile itself. A change dated by the server belongs to its hour.
+    Other fetches say nothing about the hour.
 
-    Useful where fetches are frequent or servers send dates, and people work by day. Not useful at a fetch a month
-    without dates: then it is ``pooled``.
+    Useful if fetches are frequent or servers send dates, and people work by day. Not useful at one fetch a month
+    without dates: then it equals ``pooled``.
 
-    Reference: Observe99, section 2.2, footnote 1, asks for it (a page that changes on working days only).
+    Reference: Observe99, section 2.2, footnote 1, suggests it (a page that changes on working days only).
 
     >>> model = Rhythm()
     >>> daily = KnownPages(np.arange(1), np.array([86400.0]), np.array([True]), np.array([False]), np.array([np.nan]),
@@ -63,7 +63,7 @@ class Rhythm:
         """Learn changes and profile time per page, and the hours of changes for the site and for everything."""
         after, seen = memory.grow_for(batch), is_informative(batch)
         rows = page_rows(after, batch)
-        # Whoever was not fetched before has no gap, and its row stays.
+        # A page without an earlier fetch has no gap, and its row stays.
         gap = self._profile_time(memory, batch, np.where(seen, batch.before_s, batch.last_fetch_s), batch.last_fetch_s)
         rate = self.rate.distribution(self._rate_memory(memory), batch).mean
         exposed = expected_time(rate, gap, batch.changed)
@@ -135,8 +135,8 @@ def _add_hours(hours: Floats, before: Floats, numbers: Ints, looks: _Observation
     """Add actual changes, and those a flat week would predict, to the hours between two fetches.
 
     A change at some hour between the fetches does not say which; no change at others does. So fetches without a date
-    count as what they were expected to find, changed or not. A dated change counts as itself, against one change
-    anywhere between the fetches.
+    count with their expectation, changed or not. A dated change counts as itself, against one change anywhere between
+    the fetches.
     """
     groups, place = np.unique(numbers, return_inverse=True)
     profile = _profiles(before, groups)

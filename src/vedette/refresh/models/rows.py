@@ -10,7 +10,7 @@ from vedette.timeutil import DAY_S
 
 
 def is_informative(batch: KnownPages) -> Bools:
-    """Mark the fetches that tell something about changes: not a page's first, and not one that finds it gone."""
+    """Mark the fetches that are informative about changes: not a page's first, and not one that finds it gone."""
     known: Bools = ~batch.first_fetch & ~batch.gone & (batch.last_fetch_s > batch.before_s)
     return known
 
@@ -26,22 +26,22 @@ def days_since_fetch(batch: KnownPages, at_s: Floats) -> Floats:
 
 
 def announced_delay_d(batch: KnownPages) -> Floats:
-    """Return the days from the fetch before to a found change whose time was announced; NaN where it is unknown.
+    """Return the days from the previous fetch to a found change whose time was announced; NaN if unknown.
 
     A page that is fetched because a change was announced is always found changed. Without the time of the change every
-    such fetch would raise its rate, without end.
+    such fetch would raise its rate, without limit.
     """
     known = batch.changed & (batch.signal_s > batch.before_s) & (batch.signal_s <= batch.last_fetch_s)
     return np.where(known, (batch.signal_s - batch.before_s) / DAY_S, np.nan)
 
 
 def page_rows(memory: Memory, batch: KnownPages) -> Floats:
-    """Copy the memory rows of each page; zeros where nothing is remembered."""
+    """Copy the memory rows of each page; zeros if there are none."""
     return _select_rows(memory.pages, batch.place)
 
 
 def group_rows(groups: Floats, numbers: Ints) -> Floats:
-    """Copy the memory rows of groups of pages; zeros where nothing is remembered."""
+    """Copy the memory rows of groups of pages; zeros if there are none."""
     return _select_rows(groups, numbers)
 
 
@@ -53,9 +53,9 @@ def slice_memory(memory: Memory, page_from: int, page_width: int, group_from: in
 
 
 def group_levels(batch: KnownPages) -> Iterator[tuple[Ints, Bools]]:
-    """Yield group levels from everything down to the section: each page's group, and whether it is new.
+    """Yield group levels from global down to the section: each page's group, and whether it is new.
 
-    Unknown sections or sites are the group of everything, and must not be counted twice.
+    Unknown sections or sites are the global group, and must not be counted twice.
     """
     nothing = np.zeros(len(batch), np.int64)
     yield nothing, np.ones(len(batch), np.bool_)

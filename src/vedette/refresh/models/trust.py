@@ -1,9 +1,8 @@
-"""Trust weights of several predictions, learned group by group from how well each was right (fixed share).
+"""Trust weights of several predictions, learned group by group from their accuracy (fixed share).
 
-A group's weights are multiplied by the chance that each prediction gave to what was found (Bayes' rule), and then a
-small share of all trust is handed back to the weights of the group above: so a group may turn to another prediction
-when the world does, and one that has seen little follows the others. The group of everything hands back to even
-weights.
+A group's weights are multiplied by the probability that each prediction gave to what was found (Bayes' rule), and then
+a small share of all trust is returned to the weights of the parent group: so a group can switch to another prediction
+when the world changes, and one with little data follows the others. The global group returns to even weights.
 
 Reference: M. Herbster and M. Warmuth, *Tracking the Best Expert*, 1998 (fixed share).
 """
@@ -15,20 +14,20 @@ from vedette.refresh.known_pages import Bools, KnownPages
 from vedette.refresh.models.rows import group_levels, group_rows
 
 _CLIP = 1e-4
-_SHARE = 0.002  # of all trust, handed back at each look
+_SHARE = 0.002  # share of all trust that is returned at each fetch
 
 
 def log_scores(chances: Floats, changed: Bools) -> Floats:
-    """Compute the log score of each column of predicted chances for what was found."""
+    """Compute the log score of each column of predicted probabilities for what was found."""
     sure = np.clip(chances, _CLIP, 1 - _CLIP)
     scores: Floats = np.log(np.where(changed[:, None], sure, 1 - sure))
     return scores
 
 
 def get_weights(rows: Floats, batch: KnownPages) -> Floats:
-    """Return the trust weights of each page's group, or of the nearest group above with data; they sum to 1.
+    """Return the trust weights of each page's group, or of the nearest ancestor with data; they sum to 1.
 
-    A group's row is the number of fetches that it has seen, and the weights.
+    A group's row is the number of fetches it has seen, and the weights.
     """
     count = rows.shape[1] - 1
     weights = np.full((len(batch), count), 1 / count)
@@ -59,7 +58,7 @@ def update_weights(rows: Floats, batch: KnownPages, scores: Floats, seen: Bools)
 def _multiply_weights(weights: Floats, scores: Floats) -> Floats:
     turned: Floats = weights * np.exp(scores - scores.max(axis=1, keepdims=True))
     total = turned.sum(axis=1, keepdims=True)
-    # Scores so far apart that nothing is left speak for the best one alone.
+    # If scores are too far apart for the others to count, the best one gets all trust.
     best = scores == scores.max(axis=1, keepdims=True)
     fair: Floats = np.where(total > 0, turned / np.where(total > 0, total, 1.0), best / best.sum(axis=1, keepdims=True))
     return fair

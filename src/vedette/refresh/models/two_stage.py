@@ -45,9 +45,9 @@ class _Shape(NamedTuple):
         return rate
 
 
-# All have one change in a unit of time on average. Two wait before they change, as Observe99 has it (a motive comes,
-# then somebody acts on it: equal stages, and one four times the other); one is memoryless; the others change again soon
-# with probability 1/2, at 4, 16 and 64 times the later rate.
+# All have one change per unit of time on average. Two wait before they change, as in Observe99 (a motive arises, then
+# someone acts on it: equal stages, and one four times the other); one is memoryless; the others change again soon with
+# probability 1/2, at 4, 16 and 64 times the later rate.
 SHAPES = (
     _Shape(0.0, 2.02, 2 / 1.01),
     _Shape(0.0, 5.0, 1.25),
@@ -56,7 +56,7 @@ SHAPES = (
     _Shape(8.5, 8.5, 8.5 / 16),
     _Shape(32.5, 32.5, 32.5 / 64),
 )
-# Three rates stand for all that a page may have: the nodes and weights of Gauss and Hermite.
+# Three rates represent all possible rates of a page: Gauss-Hermite nodes and weights.
 NODES = ((-1.7320508, 1 / 6), (0.0, 2 / 3), (1.7320508, 1 / 6))
 NODE_WEIGHTS = np.tile([weight for _, weight in NODES], len(SHAPES))
 _CHANGED_AT = PAGE_WIDTH
@@ -71,9 +71,9 @@ class TwoStage:
 
     With h1 = 0 it is Observe99's sum of two memoryless times, eq. 3: at an age of ln(s / h2) / (s - h2) a change is
     likeliest (its eq. 4 is misprinted). With h1 > h2 a page changes fast for a while, then slowly. Six shapes are tried
-    on every group, in units of a page's own mean rate (that of ``pooled``), and trusted as they prove right.
+    on every group, in units of a page's own mean rate (that of ``pooled``), and trusted by their accuracy.
 
-    Useful to see whether pages remember their last change, and how. Not useful to find out the rates of a single page.
+    Useful to see whether and how the next change depends on the last. Not useful to find the rates of a single page.
 
     Reference: Observe99, section 2.1; D. Cox, *A Use of Complex Probabilities*, 1955, for the general form.
 

@@ -1,26 +1,26 @@
-"""Waves model of change: a page's own pace, its age, and waves of changes that hit many pages together.
+"""Waves model of change: a page's own pace, its age, and waves of changes that affect many pages together.
 
-A page changes by itself at a rate that is its own pace times a factor of age, the same for all pages:
+A page changes by itself at a rate that is its own pace times a function of age, the same for all pages:
 
     own hazard = pace x g(days since its last change)
 
-What was changed today is changed again tomorrow far more often than what has rested for a year, so g falls steeply. It
-is learned for all pages together, bin by bin. A page's pace has a Gamma distribution around that of its section, which
-has one around that of its site; time runs by g for all of them, so that paces are comparable.
+A page changed today is far more likely to change tomorrow than one unchanged for a year, so g falls steeply. It is
+learned for all pages together, bin by bin. A page's pace has a Gamma distribution around that of its section, which has
+one around that of its site; time is scaled by g for all of them, so that paces are comparable.
 
 A *wave* is a change of many pages at once: a release, a template, a rebuilt site. A page that changes unexpectedly
-opens a wave in its section and in its site, between its last two fetches. Every page that was last fetched before may
-be hit, too: with a share that begins low and follows what the next fetches find. So one unexpected change makes the
-rest of a section worth fetching, and a few fetches that find nothing end it.
+opens a wave in its section and in its site, between its last two fetches. Every page last fetched before that may be
+affected too: with a share that starts low and follows the results of the next fetches. So one unexpected change makes
+the rest of a section worth fetching, and a few fetches without a change end it.
 
-What was found changed is credited to causes by how probable each made it; time between two fetches is censored, so a
-page counts with the number of changes expected given at least one.
+A found change is credited to causes by how probable each made it; time between two fetches is censored, so a page
+counts with the number of changes expected given at least one.
 
 Useful for: documentation, wikis, built sites, anything that people edit. Not useful for: pages that change by the
-clock; ``rhythm`` is for those.
+clock; use ``rhythm`` for those.
 
-References: the age of a page as what its next change depends on: B. Brewington, G. Cybenko, *How Dynamic is the Web?*,
-2000, and Observe99. Waves are ours; a signal makes the same kind of jump in belief in Busa-Fekete et al., WWW 2025.
+References: a page's age as the predictor of its next change: B. Brewington, G. Cybenko, *How Dynamic is the Web?*,
+2000, and Observe99. Waves are ours; a signal causes the same kind of jump in belief in Busa-Fekete et al., WWW 2025.
 """
 
 from dataclasses import dataclass
@@ -34,17 +34,17 @@ from vedette.refresh.models.base import Belief, Rates, to_chance
 from vedette.refresh.models.rows import announced_delay_d, group_levels, is_informative
 from vedette.timeutil import DAY_S
 
-# Ages in days at which the factor of age may change.
+# Ages in days at which the age factor may change.
 AGES: Floats = np.concatenate([[0.0], np.geomspace(0.25, 2000.0, 14)])
 UNTIL: Floats = np.append(AGES[1:], np.inf)
 BINS = len(AGES)
-# For how many changes it counts that all ages are believed to be alike.
+# How many changes the prior of equal ages counts for.
 AGE_STRENGTH = 5.0
-# What a page of unknown age is taken for.
+# The assumed age of a page of unknown age.
 UNKNOWN_AGE_D = 30.0
 # Columns of a page.
 OWN, PACED, CHANGED_S = range(3)
-# Columns of a group: own changes and paced time, changes by waves and days; then waves, ages, what waves are like.
+# Columns of a group: own changes and paced time, changes by waves and days; then waves, ages, properties of waves.
 CHANGES, TIME, SWEPT, DAYS = range(4)
 WAVES = 4
 FIRST_WAVE = 4
@@ -52,10 +52,10 @@ AGE_CHANGES = FIRST_WAVE + 4 * WAVES
 AGE_TIME = AGE_CHANGES + BINS
 LIKE = AGE_TIME + BINS
 GROUP_WIDTH = LIKE + 4
-# Of a wave: it came after one time and before another; pages that it hit and that it spared, counted.
+# Per wave: it came after one time and before another; counts of pages it hit and spared.
 AFTER, BEFORE, HIT, SPARED = range(4)
 FULL = 0.999
-# Days without a wave that every group is believed to have seen.
+# Prior number of days without a wave for every group.
 SWEPT_PRIOR_D = 200.0
 TINY = 1e-9
 
@@ -76,10 +76,10 @@ class _PagePace(NamedTuple):
 class Waves:
     """The waves model of change: own pace, age, and waves over sections and sites.
 
-    ``shape`` says how alike pages of a section are, ``section_shape`` how alike sections of a site.
+    ``shape`` says how similar pages of a section are, ``section_shape`` how similar sections of a site.
 
-    ``first_share`` is what part of a section and of a site a wave is believed to hit before any was seen, and ``doubt``
-    for how many pages such a belief counts. A change with a chance below one minus ``surprise`` opens a wave.
+    ``first_share`` is the prior share of a section and of a site that a wave hits, and ``doubt`` the number of pages
+    that this prior counts for. A change with a probability below one minus ``surprise`` opens a wave.
     """
 
     name: str = "waves"
@@ -93,7 +93,7 @@ class Waves:
     group_width: int = GROUP_WIDTH
 
     def learn(self, memory: Memory, batch: KnownPages) -> Memory:
-        """Credit the changes found to pace, age and waves; a first fetch begins a row."""
+        """Credit the changes found to pace, age and waves; a first fetch initializes a row."""
         after = memory.grow_for(batch)
         self._start_rows(after, batch)
         seen = np.flatnonzero(is_informative(batch))
@@ -163,7 +163,7 @@ class Waves:
         )
 
     def _group_pace(self, memory: Memory, batch: KnownPages) -> Floats:
-        """Return the pace of a page's section, shrunk to that of its site, and that to that of everything."""
+        """Return the pace of a page's section, shrunk to its site's, and that to the global one."""
         every = memory.groups[0]
         pace = np.full(len(batch), (every[CHANGES] + 0.5) / (every[TIME] + 50.0))
         for rows, own in reversed(_levels(batch)):
@@ -222,7 +222,7 @@ class Waves:
 
     @staticmethod
     def _credit_waves(after: Memory, batch: KnownPages, rows: Ints, some: Bools, hit: Floats) -> None:
-        """Update each wave since the previous fetch by whether it hit the page; ``hit`` is its chance."""
+        """Update each wave since the previous fetch by whether it hit the page; ``hit`` is its probability."""
         told = np.where((hit > 0) & some[:, None], _chance_after(after.groups[rows], batch.before_s), 0.0)
         hit = np.where(batch.changed[:, None], np.minimum(hit, 1.0), 0.0) * told
         for wave in range(WAVES):
@@ -267,7 +267,7 @@ def _wave_chance(groups: Floats, last_s: Floats) -> Floats:
 
 
 def _wave_staleness(memory: Memory, batch: KnownPages) -> Floats:
-    """Return -log of the chance that no wave hit each page since its last fetch."""
+    """Return -log of the probability that no wave hit each page since its last fetch."""
     staleness = np.zeros(len(batch))
     for rows, counted in _levels(batch):
         chance = _wave_chance(memory.groups[rows], batch.last_fetch_s) * counted[:, None]
@@ -286,7 +286,7 @@ def _age(batch: KnownPages, changed_s: Floats) -> Floats:
 
 
 def _factors(memory: Memory) -> Floats:
-    """Return the age factors g of the waves model, bin by bin; 1 where nothing was observed."""
+    """Return the age factors g of the waves model, bin by bin; 1 without observations."""
     changes, time = memory.groups[0, AGE_CHANGES:AGE_TIME], memory.groups[0, AGE_TIME:LIKE]
     factors: Floats = (changes + AGE_STRENGTH) / (time + AGE_STRENGTH)
     return factors

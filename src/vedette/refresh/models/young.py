@@ -29,7 +29,7 @@ from vedette.timeutil import DAY_S
 
 FEATURES = 6
 FIRST_RATE = 1 / 30
-_PRIOR = 5.0  # how many expected changes hold a weight where it is
+_PRIOR = 5.0  # how many expected changes anchor a weight
 _STEP = 0.3  # no batch moves a weight further
 _TURNS = (1e-6, 50.0)
 
@@ -39,13 +39,12 @@ class Young:
     """Model of young pages: their features give a change rate e^(w x), times a page's own Gamma factor.
 
     The features are logarithms of its words, of the pages that link to it and of its age, the age also squared, and
-    whether it is empty; unknown values are of middle size. The weights are those of everything (one row). They are
-    learned by a step for each batch along the gradient of the likelihood of "changed or not", each divided by the
-    information on that weight that all fetches so far have had: an online regression. The factor is that of ``gamma``,
-    with the changes that the features expect in the place of time: a page that was fetched often is judged by its own
-    history.
+    whether it is empty; unknown values are set to the middle. The weights are global (one row). They are learned by one
+    step per batch along the gradient of the likelihood of "changed or not", each divided by the information on that
+    weight from all fetches so far: an online regression. The factor is that of ``gamma``, with the changes expected
+    from the features in place of time: a page that was fetched often is judged by its own history.
 
-    Useful for pages of new sections, and for those that were just born. Not useful where all pages are alike.
+    Useful for pages of new sections, and for new pages. Not useful if all pages are alike.
 
     Reference: P. McCullagh and J. Nelder, *Generalized Linear Models*, 1989, section 4 (complementary log-log).
 
@@ -103,7 +102,7 @@ class Young:
 
 
 def _features(batch: KnownPages, since_s: Floats) -> Floats:
-    """Compute the features of young pages, a row per page, scaled to about -1 to 1; 0 where unknown."""
+    """Compute the features of young pages, one row per page, scaled to about -1 to 1; 0 if unknown."""
     age_d = np.fmax(since_s - batch.born_s, 0.0) / DAY_S
     age = _scale(age_d, 4.0, 2.0)
     words, links = _scale(batch.words, 6.0, 1.5), _scale(batch.links, 1.5, 1.5)
@@ -121,7 +120,7 @@ def _update_weights(kept: Floats, features: Floats, turns: Floats, changed: npt.
     weights, information = np.split(kept, 2)
     turns = np.clip(turns, *_TURNS)
     pull = np.where(changed, turns / np.expm1(turns), -turns)
-    sure = turns**2 / np.expm1(turns)  # the expected square of the pull
+    sure = turns**2 / np.expm1(turns)  # the expected square of the gradient
     information = information + sure @ features**2
     step = (pull @ features) / (information + _PRIOR)
     return np.concatenate([weights + np.clip(step, -_STEP, _STEP), information])

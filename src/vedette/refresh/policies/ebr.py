@@ -1,4 +1,4 @@
-"""Embarrassment-based refresh (EBR): avoid showing pages that no longer say what they are shown for."""
+"""Embarrassment-based refresh (EBR): avoid showing pages that no longer match the query they are shown for."""
 
 from dataclasses import dataclass
 
@@ -27,14 +27,14 @@ class Ebr:
         worth(t) =  (d v / D) (1 - exp(-D t) (1 + D t)),      v its views, D changes found a day
         due      =  last_fetch + t where worth(t) / cost = price
 
-    Both d and D are shrunk to the mean of all pages, d as if one change more had been seen. Unknown views are 1; a
-    change of unknown size counts as large. The price is in views times days. A page that nobody is shown is never due.
+    Both d and D are shrunk to the mean of all pages, d as if one more change had been seen. Unknown views are 1; a
+    change of unknown size counts as large. The price is in views times days. A page that is never shown is never due.
 
-    Useful as a baseline that knows what people are shown. Not useful for pages that *should* be shown and are not: to
-    leave out a good result embarrasses nobody.
+    Useful as a baseline that considers what people see. Not useful for pages that *should* be shown but are not: a
+    missing good result causes no embarrassment.
 
     Reference: J. L. Wolf, M. S. Squillante, P. S. Yu, J. Sethuraman, L. Ozsen, *Optimal Crawling Strategies for Web
-    Search Engines*, WWW 2002, with d(p) as in S. Pandey's thesis (2008), 4.7.1. That learns it as it goes is ours.
+    Search Engines*, WWW 2002, with d(p) as in S. Pandey's thesis (2008), 4.7.1. Learning it online is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)

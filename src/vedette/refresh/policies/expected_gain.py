@@ -18,17 +18,18 @@ from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
 from vedette.timeutil import DAY_S
 
-# The models that it asks; hours of the week cost more than they told on the histories that were tried.
+# The models it uses; hours of the week cost more than they gained on the histories that were tried.
 MODEL = Mixture(parts=(Waves(), Pooled(), Ageing(), TwoStage(), Young()))
-# Pages die in waves, too: where one of a section is gone, others may be. So does a copy of it mislead who searches.
+# Pages die in waves, too: if one of a section is gone, others may be. And a dead copy also misleads searchers.
 DEATHS = Waves(name="deaths")
-# What sitemaps, feeds and pings say comes on top; it is no part of the mixture, so that it counts from the first day.
+# Announcements in sitemaps, feeds and pings come on top; they are no part of the mixture, so they count from the first
+# day.
 ANNOUNCED = Announcements()
-# Columns behind those of the models: of a page, what its changes brought together, how many, and how often it is seen.
+# Columns after those of the models: a page's total gain of changes, their number, and how often it is seen.
 GAINS, MEASURED, VIEWS = range(3)
-# What explanations mention: what a belief moved by at least; and how far ahead they look for a change.
+# For explanations: the smallest change of a belief to mention; and how far ahead to look for a change.
 NOTABLE, MAX_WAIT_D, HALVINGS = 0.05, 3650.0, 30
-# Of a group: what changes brought together, how many, and how often the pages are seen that changed.
+# Per group: the total gain of changes, their number, and how often the changed pages are seen.
 GROUP_WIDTH = 3
 
 
@@ -36,26 +37,26 @@ GROUP_WIDTH = 3
 class ExpectedGain:
     """Refresh a page when the expected gain of a fetch reaches the price (index of Cho, Azar and Olston).
 
-        worth = (mu / h) (1 - e^-x (1 + x)) / cost,    due where worth = price
+        worth = (mu / h) (1 - e^-x (1 + x)) / cost,    due when worth = price
 
-    x is how stale the copy is believed to be (-log of the chance that it is current, so that belief may grow by time,
-    by age, by waves and by announcements alike: a mixture of models says how, and ``announced``), h the hazard with
-    which it goes stale, and mu what a change of this page brings to searchers, 1 for an ordinary page. So no
-    fetch is worth more than mu / h. Where changes are announced the index is that of GREEDY-NCIS
-    (``freshness_index.announced_worth``). A page that is gone has gone stale, too; the chance of that is modeled
-    separately from its changes, so that neither distorts the other:
+    x is the believed staleness of the copy (-log of the probability that it is current, so that time, age, waves and
+    announcements can all increase it: a mixture of models says how, plus ``announced``), h its hazard of going stale,
+    and mu what a change of this page is worth to searchers, 1 for an ordinary page. So no fetch is worth more than mu /
+    h. If changes are announced the index is that of GREEDY-NCIS (``freshness_index.announced_worth``). A page that is
+    gone has gone stale, too; that probability is modeled separately from its changes, so that neither distorts the
+    other:
 
         mu = floor + (1 - floor) (gains + c usual) / (changes + c) / (mean gain of a change)
 
-    What a change brought is measured when it is indexed (Delta-Q_A). What is usual for a page that has no history of
-    its own goes by how often people see it. The floor keeps pages current that nobody has searched for yet.
+    The gain of a change is measured when it is indexed (Delta-Q_A). For a page without its own history the usual gain
+    depends on how often people see it. The floor keeps pages current that no one has searched for yet.
 
     No page is starved: none waits longer than ``longest_s``, whatever the price.
 
-    Useful for everything that is fetched again; this is the policy that runs live. Not useful for discovery sources,
-    which are polled for what they link to.
+    Useful for all refreshes; this is the policy that runs live. Not useful for discovery sources, which are polled for
+    their links.
 
-    References: the index as in ``freshness_index``; what a change brings: Pandey08, 4.6; model and floor are ours.
+    References: the index as in ``freshness_index``; the gain of a change: Pandey08, 4.6; model and floor are ours.
 
     Two pages were fetched ten days ago and again now; one had changed. It is due sooner, and both wait longer at a
     higher price:
@@ -82,12 +83,12 @@ class ExpectedGain:
 
     @property
     def page_width(self) -> int:
-        """The number of values that expected-gain refresh remembers per page."""
+        """The number of values that expected-gain refresh stores per page."""
         return self.model.page_width + self.deaths.page_width + 3
 
     @property
     def group_width(self) -> int:
-        """The number of values that expected-gain refresh remembers per group of pages."""
+        """The number of values that expected-gain refresh stores per group of pages."""
         return self.model.group_width + self.deaths.group_width + self.announced.group_width + GROUP_WIDTH
 
     @property
@@ -106,7 +107,7 @@ class ExpectedGain:
         return Memory.empty(self.page_width, self.group_width)
 
     def observe(self, state: Memory, batch: KnownPages, now: float) -> Memory:
-        """Teach the change model what the fetches found, and count their gains where those are known already."""
+        """Train the change model with what the fetches found, and count their gains if known already."""
         after = state.grow_for(batch)
         begun = batch.place[batch.first_fetch]
         for rows, learned in (
@@ -160,7 +161,7 @@ class ExpectedGain:
         return self.model.rates(self._model_memory(state), batch)
 
     def median_wait_d(self, state: Memory, batch: KnownPages) -> Floats:
-        """Return the days after its last fetch by which each page has changed as likely as not; at most ten years."""
+        """Return the days after its last fetch by which each page has changed with probability .5; at most 10 years."""
         low, high = np.zeros(len(batch)), np.full(len(batch), MAX_WAIT_D)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -170,7 +171,7 @@ class ExpectedGain:
         return high
 
     def causes(self, state: Memory, batch: KnownPages, row: int, now: float) -> list[str]:
-        """List what moves the belief about a page beside its own pace: announcements, silence, waves, deaths."""
+        """List what moves the belief about a page besides its own pace: announcements, silence, waves, deaths."""
         one = batch.select(np.array([row]))
         at_s = np.array([now])
         plain = self.model.belief(self._model_memory(state), one, at_s)

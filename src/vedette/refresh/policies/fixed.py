@@ -15,11 +15,11 @@ class Fixed:
 
         due = last_fetch + interval
 
-    Ten minutes by default: what it takes to miss no link of a busy news feed in its busiest hours.
+    Ten minutes by default: enough to miss no link of a busy news feed in its busiest hours.
 
-    Useful for sources (feeds, sitemaps, home pages) while there are few of them and a conditional request costs next to
-    nothing, and as the baseline that an adaptive rule has to beat at equal budget. Not useful for pages in number: most
-    fetches would find nothing.
+    Useful for sources (feeds, sitemaps, home pages) while there are few of them and a conditional request costs almost
+    nothing, and as the baseline that an adaptive policy has to beat at equal budget. Not useful for large numbers of
+    pages: most fetches would find nothing.
 
     Reference: the uniform policy of J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*,
     ACM TODS 28(4), 2003; the ten minutes: commoncrawl/news-crawl, issue 15.

@@ -18,22 +18,22 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Refresh a page when the freshness that its copy has lost reaches the price.
+    """Refresh a page when the freshness lost by its copy reaches the price.
 
         worth(t) = (mu / D) (1 - exp(-D t) (1 + D t))       t days after the last fetch
         D        = (c + 1/2) / (T + 1/2 / Dbar)             c changes found in T days, Dbar the rate of all pages
         due      = last_fetch + t where worth(t) / cost = price
 
-    mu is how often people are shown the page where that is known (``views``), else 1: pass views for all pages or for
-    none. A page with mu / (D cost) at or below the price is never due: it changes faster than it pays to follow. The
-    price is in mu times days; the state has a row of changes and days for each page and one for all.
+    mu is how often people see the page if that is known (``views``), else 1: pass views for all pages or for none. A
+    page with mu / (D cost) at or below the price is never due: it changes faster than it pays to follow. The price is
+    in mu times days; the state has a row of changes and days for each page and one for all.
 
-    Useful where copies are to be current, and rates of change differ and stay. Not useful where changes differ in what
-    they mean for search, come in waves, or follow a rhythm: for it every page forgets when it changed last.
+    Useful if copies should be current, and change rates differ and stay. Not useful if changes differ in their effect
+    on search, come in waves, or follow a rhythm: pages are assumed to be memoryless.
 
     Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003;
     Y. Azar, E. Horvitz, E. Lubetzky, Y. Peres, D. Shahaf, *Tractable near-optimal policies for crawling*, PNAS 115(32),
-    2018. How rates are shrunk is ours.
+    2018. The shrinkage of rates is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)

@@ -13,20 +13,20 @@ from vedette.timeutil import DAY_S
 
 @dataclass(frozen=True, slots=True)
 class GreedyC1:
-    """Refresh a page when its chance of having changed, divided by the cost of a fetch, reaches the price.
+    """Refresh a page when its probability of having changed, divided by the cost of a fetch, reaches the price.
 
         P(t) = 1 - unchanged(age at the last fetch, t)        the chance that it is out of date
         due  = last_fetch + the first t with P(t) / cost >= price,  but ``bound_d`` days at the latest
 
     Fetching the pages with the largest terms of C(1) (eq. 14) is the same as fetching all whose term reaches some
-    height; the price is that height, which settles where fetches meet the budget. P only tends to 1, so at a high price
-    an expensive page would never be due: no rate of change is below a floor, and no page waits longer than the bound.
-    Similar pages would be due at one moment, so up to a thousandth of their wait is randomized.
+    threshold; the price is that threshold, which settles where fetches meet the budget. P only tends to 1, so at a high
+    price an expensive page would never be due: no change rate is below a floor, and no page waits longer than the
+    bound. Similar pages would be due at the same moment, so up to a thousandth of their wait is randomized.
 
     For its memory, see ``refresh.models.hazards``.
 
-    Useful as a baseline of one-day rules: it takes what is likeliest now and ignores tomorrow (``n_day`` does not).
-    Not useful where pages change so fast that a look is stale at once: it pours its budget into them.
+    Useful as a baseline of one-day rules: it takes what is likeliest now and ignores tomorrow (``n_day`` does not). Not
+    useful if pages change so fast that a copy is stale at once: it wastes its budget on them.
 
     Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
 
@@ -57,13 +57,13 @@ class GreedyC1:
         return learn(state, batch)
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """Return when the chance of a change, divided by the cost, reaches the price."""
+        """Return when the probability of a change, divided by the cost, reaches the price."""
         wait_d = self._wait_d(state, batch, price) * (1 - rng.random(len(batch)) / 1000)
         due: Floats = batch.last_fetch_s + wait_d * DAY_S
         return due
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """Describe the current chance that the page has changed."""
+        """Describe the current probability that the page has changed."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
         return f"greedy-c1: changed by now with probability {chance:.0%}, {self.bound_d:.0f} days of waiting at most"

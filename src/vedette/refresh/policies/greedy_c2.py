@@ -19,14 +19,14 @@ class GreedyC2:
         due  = last_fetch + the t with Z(t) / cost = price,  but ``bound_d`` days at the latest
 
     Fetching the pages with the largest terms of C(2) (eq. 24) is the same as fetching all whose term reaches some
-    height; the price is that height. Z grows without end, so every page is due some day at any price (2.3.2), and that
-    still holds where costs differ; the bound says by when. Similar pages would be due at one moment, so up to a
+    threshold; the price is that threshold. Z grows without limit, so every page is eventually due at any price (2.3.2),
+    even with different costs; the bound says by when. Similar pages would be due at the same moment, so up to a
     thousandth of their wait is randomized.
 
     For its memory, see ``refresh.models.hazards``.
 
-    Useful where being out of date for long is worse than often. Not useful where a page is either right or wrong when
-    somebody asks: the time that has gone by already is then no reason to look.
+    Useful if being out of date for long is worse than being so often. Not useful if a page is simply right or wrong
+    when it is searched: the time already passed is then no reason to fetch it.
 
     Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, sections 2.3.1, 2.3.2 and 2.4.
 

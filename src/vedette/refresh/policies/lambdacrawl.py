@@ -1,4 +1,4 @@
-"""LambdaCrawl refresh: every missed change costs a little less than the one before, so no page is given up."""
+"""LambdaCrawl refresh: every missed change costs a little less than the previous one, so no page is given up."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from vedette.policy import Floats
 from vedette.refresh.freshness_index import elapsed_days, fill_unknown, select_rows, to_due_times
 from vedette.refresh.known_pages import KnownPages, Memory
 
-# Days of the one interval with a change and the one without that every page is taken to have had.
+# Days of the two prior intervals of every page, one with a change and one without.
 PSEUDO_D = 0.5
 SLOWEST, FASTEST = 0.0005, 7.0  # changes a day
 BISECTION_STEPS = 40
-# Changed intervals are kept by length, in bins that widen by a factor of four: how many, and how long together.
+# Changed intervals are stored by length, in bins that widen by a factor of four: their number, and total length.
 EDGES_D: Floats = np.array([0.125, 0.5, 2.0, 8.0, 32.0, 128.0, 512.0])
 BINS = len(EDGES_D) + 1
 RATE, UNCHANGED, COUNTS, DAYS = 0, 1, slice(2, 2 + BINS), slice(2 + BINS, 2 + 2 * BINS)
@@ -28,16 +28,16 @@ class LambdaCrawl:
         x   =  (-D + sqrt(D^2 + 4 mu D / price)) / 2
         due =  last_fetch + 1 / x
 
-    mu is the views where they are known, else 1: pass views for all pages or for none. A fetch of cost c pays c times
-    the price. D is the most likely rate given which intervals a contained a change and which did not,
+    mu is the views if known, else 1: pass views for all pages or for none. A fetch of cost c pays c times the price. D
+    is the most likely rate given which intervals a contained a change and which did not,
 
         sum_changed a / (exp(D a) - 1)  =  sum_unchanged a
 
-    with one extra interval of each kind of half a day, within 0.0005 and 7 a day. For the intervals with a change,
+    with one prior interval of each kind of half a day, within 0.0005 and 7 per day. For the intervals with a change,
     eight sums by length are stored instead of each interval; those of similar length count with their mean.
 
-    Useful where no page may be given up, however fast it changes. Not useful with few fetches of each page: rates are
-    not shrunk to those of others, and a page without history is taken to change more than once a day.
+    Useful if no page may be given up, however fast it changes. Not useful with few fetches of each page: rates are not
+    shrunk to those of others, and a page without history is assumed to change more than once a day.
 
     Reference: A. Kolobov, Y. Peres, C. Lu, E. Horvitz, *Staying up to Date with Online Content Changes Using
     Reinforcement Learning for Scheduling*, NeurIPS 2019 (LambdaCrawl, LambdaLearnAndCrawl); constants of their program.
@@ -89,7 +89,7 @@ class LambdaCrawl:
 
 
 def _interval_days(rates: Floats, weights: Floats, price: Floats) -> Floats:
-    """Compute the LambdaCrawl interval 1 / x, without dividing by zero where the price is zero."""
+    """Compute the LambdaCrawl interval 1 / x, without dividing by zero if the price is zero."""
     # 1/x = 2 / (-D + sqrt(D^2 + 4 mu D / price)); with p = price / mu this is p / 2 (1 + sqrt(1 + 4 / (p D))).
     part = np.divide(price, weights, out=np.full(len(rates), np.inf), where=weights > 0)
     days: Floats = (part + np.sqrt(part) * np.sqrt(part + 4 / rates)) / 2
@@ -106,7 +106,7 @@ def _fit_rates(rows: Floats) -> Floats:
     low, high = np.full(len(rows), np.log(SLOWEST)), np.full(len(rows), np.log(FASTEST))
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        # exp(x) - 1 of a long interval is beyond numbers; so long it may as well be exp(700).
+        # exp(x) - 1 of a long interval overflows; exp(700) is large enough.
         growth = np.expm1(np.minimum(np.exp(middle)[:, None] * length, 700.0))
         faster = (counts * length / growth).sum(axis=1) > unchanged
         low, high = np.where(faster, middle, low), np.where(faster, high, middle)

@@ -11,7 +11,7 @@ from vedette.refresh.models.hazards import LifeCurves, empty_memory, get_life_cu
 from vedette.refresh.outlook import Outlook, plan_costs, plan_matrix
 from vedette.timeutil import DAY_S
 
-# Pages at a time, so that the costs of all their plans fit into a cache; and how finely a wait is found.
+# Pages at a time, so that the costs of all their plans fit into the cache; and the precision of a wait.
 CHUNK = 2_048
 BISECTION_STEPS = 20
 
@@ -25,15 +25,15 @@ class NDay:
 
     Plans interact only through the budgets, and the price represents those (``lab.baselines.plans.lagrange``), so each
     page can be planned by itself. With one day ahead this is ``greedy-c1`` with the bound. With more, a fetch also
-    counts for what it saves tomorrow: of two pages that are equally likely out of date, the slower is fetched first, as
-    it stays right for longer (Table 1 of the paper).
+    counts for what it saves tomorrow: of two pages that are equally likely to be out of date, the slower is fetched
+    first, as it stays current for longer (Table 1 of the paper).
 
-    The age after a fetch is taken to be what it was without a change, and half of the wait with one;
+    The age after a fetch is assumed to continue without a change, and to be half of the wait with one;
     ``refresh.outlook`` has the whole distribution.
 
     For its memory, see ``refresh.models.hazards``.
 
-    Useful where fast and slow pages compete and the budget is short. Not useful at budgets that reach every page daily.
+    Useful if fast and slow pages compete and the budget is short. Not useful at budgets that reach every page daily.
 
     Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.3.3.
 
@@ -76,7 +76,7 @@ class NDay:
         return due
 
     def reason(self, state: Memory, batch: KnownPages, row: int, now: float) -> str:
-        """Describe the current chance that the page is out of date."""
+        """Describe the current probability that the page is out of date."""
         past_d = np.maximum(now - batch.last_fetch_s, 0.0) / DAY_S
         chance = 1 - get_life_curves(state, batch).survival(past_d)[row]
         return f"n-day: changed by now with probability {chance:.0%}, planned {self.days} days ahead"
@@ -93,14 +93,14 @@ class NDay:
     def _begins_with_look(self, lives: LifeCurves, wait_d: Floats, toll: Floats) -> Bools:
         costs = plan_costs(self._outlook(lives, wait_d), self.discount)
         costs += plan_matrix(self.days).sum(axis=1)[:, None] * toll
-        # Plans are numbered by their looks: the odd ones look on the first day.
+        # Plans are numbered by their fetches: the odd ones fetch on the first day.
         begins: Bools = costs[1::2].min(axis=0) <= costs[0::2].min(axis=0)
         return begins
 
     def _outlook(self, lives: LifeCurves, wait_d: Floats) -> Outlook:
         ahead_d = np.arange(self.days, dtype=np.float64)
         past_d = wait_d + ahead_d[:, None]
-        # Rates summed up: as it was, and anew (from half of the wait on), on each day and days after it.
+        # Cumulative rates: unchanged, and restarted (from half of the wait on), on each day and days after it.
         old = lives.cumulative_hazard(lives.age_d + past_d)
         new = lives.cumulative_hazard(past_d[:, None] / 2 + ahead_d[None, :, None])
         stayed = np.exp(lives.cumulative_hazard(lives.age_d) - old)

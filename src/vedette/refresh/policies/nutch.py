@@ -19,17 +19,17 @@ class Nutch:
         interval <- first_interval             first fetch, nothing to compare with
         due      =  last_fetch + interval      always within [min_interval, max_interval] after the last fetch
 
-    With ``sync_delta`` the schedule leans towards the moment of change: let delta = last_fetch - modified. An unchanged
-    page's interval is at least delta, and it falls due sync_delta_rate * delta earlier. Nutch counted that from
-    the fetch without a lower bound, so a page unmodified for long was due at once, for ever (NUTCH-1564); here the
-    bounds hold for the due time too. It is off by default.
+    With ``sync_delta`` the schedule shifts towards the moment of change: let delta = last_fetch - modified. An
+    unchanged page's interval is at least delta, and it is due sync_delta_rate * delta earlier. Nutch counted that from
+    the fetch without a lower bound, so a page unmodified for long was due at once, forever (NUTCH-1564); here the
+    bounds apply to the due time too. It is off by default.
 
-    The state is one interval in seconds per page, 0 where there is none yet. In equilibrium a page is found changed at
-    a share q of its fetches with (1 - dec_rate)^q (1 + inc_rate)^(1 - q) = 1: about 60 % with the default rates,
-    whatever the page is worth and whatever a fetch costs; the price is ignored.
+    The state is one interval in seconds per page, 0 for none yet. In equilibrium a page is found changed at a share q
+    of its fetches with (1 - dec_rate)^q (1 + inc_rate)^(1 - q) = 1: about 60 % with the default rates, whatever the
+    page's worth and the cost of a fetch; the price is ignored.
 
-    Useful as the field's usual practice, as the baseline of every other refresh policy, and where nothing but the
-    latest comparison is kept. Not useful where a budget must be met, pages differ in worth, or a change is noise.
+    Useful as the usual practice, as the baseline of every other refresh policy, and if only the latest comparison is
+    stored. Not useful if a budget must be met, pages differ in worth, or a change is noise.
 
     Reference: Apache Nutch, ``AdaptiveFetchSchedule`` (A. Bialecki), with its default rates; NUTCH-1564. The bounds are
     ours.

@@ -11,18 +11,18 @@ from vedette.refresh.known_pages import KnownPages, Memory
 
 @dataclass(frozen=True, slots=True)
 class Proportional:
-    """Refresh a page when as many changes are expected since its last fetch as the price says, for all alike.
+    """Refresh a page when the changes expected since its last fetch reach the price, equal for all pages.
 
         due = last_fetch + price cost / D
         D   = (c + 1/2) / (T + 1/2 / Dbar)             c changes found in T days, Dbar the rate of all pages
 
     So a page that changes twice as often is fetched twice as often.
 
-    Useful as the baseline that sounds right: Cho and Garcia-Molina prove that it is never fresher than fetching all
-    pages equally often, whatever their rates. Not useful for anything else.
+    Useful as the intuitive baseline: Cho and Garcia-Molina prove that it is never fresher than fetching all pages
+    equally often, whatever their rates. Not useful for anything else.
 
     Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003,
-    section 4; the baseline of Pandey08, 4.7. How rates are shrunk is ours.
+    section 4; the baseline of Pandey08, 4.7. The shrinkage of rates is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)

@@ -1,4 +1,4 @@
-"""Staleness-based refresh (SBR): keep copies current with respect to changes of more than a part of the text."""
+"""Staleness-based refresh (SBR): keep copies current with respect to changes of more than a share of the text."""
 
 from dataclasses import dataclass
 
@@ -25,11 +25,11 @@ class Sbr:
         worth(t) =  (1 / L) (1 - exp(-L t) (1 + L t)),      L stale copies found a day, shrunk to the mean of all pages
         due      =  last_fetch + t where worth(t) / cost = price
 
-    The thesis fits L to the whole record and schedules fetches over weeks (``lab.experiments.user_centric`` does so,
-    too). This form learns as it goes. A change of unknown size counts.
+    The thesis fits L to the whole record and schedules fetches over weeks (as does ``lab.experiments.user_centric``).
+    This form learns online. A change of unknown size counts.
 
-    Useful as a baseline that tells large changes from small. Not useful where a small change matters, as the date of a
-    seminar does, or a large one does not, as an advertisement.
+    Useful as a baseline that distinguishes large changes from small ones. Not useful if a small change matters, such as
+    the date of a seminar, or a large one does not, such as an advertisement.
 
     Reference: Pandey08, section 4.7.1, after J. Cho, H. Garcia-Molina, *Synchronizing a Database to Improve Freshness*,
     SIGMOD 2000.

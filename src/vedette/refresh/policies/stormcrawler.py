@@ -19,12 +19,12 @@ class StormCrawler:
         interval <- first_interval                                        first fetch, nothing to compare with
         due      =  last_fetch + interval
 
-    The state is one interval in seconds per page, 0 where there is none yet. A page that changes at every fetch comes
-    ever nearer to the shortest interval; one that never does reaches the longest after seven fetches. Neither what a
-    page is worth nor what a fetch costs is asked, and there is no budget.
+    The state is one interval in seconds per page, 0 for none yet. A page that changes at every fetch approaches the
+    shortest interval; one that never does reaches the longest after seven fetches. Neither a page's worth nor a fetch's
+    cost matters, and there is no budget.
 
-    Useful as the field's usual practice beside ``nutch``, and where nothing but the latest comparison is kept.
-    Not useful where a budget must be met, pages differ in worth, or a change is noise.
+    Useful as the usual practice besides ``nutch``, and if only the latest comparison is stored. Not useful if a budget
+    must be met, pages differ in worth, or a change is noise.
 
     Reference: Apache StormCrawler, ``AdaptiveScheduler``, with its default rates and intervals.
 

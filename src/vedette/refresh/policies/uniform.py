@@ -14,8 +14,8 @@ class Uniform:
 
         due = last_fetch
 
-    Useful as the baseline that anybody can run, and strong: it beats every rule that fetches in proportion to rates of
-    change. Not useful where a budget is larger than what is worth fetching: it spends all of it.
+    Useful as a simple baseline, and a strong one: it beats every policy that fetches in proportion to change rates. Not
+    useful if the budget is larger than what is worth fetching: it spends all of it.
 
     Reference: J. Cho, H. Garcia-Molina, *Effective Page Refresh Policies for Web Crawlers*, ACM TODS 28(4), 2003.
 
@@ -37,7 +37,7 @@ class Uniform:
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """Return the last fetch as due time, so that the page that waits longest is the most overdue."""
+        """Return the last fetch as due time, so that the page that has waited longest is the most overdue."""
         return batch.last_fetch_s.copy()
 
     def reason(self, state: tuple[()], batch: KnownPages, row: int, now: float) -> str:

@@ -17,16 +17,17 @@ class UserCentric:
         P(p, t)  =  dQ_A(p) (t - last fetch)
         due      =  last_fetch + t where P / cost = price
 
-    The mean is shrunk to that of all pages, as if one fetch more had been made with it: a page without history has the
-    mean of all, and one that brought nothing so far is fetched ever more rarely, and never given up. A fetch that finds
-    nothing new brought nothing; what a change brought may be measured later (``learn_gains``). As long as no fetch is
-    known to have brought anything, all are due at once. A page that died says nothing. The price is in search quality.
+    The mean is shrunk to that of all pages, as if one more fetch had been made with it: a page without history has the
+    mean of all, and one without gains so far is fetched at growing intervals, but never given up. A fetch that finds
+    nothing new has no gain; the gain of a change may be measured later (``learn_gains``). As long as no gain is known,
+    all pages are due at once. A page that died is ignored. The price is in search quality.
 
-    Useful where the gain of a fetch is measured (``KnownPages.gain``). Not useful where it is not, or where gains come
-    in bursts: the worth of a fetch grows evenly here for ever, while that of a page which has changed already does not.
+    Useful if the gain of a fetch is measured (``KnownPages.gain``). Not useful if it is not, or if gains come in
+    bursts: the worth of a fetch grows linearly here without limit, while that of a page which has already changed does
+    not.
 
-    Reference: Pandey08, sections 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric Web Crawling*, WWW 2005. That a
-    mean is shrunk is ours.
+    Reference: Pandey08, sections 4.5.2 and 4.7.1; S. Pandey, C. Olston, *User-Centric Web Crawling*, WWW 2005. The
+    shrinkage of the mean is ours.
 
     >>> from vedette.policy import rng_for
     >>> day_s, no = 86_400.0, np.zeros(2, bool)
@@ -55,7 +56,7 @@ class UserCentric:
         return add_counts(state, batch, _count_gains(batch, batch.changed & np.isfinite(batch.gain)))
 
     def due(self, state: Memory, batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:
-        """Return when the expected gain of each page reaches the cost of a fetch; never where it has none."""
+        """Return when the expected gain of each page reaches the cost of a fetch; never if it has none."""
         per_day = self._per_day(state, batch)
         waits = np.divide(price * batch.cost, per_day, out=np.full(len(batch), np.inf), where=per_day > 0)
         return to_due_times(batch, waits)
@@ -75,7 +76,7 @@ class UserCentric:
 
 
 def _count_gains(batch: KnownPages, told: Bools) -> Floats:
-    """Return a row for each page: 1 where a fetch tells its gain, and that gain per day."""
+    """Return a row for each page: 1 if a fetch shows its gain, and that gain per day."""
     days = elapsed_days(batch)
     told = told & (days > 0)
     per_day = np.divide(fill_unknown(batch.gain, 0.0), days, out=np.zeros(len(batch)), where=told)
