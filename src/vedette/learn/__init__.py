@@ -1,1 +1,1 @@
-"""Learning from users: the query workload and its trends, bot filtering, and what clicks say about pages."""
+"""Learning from users: the query workload and its trends, bot filtering, and page quality from clicks."""

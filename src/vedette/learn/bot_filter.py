@@ -1,10 +1,10 @@
 """Bot filter: why a search or event does not count as a person's (programs, prefetches, inhuman rates).
 
-Filtered requests are stored with their reason and counted nowhere. Only two signals are used: what a program says about
-itself, and what no person can do. So a program that pretends to be a browser and keeps a person's pace is counted;
-anyone who wants to steer a search engine can. That is why no single visitor should count for much.
+Filtered requests are stored with their reason but not counted. Only two signals are used: what a program declares about
+itself, and what no person can do. So a program that pretends to be a browser at a person's pace is counted; anyone who
+wants to manipulate a search engine can. That is why no single visitor should count for much.
 
-Useful for: counts of searches and clicks that are mostly from people. Not useful for: keeping anybody out.
+Useful for: counts of searches and clicks that are mostly from people. Not useful for: blocking anyone.
 """
 
 import re
@@ -20,14 +20,14 @@ RateKind = Literal["search", "view", "click"]
 
 MIN_CLICK_S = 0.3  # a result must be seen and pointed at first
 MAX_DELAY_S = 86_400.0
-MAX_SEARCHES_PER_HOUR = 300  # in an hour, of one mark: a class of thirty behind one address stays below
+MAX_SEARCHES_PER_HOUR = 300  # per hour and visitor hash: a class of thirty behind one address stays below
 MAX_CLICKS_PER_HOUR = 300
 MAX_PER_MINUTE: Mapping[RateKind, int] = {"search": 60, "view": 60, "click": 60}
-MAX_COOLDOWN_MINUTES = 10  # minutes until the wildest pace is forgiven
+MAX_COOLDOWN_MINUTES = 10  # minutes until the fastest pace is forgiven
 MAX_VISITORS = 20_000
-MAX_AGENT_LENGTH = 1000  # browsers say less; what stands behind is not read
+MAX_AGENT_LENGTH = 1000  # browsers send less; the rest is not read
 
-# What programs call themselves. "Cubot" is a make of telephones; "bot" inside of a longer word is not one.
+# What programs call themselves. "Cubot" is a brand of phones; "bot" inside a longer word does not count.
 _PROGRAM = re.compile(
     r"(?<!cu)bots?(?![a-z])|crawl|spider|slurp|scrap(?:y|er|ing)|archiver|httrack|heritrix|nutch"
     r"|headless|phantomjs|selenium|webdriver|puppeteer|playwright|lighthouse"
@@ -81,7 +81,7 @@ def check_event(kind: EventKind, after_s: float) -> str:
 def check_hourly_rate(searches: int, clicks: int) -> str:
     """Check a visitor's searches and clicks in the same hour; return the filter reason for one more, or "".
 
-    The caller keeps these counts. In both, an hour is one of world time.
+    The caller stores these counts. In both, an hour is one of world time.
 
     >>> check_hourly_rate(MAX_SEARCHES_PER_HOUR, 12)
     ''
@@ -102,10 +102,10 @@ class _Level(NamedTuple):
 
 @dataclass(slots=True)
 class RateMeter:
-    """Meter the search and click rate of each visitor for the bot filter; the least recent are forgotten.
+    """Meter the search and click rate of each visitor for the bot filter; the least recent are dropped.
 
     A level falls by the limit each minute, so a visitor who stays below is never filtered, and one who was above
-    recovers after a while. Seconds are wall time, as people live by them.
+    recovers after a while. Seconds are wall time, since visitors are people.
 
     >>> pace = RateMeter()
     >>> [pace.count("ab", "search", 5.0) for _ in range(61)][59:]

@@ -1,17 +1,18 @@
 """Decaying counts of many names in bounded memory, with a slow and a quick half-life at once.
 
-A search of age *a* counts 2^(-a / half-life). Weights are stored as of a *reference* moment, not as of now: then a new
-search only adds to its own name, nothing else is touched as time goes by, and searches may come in any order (forward
+A search of age *a* counts 2^(-a / half-life). Weights are stored as of a *reference* time, not as of now: then a new
+search only adds to its own name, nothing else changes as time passes, and searches may come in any order (forward
 decay: Cormode, Shkapenyuk, Srivastava, Xu, 2009). The reference moves on before numbers become too large.
 
-Memory is bounded by the Space-Saving rule (Metwally, Agrawal, El Abbadi, 2005), which works on decaying weights as it
-does on counts. When there are too many names, the lightest are dropped, and the heaviest of those sets the *floor*. A
-name that is added (or comes back) later may have lost as much as that, so the floor at that time counts for it when the
-lightest are chosen, but never in its reported weight. With room for *k* names and a total weight of *W*,
+Memory is bounded by the Space-Saving algorithm (Metwally, Agrawal, El Abbadi, 2005), which works on decaying weights as
+it does on counts. When there are too many names, the lightest are dropped, and the heaviest of those sets the *floor*.
+A name that is added (or comes back) later may have lost that much, so the floor at that time counts for it when the
+lightest are chosen, but never in its reported weight. With capacity for *k* names and a total weight of *W*,
 
     reported weight <= true weight <= reported weight + floor,    floor <= W / (k + 1).
 
-A name that was never dropped is reported exactly. The same holds for the quick weights, as each is below its slow one.
+A name that was never dropped is reported exactly. The same is true for the quick weights, as each is below its slow
+one.
 """
 
 from array import array
@@ -25,14 +26,14 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
 
-MAX_HALF_LIVES = 200.0  # between turns of the reference: 2^200 squared, times many searches, is far from too large
+MAX_HALF_LIVES = 200.0  # between moves of the reference: 2^200 squared, times many searches, is far from overflow
 
 
 @dataclass(slots=True)
 class ForwardDecay:
     """Forward decay of weights, slow and quick, as of one reference moment.
 
-    Time does not run back: a moment before the latest search is treated as that of the latest search.
+    Time does not run backwards: a moment before the latest search is treated as that of the latest search.
 
     >>> fading = ForwardDecay(slow_s=100.0, quick_s=10.0)
     >>> fading.rebase(1000.0)
@@ -82,7 +83,7 @@ class TallySnapshot(NamedTuple):
 
 
 class SpaceSavingTally:
-    """Space-Saving tally of names and their decaying weights, as of the reference that the owner keeps.
+    """Space-Saving tally of names and their decaying weights, as of the owner's reference time.
 
     >>> tally = SpaceSavingTally(most=2)
     >>> for name, weight in (("a", 5.0), ("b", 1.0), ("c", 2.0)):
@@ -95,7 +96,7 @@ class SpaceSavingTally:
         assert most > 0
         self.floor = 0.0
         self._most = most
-        self._slack = max(most // 4, 1)  # so many more come before the lightest go, which makes going cheap
+        self._slack = max(most // 4, 1)  # this many extra before the lightest are dropped, which makes dropping cheap
         self._slots: dict[str, int] = {}  # in the order of the slots
         self._slow, self._quick, self._floors = array("d"), array("d"), array("d")
 
@@ -117,7 +118,7 @@ class SpaceSavingTally:
             self._drop_lightest()
 
     def slow_weight(self, name: str) -> float:
-        """Return the slow weight of a name in the tally; 0 where it is not held."""
+        """Return the slow weight of a name in the tally; 0 if it is missing."""
         slot = self._slots.get(name)
         return 0.0 if slot is None else self._slow[slot]
 

@@ -1,9 +1,9 @@
-"""Search and click events as they are logged: results shown with their reasons, and what users did with them.
+"""Search and click events as they are logged: results shown with their reasons, and user actions.
 
-Later learning rests on these records. So they hold what ranking knew (features, scores) and the probability of each
-result's place (propensity), and nothing about the user but a visitor hash that means nothing the next day.
+Later learning depends on these records. So they contain the input of ranking (features, scores) and the probability of
+each result's position (propensity), and nothing about the user but a visitor hash that means nothing the next day.
 
-A record is one line of JSON: servers append lines to files of their own, one process merges them.
+A record is one line of JSON: servers append lines to their own files, and one process merges them.
 """
 
 import json
@@ -17,15 +17,15 @@ MAX_QUERY_LENGTH = 2000
 MAX_REASON_LENGTH = 200
 MAX_SHOWN = 100
 
-# One encoder for all: making one for each record would take as long as a third of its work.
+# One shared encoder: creating one per record would take a third of the time.
 _ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class ShownResult(NamedTuple):
-    """A result as shown in a logged search: its page, its place (counted from 1), and its features.
+    """A result as shown in a logged search: its page, its position (from 1), and its features.
 
-    ``features`` are pairs of a feature's name and its value; those that counted nothing are left out. Where something
-    other than these put it there, ``reason`` says so in the words that were shown: pinned, or moved down.
+    ``features`` are pairs of a feature's name and its value; those without effect are left out. If something else put
+    it there, ``reason`` says so in the displayed words: pinned, or moved down.
     """
 
     page: int
@@ -39,10 +39,10 @@ class ShownResult(NamedTuple):
 class SearchEvent(NamedTuple):
     """A logged search and the results it showed.
 
-    ``id`` is 32 hexadecimal digits. ``at_s`` is world time. ``query`` is what was typed, ``words`` its words in the
-    form in which queries are counted together. ``filters`` are the filters chosen beside it, as JSON. ``policy`` names
-    the ranking policy. ``visitor`` is a visitor hash that is good for one day. ``filter_reason`` says why the search is
-    not counted as a person's; empty where it is.
+    ``id`` is 32 hexadecimal digits. ``at_s`` is world time. ``query`` is the typed text, ``words`` its normalized
+    words, by which queries are counted together. ``filters`` are the filters chosen besides it, as JSON. ``policy``
+    names the ranking policy. ``visitor`` is a visitor hash that is valid for one day. ``filter_reason`` says why the
+    search is not counted as a person's; empty if it is.
     """
 
     id: str
@@ -90,7 +90,7 @@ def encode_event(record: LoggedEvent) -> bytes:
 
 
 def decode_event(line: bytes) -> LoggedEvent | None:
-    """Decode a search or click event from a line of JSON; None where the line is invalid.
+    """Decode a search or click event from a line of JSON; None if the line is invalid.
 
     >>> decode_event(encode_event(ClickEvent("00", "click", 7, 5.0, 1.5, "ab")))
     ClickEvent(slate='00', kind='click', page=7, at_s=5.0, after_s=1.5, visitor='ab', filter_reason='')
@@ -149,5 +149,5 @@ def _parse_click(fields: list[Any]) -> ClickEvent | None:
 
 
 def _clean_text(value: Any) -> str:  # noqa: ANN401 - read from outside
-    """Clean text of an event so that any database accepts it: JSON may hold lone surrogates."""
+    """Clean text of an event so that any database accepts it: JSON may contain lone surrogates."""
     return str(value).encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Query logs from elsewhere, parsed line by line: import what people search for before anybody searches here.
+"""Query logs from elsewhere, parsed line by line: import what people search for before anyone searches here.
 
 A line is a query; or a query, a tab and how often it was searched; or these, a tab and when, as an ISO date; or a JSON
 object with ``query`` and, optionally, ``count`` and ``at``. Blank lines and lines that begin with ``#`` are skipped.
@@ -16,7 +16,7 @@ from vedette.text import split_words
 
 MAX_LINE_LENGTH = 20_000
 MAX_TIMES = 1_000_000_000
-SKEW_S = 86_400.0  # dates are days, and the day may have begun elsewhere
+SKEW_S = 86_400.0  # dates are days, and the day may have started elsewhere
 
 
 class ImportedQuery(NamedTuple):

@@ -1,29 +1,29 @@
 """Trends in searches: detect rising queries and drifting terms, by two tests over decaying weights.
 
 Each search of age *a* has a weight *r* = 2^(-a / short) as a recent one and *u* = 2^(-a / long) - *r* as a usual one.
-Both are between 0 and 1, and so is their sum. Recent and usual weights of one query are measured against those of all
+Both are between 0 and 1, and so is their sum. Recent and usual weights of one query are compared with those of all
 searches: a busy day, or a night, changes no share.
 
-**Does a query rise?** We bet that its share of the searches is 2, 4, 8 … times what ``RISE_LIMIT`` allows, and compute
+**Is a query rising?** We bet that its share of the searches is 2, 4, 8 … times what ``RISE_LIMIT`` allows, and compute
 how much that bet would have won. For one bet that *x* of what is recent or usual is recent, where the limit allows *p*,
 
     won = (x / p)^R ((1 - x) / (1 - p))^U,
 
 with *R* and *U* the query's weights. A function that is linear in a weight is above a convex one with equal ends, so
 the bet wins at most 1 on average as long as the share did not rise beyond the limit, however the searches are spread
-over time. Such winnings are evidence by themselves (e-values: Vovk, Wang, 2021), with no table of any distribution, and
-good for a handful of searches as for thousands. Those of many queries are judged together (e-BH: Wang, Ramdas, 2022):
-of all queries that are ever reported, one in twenty is noise at most; where nothing rises, that is one test in twenty.
+over time. Such winnings are evidence by themselves (e-values: Vovk, Wang, 2021), without any assumed distribution, and
+valid for a handful of searches as for thousands. Those of many queries are judged together (e-BH: Wang, Ramdas, 2022):
+of all queries that are ever reported, at most one in twenty is noise; if nothing rises, that is one test in twenty.
 
 **Have the terms drifted?** By the Jensen-Shannon divergence between recent and usual shares of the terms. It is above 0
-even where nothing changed, and the more so the fewer the searches. What noise adds is about (K - L) v / (8 L ln 2) bits
-for *K* terms, *L* to a search, where *v* is the sum over all searches of (r / all r - u / all u)^2; that is taken off.
-Rare terms are one, since the formula holds only for terms searched several times. A shift is notable when it is four
-standard deviations of noise and a distance of ``MIN_DISTANCE``: without any change that is one test in a hundred at
-most, on sites with a few searches an hour, and hardly ever on busier ones.
+even without any change, and more so the fewer the searches. Noise adds about (K - L) v / (8 L ln 2) bits for *K* terms,
+*L* per search, where *v* is the sum over all searches of (r / all r - u / all u)^2; that is subtracted. Rare terms are
+pooled, since the formula holds only for terms searched several times. A shift is notable when it is four standard
+deviations of noise and a distance of ``MIN_DISTANCE``: without any change that is at most one test in a hundred, on
+sites with a few searches an hour, and hardly ever on busier ones.
 
-Useful for: telling people what is new. Not useful for: what is rare (a handful of searches proves nothing), for
-things that come and go within hours, nor against somebody who searches in order to be counted.
+Useful for: reporting what is new. Not useful for: rare queries (a handful of searches proves nothing), things that come
+and go within hours, or against someone who searches in order to be counted.
 """
 
 from math import log, sqrt
@@ -38,9 +38,9 @@ RISE_LIMIT = 1.5  # a query rises when its share is more than this many times th
 BETS = 2.0 ** np.arange(1, 9)
 FALSE_ALARMS = 0.05
 
-MIN_TERM_SEARCHES = 5.0  # searches that a term must have been in, to be told apart from the other rare ones
+MIN_TERM_SEARCHES = 5.0  # searches that a term must have been in, to be separated from the other rare ones
 SURE_SIGMAS = 4.0  # standard deviations
-MIN_DISTANCE = 0.1  # as a distance; smaller ones may be real and are of no use to anybody
+MIN_DISTANCE = 0.1  # as a distance; smaller ones may be real but are not useful
 
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ class Moments(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """The noise *v* above: one over the number of searches by which the two shares are compared."""
+        """The noise *v* above: the inverse number of searches by which the two shares are compared."""
         squares = self.recent_squares / self.recent**2 + self.usual_squares / self.usual**2
         return squares - 2.0 * self.products / (self.recent * self.usual)
 
@@ -70,7 +70,7 @@ class Moments(NamedTuple):
 def find_rising(recent: Numbers, usual: Numbers, every: Moments) -> Bools:
     """Find the queries whose searches are rising, by their recent and usual weights.
 
-    Eight searches of something new among a hundred, and what doubled by chance:
+    Eight searches for something new among a hundred, and one that doubled by chance:
 
     >>> every = Moments(100.0, 1000.0, 50.0, 500.0, 20.0)
     >>> find_rising(np.array([8.0, 1.0, 4.0]), np.array([0.0, 0.0, 20.0]), every).tolist()
@@ -104,10 +104,10 @@ def _select_by_ebh(log_winnings: Numbers) -> Bools:
 
 
 class Shift(NamedTuple):
-    """Drift between recent and usual term shares (0 the same, 1 nothing in common), less what noise adds.
+    """Drift between recent and usual term shares (0 the same, 1 nothing in common), minus noise.
 
     ``movers`` are the positions of the terms that moved beyond noise, those that moved most first. ``has_enough_data``
-    is false where there are too few searches to compare.
+    is False if there are too few searches to compare.
     """
 
     distance: float = 0.0
@@ -127,7 +127,7 @@ def measure_shift(recent: Numbers, usual: Numbers, every: Moments) -> Shift:
     if not often.any():
         return Shift()
     parts = js_divergence_terms(_append_rest(now, often), _append_rest(before, often))
-    one_term = every.noise / (8.0 * log(2.0) * to_a_search)  # what noise adds to the divergence for each term
+    one_term = every.noise / (8.0 * log(2.0) * to_a_search)  # what noise adds to the divergence per term
     noise = one_term * max(len(parts) - to_a_search, 0.0)
     # Terms of one query move together, which makes noise rarer and larger.
     spread = noise * sqrt(2.0 * max(to_a_search, 1.0) / len(parts))

@@ -1,12 +1,12 @@
 """Query workload: which queries and terms people search for, how often recently, and what is new among them.
 
-Every search counts by its age, twice: with a long half-life for what is usual, with a short one for what is recent.
-Memory is bounded; ``Workload.max_missed`` says by how much at most a weight may be too low for that (see
-``decaying_counts``). ``trends`` defines what counts as rising or as drift.
+Every search counts by its age, twice: with a long half-life for usual counts, with a short one for recent counts.
+Memory is bounded; ``Workload.max_missed`` is the largest error that causes in a weight (see ``decaying_counts``).
+``trends`` defines what counts as rising or as drift.
 
-Useful for: deciding what fresh and good pages are worth, by how often they are searched for; showing an operator what
-people want. Not useful for: what single people want; the order of rare queries, which is chance; an exact count of
-searches in a span of time, which the event store has.
+Useful for: estimating the worth of fresh and good pages, by how often they are searched for; showing an operator what
+people want. Not useful for: single people; the order of rare queries, which is chance; an exact count of searches in a
+span of time, which the event store has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,11 +22,11 @@ from vedette.timeutil import DAY_S
 HALF_LIFE_S = 14 * DAY_S
 RECENT_HALF_LIFE_S = DAY_S
 MAX_QUERIES = 200_000
-MAX_QUERY_LENGTH = 256  # characters; of a longer one the beginning counts
+MAX_QUERY_LENGTH = 256  # characters; only the beginning of a longer one counts
 MAX_TERM_LENGTH = 64
 MAX_TERMS = 32  # of one query
 MAX_TIMES = 1e9
-MIN_RECENT_SEARCHES = 3.0  # searches of late without which nothing rises
+MIN_RECENT_SEARCHES = 3.0  # recent searches required for a rise
 MAX_MOVERS = 10
 MIN_PAST_HALF_LIVES = 2.0  # recent half-lives that must have passed before anything is usual
 
@@ -67,7 +67,7 @@ class Mover(NamedTuple):
 class Drift(NamedTuple):
     """Drift of the workload: how far recent searches are from usual ones; 0 the same, 1 nothing in common.
 
-    ``is_told`` is false where there are too few searches to compare.
+    ``is_told`` is False if there are too few searches to compare.
     """
 
     distance: float
@@ -117,7 +117,7 @@ class _Sums:
         self.quick_squares *= quick * quick
 
     def moments(self, slow: float, quick: float) -> Moments:
-        """Return the moments of the workload at a time, by its factors; usual is slow less quick."""
+        """Return the moments of the workload at a time, by its factors; usual is slow minus quick."""
         squares, both, quicks = self.slow_squares * slow**2, self.both * slow * quick, self.quick_squares * quick**2
         usual = max(self.slow * slow - self.quick * quick, 0.0)
         return Moments(self.quick * quick, usual, quicks, max(squares - 2.0 * both + quicks, 0.0), both - quicks)
@@ -151,7 +151,7 @@ class Workload:
         recent_half_life_s: float = RECENT_HALF_LIFE_S,
         most: int = MAX_QUERIES,
     ) -> Self:
-        """Create an empty workload with room for ``most`` queries and as many terms."""
+        """Create an empty workload with capacity for ``most`` queries and as many terms."""
         return cls(ForwardDecay(half_life_s, recent_half_life_s), most)
 
     def __len__(self) -> int:
@@ -185,7 +185,7 @@ class Workload:
         return self._sums.slow * self._fading.factors(now_s)[0]
 
     def max_missed(self, now_s: float) -> float:
-        """Return by how much a workload count may be too low at most: 0 while there was room for all names."""
+        """Return the maximum error of a workload count: 0 while there was capacity for all names."""
         return max(self._queries.floor, self._terms.floor) * self._fading.factors(now_s)[0]
 
     def top_queries(self, now_s: float, most: int) -> list[QueryWeight]:

@@ -1,1 +1,1 @@
-"""Serve: the ranking of search results, the reasons for it, deduplication, and the ads beside them."""
+"""Serve: ranking of search results, the reasons for it, deduplication, and ads."""

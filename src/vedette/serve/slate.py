@@ -6,9 +6,9 @@ from typing import NamedTuple
 class Audience(NamedTuple):
     """The audience of a search: how its results are ordered and which unproven results may be tried.
 
-    ``is_learned`` says whether learned quality counts. At most ``unproven`` of the first ten results are there to be
-    tried, none of them before place ``first``. ``seed`` is the user's: the same query shows the same list again.
-    ``promotion`` names the rule by which they are chosen (``rank.reranking.PROMOTIONS``).
+    ``is_learned`` says whether learned quality counts. At most ``unproven`` of the first ten results are trials, none
+    of them before position ``first``. ``seed`` is the user's: the same query shows the same list again. ``promotion``
+    names the rule by which they are chosen (``rank.reranking.PROMOTIONS``).
     """
 
     is_learned: bool = True
@@ -24,7 +24,7 @@ DEFAULT_AUDIENCE = Audience()
 class SearchRequest(NamedTuple):
     """A search request: query, filters, page number and audience.
 
-    ``site``, ``kind``, ``language``, ``after_s`` and ``before_s`` are filters chosen beside the query; they add to
+    ``site``, ``kind``, ``language``, ``after_s`` and ``before_s`` are filters chosen besides the query; they add to
     those in the query itself. ``allowed`` are the private sites (by their prefix) that the user may see. ``page``
     counts from 1. With ``folded`` False copies are shown one by one. ``audience`` says how learned quality counts.
     """
@@ -43,7 +43,7 @@ class SearchRequest(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """One feature of a search result: its display name, value, weight, and what it added to the score."""
+    """One feature of a search result: its display name, value, weight, and score contribution."""
 
     feature: str
     value: float
@@ -61,13 +61,13 @@ class Snippet(NamedTuple):
 class SearchResult(NamedTuple):
     """One search result as it is shown.
 
-    ``site`` is its host; ``date_s`` the date that the page gives, if any; ``born_s`` when it was first fetched.
+    ``site`` is its host; ``date_s`` the date stated by the page, if any; ``born_s`` when it was first fetched.
     ``similar`` counts copies folded under it, ``versions`` its pages of other releases. ``note`` is shown beside it
-    ("moved down: …", "pinned for this query"), ``sentence`` explains its rank in words. ``has_copy`` says that a cached
-    copy may be shown.
+    ("moved down: …", "pinned for this query"), ``sentence`` explains its rank in words. ``has_copy`` means that a
+    cached copy may be shown.
 
     For later learning: ``features`` are the short names and values of everything that counted, including what is too
-    small to be listed in ``why``; ``propensity`` is the probability that the result was shown at its place.
+    small to be listed in ``why``; ``propensity`` is the probability that the result was shown at its position.
     """
 
     id: int
@@ -87,14 +87,14 @@ class SearchResult(NamedTuple):
     similar: int = 0
     has_copy: bool = False
     features: tuple[tuple[str, float], ...] = ()
-    propensity: float = 1.0  # no lots are drawn yet
+    propensity: float = 1.0  # nothing is randomized yet
     versions: int = 0
 
 
 class Slate(NamedTuple):
     """The slate that a search shows. ``total`` counts matching pages; ``notes`` are shown above the results.
 
-    ``suggestion`` is another spelling of the query ("did you mean"); ``relaxed`` are words that not all results have.
+    ``suggestion`` is another spelling of the query ("did you mean"); ``relaxed`` are words that some results lack.
     """
 
     request: SearchRequest

@@ -1,14 +1,13 @@
 """Examination models (click models): which results users looked at, fitted to clicks.
 
-A result that was not clicked was either not examined or not liked, and only a model tells these apart. All are fitted
-by expectation maximization over whole logs at once, in arrays: a row for each search, a column for each place.
+A result that was not clicked was either not examined or not liked, and only a model can distinguish these. All are
+fitted by expectation maximization over whole logs at once, in arrays: one row per search, one column per position.
 
-- *position*: place k is looked at with its own probability, whatever happened above (Richardson07).
-- *DBN*: from the top; after a click content with s, and else on to the next with g (Chapelle09). With s = 1 and g = 1
-  this is the *cascade*, where everybody stops at the first click (Craswell08).
+- *position*: position k is examined with its own probability, whatever happened above (Richardson07).
+- *DBN*: from the top; after a click the user is satisfied with probability s, otherwise continues with g (Chapelle09).
+  With s = 1 and g = 1 this is the *cascade*, where everyone stops at the first click (Craswell08).
 
-The attraction of a result is shrunk to a prior, with the weight of a few views, so that one click is not the whole
-truth.
+The attraction of a result is shrunk to a prior, with the weight of a few views, so that one click does not decide.
 """
 
 from typing import NamedTuple
@@ -18,24 +17,24 @@ import numpy as np
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats, Ints
 
-# A good page stands high, so clicks by place say more about pages than about places. But where lots decided the place
-# of a page for a query, the same page was shown high and low for no reason of its own, and the difference is the
-# places'. clicks of result r at place k  ~  showings(r, k) examined(k) attraction(r) is fitted to these showings
-# alone, by turns: one product in each row and each column, as in tables of counts. What it says is relative: lots are
-# never drawn for the first place where the operator keeps it, so the level is left to the model of all clicks, and
-# lots correct its shape, as far as they saw clicks.
+# Good pages rank high, so clicks by position say more about pages than about positions. But if the position of a page
+# for a query was random, the same page was shown high and low for no reason of its own, and the difference is due to
+# positions. clicks of result r at position k  ~  showings(r, k) examined(k) attraction(r) is fitted to these showings
+# alone, alternately: one product in each row and each column, as in contingency tables. The result is relative: the
+# first position is never random if the operator reserves it, so the level is left to the model of all clicks, and
+# random showings correct its shape, as far as they have clicks.
 
 
 STEPS = 50
-# So many clicks at a place count as much as the model of all clicks does.
+# This many clicks at a position count as much as the model of all clicks.
 CONFIDENCE = 50.0
 _TINY = 1e-9
 
 
 def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
-    """Correct a model's examination probability of each place by impressions at random places.
+    """Correct a model's examination probability of each position by impressions at random positions.
 
-    Nothing is corrected without such impressions, or where each result was shown at one place only.
+    Nothing is corrected without such impressions, or if each result was shown at one position only.
     """
     by_lot = (seen.propensity > 0) & (seen.propensity < 1) & (seen.place < len(modelled))
     if not by_lot.any():
@@ -43,14 +42,14 @@ def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
     pairs = np.column_stack([seen.group[by_lot], seen.page[by_lot]])
     _, result = np.unique(pairs, axis=0, return_inverse=True)
     shown, clicked = _count_tables(result.ravel(), seen.place[by_lot], seen.clicked[by_lot], len(modelled))
-    # Who stood at one place alone says nothing of places.
+    # A result at only one position says nothing about positions.
     moved = (shown > 0).sum(axis=1) > 1
     shown, clicked = shown[moved], clicked[moved]
     heard = clicked.sum(axis=0)
     if np.count_nonzero(heard) < 2:
         return modelled
     examined = _fit_examination(shown, clicked, modelled)
-    # The level is the model's: on average over clicks, logarithms stay what they were.
+    # The level is the model's: on average over clicks, logarithms are unchanged.
     offset = np.average(np.log(modelled / np.maximum(examined, _TINY)), weights=heard)
     weight = heard / (heard + CONFIDENCE)
     mixed = (1 - weight) * np.log(modelled) + weight * (np.log(np.maximum(examined, _TINY)) + offset)
@@ -58,7 +57,7 @@ def correct_examination(seen: Impressions, modelled: Floats) -> Floats:
 
 
 def _count_tables(result: Ints, place: Ints, clicked: Bools, places: int) -> tuple[Floats, Floats]:
-    """Count impressions and clicks, a row for each result and a column for each place."""
+    """Count impressions and clicks, one row per result and one column per position."""
     rows = int(result.max()) + 1
     at = result * places + place
     counts = (np.bincount(at, each, rows * places) for each in (np.ones(len(at)), clicked.astype(np.float64)))
@@ -93,7 +92,7 @@ class ClickLog(NamedTuple):
 
 
 class PositionModel(NamedTuple):
-    """Position click model: examination probability by place (1 for the first), and attraction by result."""
+    """Position click model: examination probability by position (1 for the first), and attraction by result."""
 
     examined: Floats
     attraction: Floats
@@ -147,7 +146,7 @@ def fit_position(log: ClickLog, prior: Floats) -> PositionModel:
         looked = np.where(log.clicked, 1.0, examined * (1 - each) / missed)
         attracted = np.where(log.clicked, 1.0, each * (1 - examined) / missed)
         examined = looked.mean(axis=0)
-        # Attraction and examination are known up to a factor; the first place is looked at by everybody.
+        # Attraction and examination are known up to a factor; the first position is always examined.
         examined = np.minimum(examined / examined[0], 1.0)
         attraction = shrink_to_prior(
             prior, _sum_by_result(log, attracted), _sum_by_result(log, np.ones(log.clicked.shape))
@@ -163,7 +162,7 @@ def fit_cascade(log: ClickLog, prior: Floats, *, stops_at_click: bool = False) -
     for _ in range(EM_STEPS):
         ways, _known = _compute_stop_probabilities(model, log)
         ways /= np.maximum(ways.sum(axis=1, keepdims=True), _TINY)
-        # Whoever stopped at a depth had looked at all before it.
+        # A user who stopped at a depth had examined everything before it.
         looked = np.cumsum(ways[:, ::-1], axis=1)[:, ::-1]
         attraction = shrink_to_prior(prior, clicks, _sum_by_result(log, looked))
         content, going_on = _fit_stopping(model, log, ways, looked)
@@ -179,20 +178,20 @@ def _sum_by_result(log: ClickLog, values: Floats | Bools) -> Floats:
 
 
 def _find_last_click(log: ClickLog) -> Ints:
-    """Find the place of the last click of each search; -1 where there is none."""
+    """Find the position of the last click of each search; -1 if there is none."""
     last = log.places - 1 - np.argmax(log.clicked[:, ::-1], axis=1)
     return np.where(log.clicked.any(axis=1), last, -1)
 
 
 def _compute_stop_probabilities(model: CascadeModel, log: ClickLog) -> tuple[Floats, Floats]:
-    """Compute how likely a search ended at each depth without a further click, and the log of the known path."""
+    """Compute the probability that a search ended at each depth without another click, and the log of the known path."""
     attraction = np.clip(model.attraction[log.result], _TINY, 1 - _TINY)
     last, places = _find_last_click(log)[:, None], np.arange(log.places)
     on, content = model.perseverance, model.satisfaction
     before = np.where(log.clicked, np.log(attraction), np.log1p(-attraction))
     steps = np.where(log.clicked, np.log((1 - content) * on + _TINY), np.log(on))
     known = np.where(places <= last, before, 0.0).sum(axis=1) + np.where(places < last, steps, 0.0).sum(axis=1)
-    # After the last click: content there, or on and past results that did not attract, until the reader leaves.
+    # After the last click: satisfied there, or continuing past results that did not attract, until the user leaves.
     passed = np.cumsum(np.where(places > last, np.log1p(-attraction), 0.0), axis=1)
     ends = np.where(places == log.places - 1, 1.0, 1 - on)
     unsatisfied = np.where(last < 0, 1.0, 1 - content)

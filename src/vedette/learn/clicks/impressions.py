@@ -1,8 +1,9 @@
 """Impressions: results that users were shown, joined with their clicks, as columns to learn from.
 
 A slate counts once it was reported as seen, or one of its results was opened; clicks are joined to their slate by its
-token, however late they come. The worth of a click follows from how soon its user did the next thing: the next click on
-the same slate, or the next search under the same visitor hash. A user who does nothing more is assumed to have stayed.
+token, however late they come. The worth of a click follows from the time until its user's next action: the next click
+on the same slate, or the next search under the same visitor hash. A user without a next action is assumed to have
+stayed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from vedette.policy import Floats, Ints
 from vedette.timeutil import DAY_S
 
 Bools = npt.NDArray[np.bool_]
-# The first digits of a visitor's mark are those of the address alone, whatever the browser (see ``web.slates``).
+# The first digits of a visitor hash depend on the address alone, whatever the browser (see ``web.slates``).
 ADDRESS_DIGITS = 8
 
 
@@ -28,9 +29,9 @@ class Impressions(NamedTuple):
     Groups, visitors, addresses and slates are numbered from 0.
 
     ``place`` counts from 0 on the result page. ``liked`` is from 0 to 1, and 0 without a click. ``reason`` is why it
-    was shown there, as recorded. ``by_policy`` names the policy that ranked its slate; it is empty where that was not
+    was shown there, as recorded. ``by_policy`` names the policy that ranked its slate; it is empty if that was not
     shown on a page, since programs are in no group of visitors. ``groups`` are the words of the queries. ``propensity``
-    is the probability of its place; below 1, the place was random. ``visitor_hashes`` are those of the visitors.
+    is the probability of its position; below 1, the position was random. ``visitor_hashes`` are those of the visitors.
     """
 
     page: Ints
@@ -64,7 +65,7 @@ class _Row(NamedTuple):
     address: int
     slate: int
     place: int
-    dwell_s: float  # minus one where it was not opened
+    dwell_s: float  # minus one if it was not opened
     at_days: float
     propensity: float
     reason: str
@@ -85,7 +86,7 @@ def build_impressions(slates: Iterable[SearchEvent], events: Iterable[ClickEvent
     """
     kept = [slate for slate in slates if not slate.filter_reason]
     deeds = _group_events(events)
-    later = _find_next_searches(kept)  # one that found nothing is a return, too
+    later = _find_next_searches(kept)  # a search without results is also a return
     groups, visitors, addresses = _NameNumbers(), _NameNumbers(), _NameNumbers()
     rows: list[_Row] = []
     for number, slate in enumerate(slate for slate in kept if slate.results and slate.id in deeds):
@@ -126,7 +127,7 @@ def _find_next_searches(slates: Sequence[SearchEvent]) -> dict[str, float]:
 
 
 def _compute_dwells(deeds: Sequence[ClickEvent], again_s: float | None, speed: float) -> dict[int, float]:
-    """Compute the dwell time in wall seconds after each click of a slate; NaN where nothing followed."""
+    """Compute the dwell time in wall seconds after each click of a slate; NaN if nothing followed."""
     clicks = sorted((event for event in deeds if event.kind == "click"), key=lambda event: event.after_s)
     found: dict[int, float] = {}
     for event, following in zip_longest(clicks, clicks[1:]):

@@ -1,15 +1,15 @@
-"""Off-policy estimates: what another policy would have brought, from logs with propensities.
+"""Off-policy estimates: what another policy would have achieved, from logs with propensities.
 
-A row is one decision: the probability with which it was taken, the probability with which the other policy would take
-the same one, and its reward. For the doubly robust estimate also what a model expects of it, and what it expects of the
-other policy on average.
+A row is one decision: its probability, the probability that the other policy would make the same one, and its reward.
+The doubly robust estimate also uses a model's expectation for the decision, and its expectation for the other policy on
+average.
 
-- IPS (Horvitz and Thompson): mean of w r with w = target / logged; right on average, and wild.
-- SNIPS (Swaminathan and Joachims 2015): the same divided by the mean of w; a little wrong, and much steadier.
-- DR (Dudik, Langford and Li 2011): the model, corrected by w where it was wrong; right if either is.
+- IPS (Horvitz and Thompson): mean of w r with w = target / logged; unbiased, but with high variance.
+- SNIPS (Swaminathan and Joachims 2015): the same divided by the mean of w; slightly biased, and much more stable.
+- DR (Dudik, Langford and Li 2011): the model, corrected by w where it was wrong; unbiased if either is.
 
-A log that rests on few decisions is no evidence, however many rows it has. Its *effective* number is
-``(sum w)^2 / sum w^2`` (Kish); below 100, or where the weights do not average to about 1, it is "not enough data".
+A log that depends on few decisions is no evidence, however many rows it has. Its *effective* number is ``(sum w)^2 /
+sum w^2`` (Kish); below 100, or if the weights do not average to about 1, it is "not enough data".
 """
 
 import math
@@ -21,7 +21,7 @@ import numpy as np
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats, Ints
 
-# Which order a user gets is drawn by the visitor hash of the day: one of ten gets the order by relevance alone, one the
+# The order for a user depends on the visitor hash of the day: one of ten gets the order by relevance alone, one the
 # learned order without trials, eight all of it. So the probability of each order is known exactly.
 RELEVANCE_ONLY, LEARNED_ONLY, WITH_TRIALS = "relevance", "learned", "tried"
 GROUP_COUNT = 10
@@ -45,7 +45,7 @@ def assign_group(mark: str) -> str:
 
 
 MIN_EFFECTIVE = 100.0
-# Weights average to 1 where the log covers what the other policy does; standard errors within which they must.
+# Weights average to 1 if the log covers what the other policy does; tolerance in standard errors.
 MAX_COVERAGE_ERRORS = 4.0
 NOT_ENOUGH_DATA = "not enough data"
 Z = 1.96
@@ -64,7 +64,7 @@ class Decisions(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The importance weights: how much more often the other policy would have decided the same."""
+        """The importance weights: how much more often the other policy would have made the same decision."""
         return np.asarray(self.target / np.maximum(self.logged, 1e-12))
 
 
@@ -79,7 +79,7 @@ class Estimate(NamedTuple):
 
 
 def normal_interval(values: Floats) -> tuple[float, float]:
-    """Compute a confidence interval by the normal law: fast, and good enough for hundreds of decisions.
+    """Compute a normal confidence interval: fast, and good enough for hundreds of decisions.
 
     >>> normal_interval(np.array([1.0, 1.0, 1.0]))
     (1.0, 1.0)
@@ -128,27 +128,26 @@ def _build_estimate(log: Decisions, value: float, between: tuple[float, float]) 
 
 
 def _is_covered(weights: Floats) -> bool:
-    """Check whether importance weights average to about 1; they fall short where the log lacks support."""
+    """Check whether importance weights average to about 1; they fall short if the log lacks support."""
     error = float(weights.std()) / math.sqrt(len(weights))
     return abs(float(weights.mean()) - 1) <= MAX_COVERAGE_ERRORS * error + 1e-9
 
 
-# A decision is what one reader of a day was shown, the reward how much the searches of that reader succeeded: each as
-# much as the result that was liked best. Orders are assigned by visitor hash (``assign_group``), so the chance of
-# each is known, and the estimates of ``off_policy`` hold whatever people are like. Readers are the unit, since searches
-# of one person are alike.
-# The model of the doubly robust estimate knows how often searches for the same words succeed with each order: those of
-# the other half of the readers, so that no reader is foretold by what that reader did. It must not look at what this
-# reader was shown, or what lots decided would be taken for what the order does.
+# A decision is what one user of a day was shown, the reward how much the searches of that user succeeded: each as much
+# as its best-liked result. Orders are assigned by visitor hash (``assign_group``), so the probability of each is known,
+# and the estimates of ``off_policy`` are valid whatever people are like. Users are the unit, since searches of one
+# person are alike. The model of the doubly robust estimate is the success rate of searches for the same words with each
+# order, from the other half of the users, so that no user's own actions are used to predict them. It must not depend on
+# what this user was shown, or random outcomes would be attributed to the order.
 
 
-PRIOR_WEIGHT = 5.0  # searches that what is usual elsewhere counts for
+PRIOR_WEIGHT = 5.0  # weight of the general success rate, in searches
 
 
 class OrderEstimate(NamedTuple):
     """A result order by name in ``GROUP_SHARES``, and its estimated share of successful searches.
 
-    ``readers`` got it, of ``of_readers``.
+    ``readers`` of ``of_readers`` got it.
     """
 
     name: str
@@ -164,7 +163,7 @@ def estimate_orders(seen: Impressions, among: Bools, is_tried: Bools) -> tuple[O
 
     ``among`` selects the rows that count.
 
-    Where nothing was tried, users who might have been shown such pages and users who might not had the same order.
+    Without trials, users who might have been shown such pages and users who might not had the same order.
     """
     rows = np.flatnonzero(among & (seen.visitor < len(seen.visitor_hashes)))
     if not len(rows):

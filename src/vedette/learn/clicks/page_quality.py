@@ -1,8 +1,8 @@
 """Page quality from clicks: a posterior of views and clicks, shrunk to site and topic.
 
 Each view counts by the probability that the result was examined (``examination``), each click by what followed it.
-Evidence decays with a half-life. One actor cannot move a page: a visitor counts once for a page, and an address as a
-few people at most; the weight removed is counted by its reason.
+Evidence decays with a half-life. No single actor can move a page: a visitor counts once for a page, and an address as a
+few people at most; the removed weight is counted by reason.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from vedette.policy import Floats, Ints
 
 HALF_LIFE_DAYS = 90.0
 MAX_ADDRESS_WEIGHT = 3.0
-# Views that the general share counts for in a site or topic, and that site and topic count for in a page.
+# Weight, in views, of the general share in a site or topic, and of site and topic in a page.
 GROUP_WEIGHT, PAGE_WEIGHT = 20.0, 5.0
 LONG_S, SHORT_S = 30.0, 5.0
 
@@ -38,7 +38,7 @@ class CappedWeights(NamedTuple):
 
 
 class QualityEstimate(NamedTuple):
-    """Expected quality of each page, and the decayed likes and views that it rests on."""
+    """Expected quality of each page, and the decayed likes and views it is based on."""
 
     mean: Floats
     likes: Floats
@@ -90,7 +90,7 @@ def _compute_caps(page: Ints, actor: Ints, weight: Floats, most: float) -> Float
 def estimate_quality(seen: ResultViews, site: Ints, topic: Ints, now_days: float) -> QualityEstimate:
     """Estimate the posterior quality of pages, given ``site`` and ``topic`` by page.
 
-    A page without a view is as its kind is.
+    A page without a view gets the quality of its site and topic.
     """
     weight = cap_weights(seen).weight * decay_weights(seen.at_days, now_days)
     looks = _sum_by_group(seen.page, weight * np.maximum(seen.looked, seen.liked), len(site))
@@ -100,7 +100,7 @@ def estimate_quality(seen: ResultViews, site: Ints, topic: Ints, now_days: float
 
 def shrink_quality(likes: Floats, looks: Floats, site: Ints, topic: Ints) -> Floats:
     """Return the expected quality of pages by their likes and views, shrunk to their sites and topics."""
-    # One like and one look without: before anything is known all is even.
+    # Prior: one liked view and one not liked.
     general = (1.0 + float(likes.sum())) / (2.0 + float(looks.sum()))
     kind = (
         _estimate_group_quality(site, likes, looks, general) + _estimate_group_quality(topic, likes, looks, general)

@@ -1,8 +1,8 @@
-"""Learn page reputations from logged searches: examination by place, and quality overall and by query.
+"""Learn page reputations from logged searches: examination by position, and quality overall and by query.
 
 A page's quality is shrunk to its site and to its topic, which is the query that shows it most; a page for a query is
 shrunk to the page, and to all pages that the query shows. With few clicks nothing is learned at all: then results stay
-in the order of relevance.
+in order of relevance.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ from vedette.learn.clicks.page_quality import (
 from vedette.policy import Floats, Ints
 
 PLACES = 10
-# Fewer clicks, or fewer people, are an anecdote.
+# Fewer clicks or people are not enough evidence.
 MIN_CLICKS, MIN_PEOPLE = 100, 20
-# From so many searches with a whole page of results on, how places are looked at is learned and not assumed.
+# From this many searches with a full page of results on, examination is learned instead of assumed.
 MIN_FULL_PAGES = 500
 MIN_EXAMINED = 0.02
 
@@ -59,10 +59,10 @@ class LearnedQuality(NamedTuple):
 
 
 def estimate_examination(seen: Impressions) -> Floats:
-    """Estimate how likely each of ten places is examined: fitted with enough data, else as published.
+    """Estimate the examination probability of ten positions: fitted with enough data, else as published.
 
-    Only full result pages are fitted, so that every place was there to be examined. Impressions at random places
-    correct the result.
+    Only full result pages are fitted, so that every position could be examined. Impressions at random positions correct
+    the result.
     """
     return np.clip(correct_examination(seen, _fit_examination(seen)), MIN_EXAMINED, 1.0)
 
@@ -83,7 +83,7 @@ def _fit_examination(seen: Impressions) -> Floats:
 
 
 def learn_reputations(seen: Impressions, host_of: Mapping[int, int], now_days: float) -> LearnedQuality | None:
-    """Learn page reputations from impressions; None where there is too little data.
+    """Learn page reputations from impressions; None if there is too little data.
 
     ``host_of`` has the host of each page.
     """
@@ -150,11 +150,11 @@ def _shrink_groups(likes: Floats, looks: Floats, general: float) -> Floats:
 def learn_from_counts(likes: Floats, looks: Floats, views_per_day: float, people: float) -> LearnedQuality | None:
     """Learn page reputations from likes and views of pages that one query shows, all of one host; None from too few.
 
-    The lab counts these by itself; it equals ``learn_reputations`` where each view is a click in the first place now.
+    The lab counts these itself; it equals ``learn_reputations`` if each view is a click in the first position now.
     """
     if looks.sum() < MIN_CLICKS or people < MIN_PEOPLE:
         return None
-    pages = np.flatnonzero(looks > 0)  # of a page that nobody has seen nothing is learned
+    pages = np.flatnonzero(looks > 0)  # nothing is learned about a page without views
     likes, looks, one = likes[pages], looks[pages], np.zeros(len(pages), np.int64)
     general = float(likes.sum() + 1.0) / float(looks.sum() + 2.0)
     group_mean = _shrink_groups(np.array([likes.sum()]), np.array([looks.sum()]), general)

@@ -1,8 +1,8 @@
 """Rollback guard: compare quality per click with and without learned ranking, and return to the safe order.
 
 One visitor in ten, by the visitor hash of the day, gets the order without anything learned, as a control group. Quality
-per click is how much the clicks of a group were worth on average (``page_quality.grade_clicks``). Visitors are the
-unit: clicks of one person are alike, so the interval is over people.
+per click is the average grade of a group's clicks (``page_quality.grade_clicks``). Visitors are the unit: clicks of one
+person are alike, so the interval is over people.
 """
 
 from typing import NamedTuple
@@ -12,10 +12,11 @@ import numpy as np
 from vedette.learn.clicks.impressions import Bools, Impressions
 from vedette.policy import Floats
 
-# Before so many people of each group clicked, nothing is said.
+# Nothing is reported before this many people of each group clicked.
 MIN_PEOPLE = 30
 Z = 1.96
-# The guard looks again and again, and would cry wolf at one time in twenty; at three deviations it does far less often.
+# The guard tests repeatedly, so at two deviations it would raise a false alarm one time in twenty; at three far less
+# often.
 Z_GUARD = 3.0
 FALLBACK_S = 7 * 86_400.0
 
@@ -46,7 +47,7 @@ class GroupComparison(NamedTuple):
 class RollbackGuard(NamedTuple):
     """State of the rollback guard: until when all get the safe order (world time), and why.
 
-    ``since_s`` is from when on groups are compared.
+    ``since_s`` is the start of the comparison.
     """
 
     until_s: float = 0.0

@@ -1,11 +1,11 @@
-"""Ad auction: the second price of a click, the least bid that would have kept the slot, plus a cent.
+"""Ad auction: the second price of a click, the lowest bid that would have kept the slot, plus a cent.
 
 Lecture: an ad's *rank* is its bid times its click-through rate. An ad above another pays, for a click,
 
     (rank of the next) / (own click-through rate) + 0.01
 
-rounded half up to the cent and never more than the bid; the last one pays the minimum. Money is exact: numbers are read
-as they are written, and rounded once.
+rounded half up to the cent and never more than the bid; the last one pays the minimum. Money is exact: decimal numbers
+are parsed exactly, and rounded once.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
     """Compute the second price of a click on each ad, in the order given, which also breaks ties.
 
     ``ctrs`` may be any positive weights: the score that ranks is the one that prices. The minimum is the reserve; a
-    price below it is raised to it. No ad pays more than its bid, even where the bid is below the minimum: exclude ads
-    that may not take part beforehand.
+    price below it is raised to it. No ad pays more than its bid, even if the bid is below the minimum: exclude
+    ineligible ads beforehand.
 
     >>> [str(price) for price in second_price([4, 3, 2, 1], [0.01, 0.03, 0.06, 0.08], "0.05")]
     ['0.05', '2.68', '1.51', '0.51']
@@ -30,7 +30,7 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
     if len(bids) != len(ctrs):
         raise ValueError(f"{len(bids)} bids and {len(ctrs)} click-through rates: there must be one for each ad")
     bid, ctr = [_ratio(each) for each in bids], [_ratio(each) for each in ctrs]
-    # All ranks over one denominator, so that they are whole numbers: exact, and much faster than fractions.
+    # All ranks over one denominator, so that they are integers: exact, and much faster than fractions.
     whole = lcm(*(below * under for (_, below), (_, under) in zip(bid, ctr, strict=True)))
     ranks = [over * above * (whole // (below * under)) for (over, below), (above, under) in zip(bid, ctr, strict=True)]
     order = sorted(range(len(ranks)), key=lambda place: -ranks[place])
@@ -41,7 +41,7 @@ def second_price(bids: Sequence[Number], ctrs: Sequence[Number], minimum: Number
         # Without a click nothing is paid, so a rate of 0 may have any price.
         asked = _round_half_up(ranks[following] * under, whole * above, 1) if above else 1
         cents[place] = max(asked, floor)
-    # A bid that is no whole number of cents is never exceeded by rounding.
+    # A bid in fractions of a cent is never exceeded by rounding.
     return [min(price, 100 * over // below) * CENT for price, (over, below) in zip(cents, bid, strict=True)]
 
 

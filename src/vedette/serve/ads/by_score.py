@@ -13,8 +13,7 @@ from vedette.serve.ads.pacing import Traffic
 class AdPriors(NamedTuple):
     """What an ad policy has computed for each ad, by its number, beyond the counts of the ad catalog.
 
-    Its click rate is estimated as after ``clicks`` of ``views``, and its bid counts times ``keep``. Empty where nothing
-    was.
+    Its click rate is estimated as after ``clicks`` of ``views``, and its bid is multiplied by ``keep``. May be empty.
     """
 
     clicks: Floats
@@ -23,7 +22,7 @@ class AdPriors(NamedTuple):
 
 
 NO_PRIORS = AdPriors(*np.zeros((3, 0)))
-# What is believed of an ad before anything is learned, as clicks; views follow from the first rate.
+# Prior clicks of an ad; views follow from the initial rate.
 UNKNOWN_AD_CLICKS = 1 / OWN_VARIANCE
 
 
@@ -46,7 +45,7 @@ def look_up(column: Floats, ad: Ints, usual: float) -> Floats:
 class ScorePolicy:
     """An ad policy whose ``score`` is computed from the batch and the priors of each ad.
 
-    A score is computed elementwise, so that it works for many phrases at once, in arrays of any shape.
+    A score is computed elementwise, so it works for many phrases at once, in arrays of any shape.
     """
 
     __slots__ = ()
@@ -65,7 +64,7 @@ class ScorePolicy:
         return np.inf
 
     def set_traffic(self, state: Any, traffic: Traffic) -> Any:  # noqa: ANN401 - as above
-        """Return the state with a traffic plan made from the ledger; as it is unless an ad policy plans by it."""
+        """Return the state with a traffic plan built from the ledger; unchanged unless an ad policy uses one."""
         return state
 
     def start(self, config: None) -> Any:  # noqa: ANN401 - the shape that all policies have
@@ -81,7 +80,7 @@ class ScorePolicy:
         return rank_top(self.score(self.get_ad_priors(state), options), k, rng)
 
     def reason(self, state: Any, batch: AdCandidates, row: int, now: float) -> str:  # noqa: ANN401 - as above
-        """Describe what the score of an ad is made of."""
+        """Describe the components of an ad's score."""
         counted = (
             f"{batch.clicked[row]:.0f} clicks of {batch.shown[row]:.0f} showings in {batch.asked[row]:.0f} queries"
         )

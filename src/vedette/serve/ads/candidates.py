@@ -9,19 +9,18 @@ from vedette.policy import Floats, Ints, Picks
 
 @dataclass(frozen=True, slots=True)
 class AdCandidates:
-    """A batch of ads, one row per ad: to choose, the ads of one phrase that may be shown; to learn, all ads.
+    """A batch of ads, one row per ad: the eligible ads of one phrase to choose from, or all ads to learn from.
 
-    ``ad``, ``phrase``, ``advertiser`` and ``cluster`` are numbers from 0 on, by which a state may remember something.
+    ``ad``, ``phrase``, ``advertiser`` and ``cluster`` are numbers from 0 on, which a state may use as indices.
     ``asked`` is how often the phrase was searched (n_j of Pandey08), ``shown`` how often the ad was shown (n_ij),
     ``clicked`` how often it was clicked. ``views`` counts an impression lower down for less, by the factor of its slot.
     ``prior_clicked`` and ``prior_shown`` are prior knowledge, as equivalent clicks and impressions (alpha, and alpha +
-    beta); 0 where there is none.
+    beta); 0 for none.
 
-    ``remaining`` is what the advertiser has left of today's ``budget``; both are infinite where there is no budget.
-    Money is in cents. The columns ``..._then`` are the counts at the last time that the set of ads which may be shown
-    for the phrase changed.
+    ``remaining`` is what the advertiser has left of today's ``budget``; both are infinite without a budget. Money is in
+    cents. The columns ``..._then`` are the counts when the set of eligible ads of the phrase last changed.
 
-    Rows are only passed in where ``remaining >= bid`` and the bid is no less than the reserve.
+    Rows are only passed in if ``remaining >= bid`` and the bid is no less than the reserve.
     """
 
     ad: Ints
@@ -63,7 +62,7 @@ def rank_top(scores: Floats, k: int, rng: np.random.Generator) -> RankedPicks:
     ([1, 2], [1.0, 1.0])
     """
     if k == 1 and len(scores):
-        # The usual case, in as few steps as it can be done.
+        # The usual case, in as few steps as possible.
         best = (scores == scores.max()).nonzero()[0]
         place = int(best[rng.integers(len(best))]) if len(best) > 1 else int(best[0])
         return RankedPicks(np.array([place]), np.array([1 / len(best)]), scores)
@@ -73,7 +72,7 @@ def rank_top(scores: Floats, k: int, rng: np.random.Generator) -> RankedPicks:
     best = scores.argpartition(len(scores) - k - 1)[-k - 1 :] if k < len(scores) else np.arange(k)
     order = best[np.argsort(-scores[best], kind="stable")]
     falling = scores[order]
-    if (falling[1:] < falling[:-1]).all():  # no tie among those who are shown and the first who is not
+    if (falling[1:] < falling[:-1]).all():  # no tie between the ads shown and the first one that is not
         return RankedPicks(order[:k], np.ones(k), scores)
     rows = np.lexsort((rng.random(len(scores)), -scores))[:k]
     last = scores[rows[-1]]

@@ -1,6 +1,6 @@
 """Ad catalog: the running ads, which of them a query may show, and the counts of each.
 
-Policies know ads, phrases and payers by numbers. Here these only grow: an ad that is removed keeps its number, so that
+Policies identify ads, phrases and payers by numbers. These only grow: an ad that is removed keeps its number, so that
 the memory of a policy stays with the ad it was learned from.
 """
 
@@ -31,7 +31,7 @@ class AdCounts(NamedTuple):
 
 
 class PayerMoney(NamedTuple):
-    """What a payer may spend on a day, and what is left of it, in cents. What is only held is left."""
+    """What a payer may spend on a day, and what is left of it, in cents. Held amounts count as left."""
 
     budget: int
     left: int
@@ -103,7 +103,7 @@ class AdCatalog:
             phrase=phrase_of,
             advertiser=payer_of,
             cluster=payer_of,
-            # Nobody bids more than is left: so the last of a budget can be spent, and no price is above it.
+            # No bid exceeds what is left: so the last of a budget can be spent, and no price is above it.
             bid=np.maximum(np.minimum(self._bid, remaining), 1.0),
             asked=queries[phrase_of],
             shown=shown,
@@ -123,7 +123,7 @@ class AdCatalog:
         return self._rows.get((ad, phrase), -1) in self._bids
 
     def get_row(self, ad: int, phrase: str) -> int | None:
-        """Return the catalog row of an ad and one of its phrases; None where it did not run since the start."""
+        """Return the catalog row of an ad and one of its phrases; None if it did not run since the start."""
         return self._rows.get((ad, phrase))
 
     def get_phrase_numbers(self) -> Mapping[str, int]:
@@ -145,7 +145,7 @@ class AdCatalog:
         return AdCandidates(*(getattr(self._all, name)[at] for name in AdCandidates.__dataclass_fields__))
 
     def all_ads(self) -> AdCandidates:
-        """Return all ads that ran since the start; those that do not run now have no budget left."""
+        """Return all ads that ran since the start; those not running now have no budget left."""
         return self._all
 
     def _register(self, running: RunningAd, phrase: str) -> int:

@@ -2,13 +2,13 @@
 
 A rate is modeled as a product: the overall rate, times a factor of the phrase, times one of the advertiser, times one
 of the ad itself. Each factor has a Gamma distribution of mean 1, whose variance is learned from all factors of its kind
-(empirical Bayes): where phrases differ little, a phrase is believed to be like the others until its counts show
-otherwise. Clicks are Poisson, which rates of a few percent allow. A variance is the likeliest of a few, given all
-counts of its kind, with a first guess counted in. Likelihood is not misled by how often each ad was shown; moments are:
-an ad that looks bad is no longer shown, so counts seem to vary less and less.
+(empirical Bayes): if phrases differ little, a phrase is assumed to be like the others until its counts show otherwise.
+Clicks are Poisson, a good approximation for rates of a few percent. A variance is the likeliest of a few, given all
+counts of its kind and a prior. The likelihood is unaffected by how often each ad was shown; moments are not: an ad that
+seems bad is no longer shown, so counts seem to vary less and less.
 
-How much the ads of one phrase differ is set, not learned: for most phrases one or two ads are shown, so the phrase's
-factor absorbs theirs, and ads seem to be all alike. A policy that believes so tries nothing.
+How much the ads of one phrase differ is configured, not learned: for most phrases one or two ads are shown, so the
+phrase's factor absorbs theirs, and all ads seem alike. A policy that believes this explores nothing.
 
 With E clicks expected and K counted, and a variance v of its kind, the factor is (K + 1/v) / (E + 1/v). A policy shows
 good ads most, so sums by impressions would overestimate all rates. Ads are therefore weighted by 1 / (1 + v E), as
@@ -25,13 +25,13 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.serve.ads.candidates import AdCandidates
 
-# Before anything is counted: one click in twenty views, as after so many views. Its size hardly matters.
+# Prior: one click in twenty views, with the weight of this many views. Its value hardly matters.
 FIRST_RATE, FIRST_VIEWS = 0.05, 20.0
-# Before variances are known: those of phrases and of advertisers.
+# Prior variances of phrases and of advertisers.
 FIRST_VARIANCE = (0.5, 0.1)
-# That of ads of one phrase and advertiser.
+# The variance of ads of one phrase and advertiser.
 OWN_VARIANCE = 0.7
-# The variances that are tried, and how far from the first guess they may be expected, as factors of e.
+# The variances that are tried, and the width of the prior around the first, as factors of e.
 VARIANCE_GRID: Floats = np.geomspace(0.03, 4.0, 8)
 GUESS_SPREAD = 1.0
 ROUNDS = 2
@@ -64,7 +64,7 @@ def update_beliefs(before: Beliefs, ads: AdCandidates) -> Beliefs:
 
 
 def get_prior(beliefs: Beliefs, ads: AdCandidates) -> tuple[Floats, Floats]:
-    """Return the prior of each ad's click rate as equivalent clicks and views, before its own are counted."""
+    """Return the prior of each ad's click rate as equivalent clicks and views, before counting its own."""
     clicks = np.full(len(ads), 1 / OWN_VARIANCE)
     return clicks, clicks / _rates(beliefs, ads)
 
@@ -74,7 +74,7 @@ def _update_once(now: Beliefs, ads: AdCandidates) -> Beliefs:
     expected = _rates(now, ads) * ads.views
     weight = 1 / (1 + OWN_VARIANCE * expected)
     counted, expected = ads.clicked * weight, expected * weight
-    # The first guess is so many views, of which a share was clicked.
+    # The prior is this many views, with a share of clicks.
     rate = now.rate * (counted.sum() + FIRST_RATE * FIRST_VIEWS) / (expected.sum() + now.rate * FIRST_VIEWS)
     expected *= rate / now.rate
     phrase = _factors(now.phrase, ads.phrase, counted, expected, now.variance[0])
@@ -84,7 +84,7 @@ def _update_once(now: Beliefs, ads: AdCandidates) -> Beliefs:
 
 
 def _factors(now: Floats, of: Ints, counted: Floats, expected: Floats, variance: float) -> Floats:
-    """Compute the click rate factors of a kind. ``expected`` includes the present factors."""
+    """Compute the click rate factors of a kind. ``expected`` includes the current factors."""
     clicks, neutral = _neutral_counts(now, of, counted, expected)
     return (clicks + 1 / variance) / (neutral + 1 / variance)
 
@@ -105,7 +105,7 @@ def _update_variances(now: Beliefs, ads: AdCandidates) -> Beliefs:
 
 
 def fit_variance(counted: Floats, expected: Floats, first: float) -> float:
-    """Fit the variance of Gamma click rate factors to counts by likelihood, with a first guess counted in.
+    """Fit the variance of Gamma click rate factors to counts by likelihood, with a prior.
 
     >>> fit_variance(np.full(100, 10.0), np.full(100, 10.0), 1.0) < fit_variance(np.arange(100.0), np.full(100, 50.0),
     ...     1.0)

@@ -1,4 +1,4 @@
-"""Click validity of ads: which clicks are not charged, and why, in words that an advertiser can be shown."""
+"""Click validity of ads: which clicks are not charged, and why, in words for the advertiser."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -20,11 +20,12 @@ class ClickRejection(StrEnum):
 
 
 class ClickRules(NamedTuple):
-    """Rules for ads: when a click counts, and how far one address counts for a campaign on one day.
+    """Rules for ads: when a click counts, and limits per address for a campaign on one day.
 
     An address is charged for ``max_per_address`` clicks at most, and after its first one for no more than
-    ``max_address_share`` of the budget, so that nobody alone can use up a budget. ``max_showings`` of what it is shown
-    hold money and are learned from, and as many of its searches for a phrase: more are answered, and count nothing.
+    ``max_address_share`` of the budget, so that no one alone can use up a budget. Only ``max_showings`` of its
+    impressions hold money and are learned from, and as many of its searches for a phrase: further ones are answered but
+    not counted.
     """
 
     min_delay_s: float = 0.5
@@ -40,7 +41,7 @@ DEFAULT_RULES = ClickRules()
 class Click(NamedTuple):
     """Facts about an ad click: its impression, its sender, and the clicks before it.
 
-    ``address_share`` is the share of the day's budget that its address would have been charged with this click.
+    ``address_share`` is the share of the day's budget charged to its address, including this click.
     """
 
     known_token: bool
@@ -63,7 +64,7 @@ def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejecti
         (not click.known_token, ClickRejection.FORGED),
         (click.clicked_before, ClickRejection.DUPLICATE),
         (click.waited_s > rules.max_delay_s, ClickRejection.LATE),
-        # A time that is no number is no sign of a person.
+        # A time that is NaN is not from a person.
         (not click.waited_s >= rules.min_delay_s, ClickRejection.TOO_FAST),
         (click.is_bot, ClickRejection.BOT),
         (_is_address_spent(click, rules), ClickRejection.SAME_ADDRESS),

@@ -1,9 +1,9 @@
 """Scores of published ad policies by counts: click rates, exploration bonuses, and the discount of a spent budget.
 
-Pandey08 (section 6.6.3) prints the discount as 1 - exp(-d'/d), with d' of a budget d left. That is the discount
-1 - exp(x - 1) of Mehta, Saberi, Vazirani and Vazirani, x being the share that is spent, by other letters: so there is
-one function. An advertiser without a budget has all of it left, and counts 1 - 1/e, like any at the start of a day;
-without that, an advertiser would be preferred for having set no limit.
+Pandey08 (section 6.6.3) has the discount 1 - exp(-d'/d), with d' of a budget d left. That is the discount 1 - exp(x -
+1) of Mehta, Saberi, Vazirani and Vazirani, with x the share that is spent: so there is one function. An advertiser
+without a budget has all of it left, and counts 1 - 1/e, like any at the start of a day; otherwise an advertiser would
+be preferred for having set no limit.
 """
 
 from typing import ClassVar
@@ -14,9 +14,9 @@ from vedette.policy import Floats
 from vedette.serve.ads.by_score import AdPriors, ScorePolicy
 from vedette.serve.ads.candidates import AdCandidates
 
-# Without a prior the rate is clicks by showings, and an ad that was never shown counts as infinitely good, ties by
-# lot. A Beta prior counts as clicks and showings from before: it stands in both the rate and the bonus, and nothing
-# is infinite.
+# Without a prior the rate is clicks by showings, and an ad that was never shown counts as infinitely good, with random
+# ties. A Beta prior counts as earlier clicks and showings: it is in both the rate and the bonus, and nothing is
+# infinite.
 
 
 def count_showings(options: AdCandidates) -> Floats:
@@ -25,26 +25,26 @@ def count_showings(options: AdCandidates) -> Floats:
 
 
 def click_rates(options: AdCandidates) -> Floats:
-    """Estimate ad click rates as clicks by showings; infinite where there is neither a showing nor a prior."""
+    """Estimate ad click rates as clicks by showings; infinite with neither a showing nor a prior."""
     times = count_showings(options)
-    # Next to nothing instead of 0, so that nothing is divided by 0: it is put right after.
+    # A tiny number instead of 0 to avoid division by zero: corrected below.
     found: Floats = (options.clicked + options.prior_clicked) / np.maximum(times, 1e-300)
     found[times <= 0] = np.inf
     return found
 
 
 def mix_bonus(options: AdCandidates, rate: Floats) -> Floats:  # noqa: ARG001 - the shape that bonuses have
-    """Compute the exploration bonus of MIX: sqrt(2 ln n_j / n_ij); infinite where an ad was never shown."""
+    """Compute the exploration bonus of MIX: sqrt(2 ln n_j / n_ij); infinite if an ad was never shown."""
     return np.sqrt(2.0 * _log_ratio(options))
 
 
 def tuned_bonus(options: AdCandidates, rate: Floats) -> Floats:
     """Compute the exploration bonus of BMIX-E: sqrt(ln n_j / n_ij min(1/4, V)), V = c (1 - c) + sqrt(2 ln n_j / n_ij).
 
-    Section 6.6.3 calls it an exploitation factor; it is the exploration factor.
+    Section 6.6.3 calls it an exploitation factor, but it is the exploration factor.
     """
     logs = _log_ratio(options)
-    # Where nothing was shown the rate is infinite, and so is the bonus, whatever the minimum.
+    # If nothing was shown the rate is infinite, and so is the bonus, whatever the minimum.
     known = np.minimum(rate, 1.0)
     return np.sqrt(logs * np.minimum(0.25, known * (1.0 - known) + np.sqrt(2.0 * logs)))
 
@@ -57,7 +57,7 @@ def _log_ratio(options: AdCandidates) -> Floats:
 
 
 def left_share(remaining: Floats, budget: Floats) -> Floats:
-    """Return the share of each advertiser's budget that is left; 1 where there is no budget.
+    """Return the share of each advertiser's budget that is left; 1 without a budget.
 
     >>> left_share(np.array([5.0, np.inf]), np.array([20.0, np.inf])).tolist()
     [0.25, 1.0]

@@ -14,7 +14,7 @@ from vedette.serve.ads.slot_factors import FIRST_FACTORS, SlotCounts
 from vedette.timeutil import DAY_S, HOUR_S
 
 _EPOCH = date(1970, 1, 1)
-# A start looks back so far; later looks only read what is new.
+# A start reads this far back; later updates read only new entries.
 LOOKBACK_S = 14 * 86_400.0
 
 Hours = Sequence[tuple[date, int, str, int]]
@@ -23,7 +23,7 @@ Hours = Sequence[tuple[date, int, str, int]]
 def build_traffic(hours: Hours, numbers: Mapping[str, int], now_s: float) -> Traffic:
     """Build the ad policies' traffic plan from hourly query counts; ``now_s`` has whole days at local midnight.
 
-    It is the plan that ``update_traffic`` would have come to hour by hour. Phrases without a number are left out.
+    It is the plan that ``update_traffic`` would build hour by hour. Phrases without a number are left out.
     """
     if not numbers:
         return NO_TRAFFIC
@@ -43,7 +43,7 @@ def build_traffic(hours: Hours, numbers: Mapping[str, int], now_s: float) -> Tra
 
 
 def estimate_day_share(hours: Hours, now_s: float) -> float | None:
-    """Estimate which share of a usual day's ad queries comes by this time of day; None before a whole day."""
+    """Estimate the share of a usual day's ad queries that come by this time of day; None before a whole day."""
     today = int(now_s // DAY_S)
     past = [(hour, times) for day, hour, _, times in hours if (day - _EPOCH).days < today]
     whole = sum(times for _, times in past)
@@ -60,7 +60,7 @@ def to_local_s(local: datetime) -> float:
 
 
 class SlotLearner:
-    """Learns the visibility of each ad slot relative to the first; ``factors`` is a guess until clicks tell."""
+    """Learn the visibility of each ad slot relative to the first; ``factors`` is a guess until there are clicks."""
 
     def __init__(self, slots: int) -> None:
         self.factors: Floats = FIRST_FACTORS[:slots]
@@ -68,7 +68,7 @@ class SlotLearner:
         self._until_s = float("-inf")
 
     def learn(self, ledger: LedgerView, catalog: AdCatalog, told: AdPriors, until_s: float) -> None:
-        """Learn ad slot visibility from impressions up to a time after which no click on them counts any more."""
+        """Learn ad slot visibility from impressions up to a time after which clicks on them no longer count."""
         if len(self.factors) == 1 or until_s <= self._until_s:
             return
         after_s = max(self._until_s, until_s - LOOKBACK_S)

@@ -1,13 +1,13 @@
-"""Ad ledger: append-only entries of holds and charges in exact decimals, and the rules by which they are made.
+"""Ad ledger: append-only entries of holds and charges in exact decimals, and the rules for making them.
 
-An ad that is shown *holds* what it is expected to cost: the price of a click times the probability of one. A click is
-*charged* its price, or what is left of the day's budgets where that is less: so what is charged of a day never exceeds
-a budget, whatever is open and whenever clicks come. Without a click the hold is *let go* after a while. Holds only keep
-an ad from being shown to more people than its budget is expected to pay for; they lower no bid.
+An ad that is shown *holds* its expected cost: the price of a click times the probability of one. A click is *charged*
+its price, or what is left of the day's budgets if that is less: so charges of a day never exceed a budget, whatever is
+open and whenever clicks come. Without a click the hold is *released* after a while. Holds only prevent an ad from being
+shown to more people than its budget can be expected to pay for; they lower no bid.
 
-Everything is keyed by the token of an impression. It is held once, and then either charged, refused or let go, once. A
-click after midnight is charged to the day on which its ad was shown. ``adapters.ads.ledger_store`` keeps a ledger on
-disk, ``lab.runs.ads.memory_ledger`` in memory; both ask the functions here.
+Everything is keyed by the token of an impression. It is held once, and then charged, refused or released, once. A click
+after midnight is charged to the day on which its ad was shown. ``adapters.ads.ledger_store`` stores a ledger on disk,
+``lab.runs.ads.memory_ledger`` in memory; both use the functions here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class EntryKind(StrEnum):
 class Entry(NamedTuple):
     """An ad ledger entry: impression token, payer, budget day, kind, amount, and reason of a refusal.
 
-    The amount is what was held or charged, or what a refusal let go.
+    The amount is what was held or charged, or what a refusal released.
     """
 
     kind: EntryKind
@@ -73,14 +73,14 @@ class BudgetLine(NamedTuple):
 
     @property
     def left(self) -> Decimal:
-        """What may still be charged; 0 where the budget was lowered below what was charged already."""
+        """What may still be charged; 0 if the budget was lowered below what was already charged."""
         return max(self.budget - self.charged, ZERO)
 
 
 class AdImpression(NamedTuple):
     """An ad shown in a slot (from 0); ``closed`` is its outcome, empty while a click may still come.
 
-    ``held`` is what it is expected to cost; ``counted`` says whether it is held and learned from (see ``ClickRules``);
+    ``held`` is its expected cost; ``counted`` says whether it is held and learned from (see ``ClickRules``);
     ``charged`` is what its click cost.
     """
 
@@ -103,7 +103,7 @@ class AdImpression(NamedTuple):
 
 
 class ImpressionOffer(NamedTuple):
-    """A proposed ad impression, its budgets, how visible its slot is, and the click rate believed of it there."""
+    """A proposed ad impression, its budgets, the visibility of its slot, and its estimated click rate there."""
 
     impression: AdImpression
     budget: PayerBudget
@@ -167,7 +167,7 @@ class SlotTally(NamedTuple):
 
 
 class LedgerView(Protocol):
-    """What ad selection reads of a ledger."""
+    """Read side of a ledger, for ad selection."""
 
     def read_counts(self) -> Mapping[tuple[int, str], AdCounts]:
         """Return the counted impressions, views and clicks of each ad and phrase, over all days."""
@@ -186,12 +186,12 @@ class LedgerView(Protocol):
 
 
 class AdLedger(Protocol):
-    """What ad selection writes to a ledger; each call is all or nothing."""
+    """Write side of a ledger, for ad selection; each call is atomic."""
 
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules
     ) -> list[AdImpression]:
-        """Release what nobody clicked in time, record a query, and hold its impressions; return those within budget."""
+        """Release expired holds, record a query, and hold its impressions; return those within budget."""
 
     def record_click(self, token: str, clicking: ClickContext, rules: ClickRules) -> ClickOutcome:
         """Charge a click or say why it is free; only an impression's first click counts."""
@@ -207,7 +207,7 @@ def budget_lines(of: PayerBudget, payer: str, balances: Mapping[str, Balance]) -
     own = balances.get(payer, Balance())
     lines = [BudgetLine(of.budget, own.charged, own.held)]
     if of.advertiser_budget is not None:
-        # What is its own counts in any case, also where an older ledger did not say whose it was.
+        # Its own balance always counts, even if an older ledger did not record the owner.
         all_ = [own, *(each for name, each in balances.items() if name != payer and each.advertiser == of.advertiser)]
         charged, held = sum((each.charged for each in all_), ZERO), sum((each.held for each in all_), ZERO)
         lines.append(BudgetLine(of.advertiser_budget, charged, held))
@@ -215,7 +215,7 @@ def budget_lines(of: PayerBudget, payer: str, balances: Mapping[str, Balance]) -
 
 
 def compute_hold(offered: ImpressionOffer, lines: Sequence[BudgetLine], *, counted: bool) -> Decimal | None:
-    """Compute what an impression holds: its expected cost, nothing if it does not count; None if it may not be made."""
+    """Compute what an impression holds: its expected cost, nothing if it does not count; None if it is not allowed."""
     price = offered.impression.price
     if not (price.is_finite() and price > 0) or any(line.left <= 0 for line in lines):
         return None
@@ -239,7 +239,7 @@ def settle_click(
     click = Click(
         known_token=True,
         clicked_before=showing.closed in {EntryKind.CHARGED, EntryKind.REFUSED},
-        # What was let go was late, however the clock was set since.
+        # A released hold was late, whatever the clock says now.
         waited_s=float("inf") if showing.closed else clicking.at_s - showing.at_s,
         is_bot=clicking.is_bot,
         clicks_from_address=before.clicks,

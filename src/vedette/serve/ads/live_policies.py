@@ -1,4 +1,4 @@
-"""Registry of the ad policies that may run live: three for everybody, published ones for research."""
+"""Registry of the ad policies that may run live: three for general use, published ones for research."""
 
 from collections.abc import Callable, Mapping
 
@@ -22,9 +22,9 @@ AD_POLICIES: Mapping[str, Callable[[], ScorePolicy]] = {
 
 
 def create_ad_policy(name: str, exploration: float) -> ScorePolicy:
-    """Create the live ad policy of a setting; the default where it is unknown, as after a downgrade.
+    """Create the configured live ad policy; the default if it is unknown, as after a downgrade.
 
-    ``exploration`` is how much is tried, for policies in which that can be set.
+    ``exploration`` is the amount of exploration, for policies in which it can be set.
 
     >>> create_ad_policy("research:msvv", 1.0).name, create_ad_policy("of tomorrow", 0.5).exploration
     ('msvv', 0.5)

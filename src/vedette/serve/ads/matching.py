@@ -4,9 +4,9 @@
     phrase   the query has the words of the target in their order, with others before or after
     broad    the query has all words of the target, in any order
 
-Words are those of ``vedette.text``, so case, accents and punctuation do not matter. A *negative* keeps an ad away from
-queries that have all its words. A query looks up its own words, not all targets: the time that it takes depends on its
-words (at most ``MAX_WORDS`` count), and on how many targets share their rarest word with it.
+Words are those of ``vedette.text``, so case, accents and punctuation do not matter. A *negative* excludes an ad from
+queries that have all its words. A query looks up its own words, not all targets: its time depends on its words (at most
+``MAX_WORDS`` count), and on how many targets share their rarest word with it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,7 +61,7 @@ class Matcher:
                 often[word] = often.get(word, 0) + 1
         self._by_word: dict[str, list[_ParsedTarget]] = {}
         for each in read:
-            # Every way needs all words, so the rarest finds the target, and the fewest others with it.
+            # Every match type needs all words, so the rarest word finds the target, and the fewest others with it.
             rarest = min(each.words, key=lambda word: (often[word], word))
             self._by_word.setdefault(rarest, []).append(each)
 

@@ -1,11 +1,10 @@
-"""Ad budget pacing: a plan of the day's query traffic, learned from past days, and what it means for budgets.
+"""Ad budget pacing: a plan of the day's query traffic, learned from past days, and its effect on budgets.
 
-A day has ``BINS`` bins. The plan has how often each phrase is expected in each of them: an average of past days, in
+A day has ``BINS`` bins. The plan holds how often each phrase is expected in each of them: an average of past days, in
 which each counts half as much as the one after it. It determines how much of a day is still to come, how much of a
-budget should be spent by now, and how much less a bid should count where the budget will not last
-(``compute_discounts``).
+budget should be spent by now, and how much a bid is discounted if the budget will not last (``compute_discounts``).
 
-Why not a share of time: most people search at certain hours, and not for the same things at all hours. A plan by the
+Why not a share of time: most people search at certain hours, and for different things at different hours. A plan by the
 clock starves the evening for phrases searched in the morning.
 """
 
@@ -19,9 +18,9 @@ from vedette.serve.ads.candidates import AdCandidates
 from vedette.timeutil import DAY_S
 
 BINS = 24
-# What a day counts for, beside all before it.
+# The weight of a day relative to all before it.
 NEWEST_WEIGHT = 0.5
-# How sharply the better of two ads is preferred where it is worked out who would be shown: by the power of its score.
+# How sharply the better of two ads is preferred when predicting which would be shown: the power of its score.
 SHARPNESS = 12.0
 STEPS, STEP = 12, 0.4
 MIN_DISCOUNT = 0.25
@@ -48,7 +47,7 @@ NO_TRAFFIC = Traffic(np.zeros((BINS, 0)), np.zeros((BINS, 0)), np.zeros(0), -1, 
 def update_traffic(before: Traffic, asked: Floats, now_s: float) -> Traffic:
     """Update the traffic plan with the total number of queries for each phrase until now.
 
-    Queries since the last update count for the bin of that update. A day that is over becomes part of the plan.
+    Queries since the last update count for the bin of that update. A finished day becomes part of the plan.
     """
     day, bin_ = _split_time(now_s)
     more = max(len(asked) - len(before.asked), 0)
@@ -90,19 +89,19 @@ def is_resting(remaining: Floats, budget: Floats, allowed: float | Floats) -> np
     [False, True, False, False]
     """
     limited = np.isfinite(budget)
-    with np.errstate(invalid="ignore"):  # infinity less infinity, which is left out
+    with np.errstate(invalid="ignore"):  # infinity minus infinity, which is left out
         charged = np.where(limited, budget - remaining, 0.0)
         found: npt.NDArray[np.bool_] = limited & (charged > 0) & (charged >= allowed * budget)
     return found
 
 
 def compute_discounts(traffic: Traffic, ads: AdCandidates, value: Floats, before: Floats, now_s: float) -> Floats:
-    """Compute how much each advertiser's bid counts: below 1 where the day would exceed the budget.
+    """Compute the discount of each advertiser's bid: below 1 if the day would exceed the budget.
 
-    ``value`` is what an impression of each ad is expected to earn. The ads shown are predicted for the queries still to
+    ``value`` is the expected revenue of an impression of each ad. The ads shown are predicted for the queries still to
     come; an advertiser who would then spend more than is left counts less, one who would spend less counts more, up to
-    1, step by step from the discount ``before``. So a discount applies only where a budget binds, and is no larger than
-    it must be.
+    1, step by step from the discount ``before``. So a discount applies only if a budget binds, and is no larger than
+    necessary.
     """
     payers = max(int(ads.advertiser.max(initial=-1)) + 1, len(before))
     keep = np.append(before, np.ones(payers - len(before)))

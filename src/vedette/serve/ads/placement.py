@@ -53,7 +53,7 @@ def _price_clicks(options: AdCandidates, picks: RankedPicks, minimum: Decimal) -
     rows = [*picks.rows.tolist(), *_runner_up(picks)]
     cents, scores = options.bid[rows].tolist(), picks.scores[rows].tolist()
     bids = [int(each) * CENT for each in cents]
-    # What is tried for the first time may have an infinite score: then nothing below it counts, and it pays the least.
+    # An ad shown for the first time may have an infinite score: then nothing below it counts, and it pays the minimum.
     endless = [not isfinite(score) for score in scores]
     weights = [1e9 if endless[at] else scores[at] / cents[at] for at in range(len(rows))]
     prices = second_price(bids, weights, minimum)

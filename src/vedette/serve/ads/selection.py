@@ -1,8 +1,8 @@
 """Ad selection: which ads a search shows, what each holds, and what a click on one costs.
 
-This decides on the results page and in the lab alike: a server gives it the ledger on disk and the time of day, the lab
-a ledger in memory and simulated time (``lab.runs.ads.live_market``). A query goes through ``AdCatalog`` (which ads
-match), the filter of budgets (which can pay), the policy (which is shown) and the ledger (what may be held).
+The same code decides on the results page and in the lab: a server passes the ledger on disk and the time of day, the
+lab a ledger in memory and simulated time (``lab.runs.ads.live_market``). A query goes through ``AdCatalog`` (which ads
+match), the budget filter (which can pay), the policy (which is shown) and the ledger (what may be held).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,12 +36,12 @@ from vedette.serve.ads.pacing import is_resting
 from vedette.serve.ads.placement import Placement, place_ads
 
 LEARN_EVERY_S = 30.0
-# So many days make the plan of a usual day's traffic.
+# How many days make the plan of a usual day's traffic.
 PLAN_DAYS = 14
 
 
 class AdTerms(NamedTuple):
-    """Terms of ad selection: ads per page, minimum cost of a click, and the rules that addresses are held to."""
+    """Terms of ad selection: ads per page, minimum cost of a click, and the rules for addresses."""
 
     slots: int
     reserve: Decimal
@@ -50,7 +50,7 @@ class AdTerms(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A time: in seconds, as day and hour where the operator is, and in seconds whose days begin at midnight there."""
+    """A time: in seconds, as local day and hour of the operator, and in seconds whose days begin at local midnight."""
 
     at_s: float
     day: date
@@ -75,7 +75,7 @@ class Filtered(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """What a query would show: each ad with its placement and believed click rate in its slot, and what was lost."""
+    """What a query would show: each ad with its placement and estimated click rate in its slot, and what was lost."""
 
     shown: list[tuple[AdMatch, Placement, float]]
     filtered: Filtered
@@ -93,10 +93,10 @@ NOTHING = Proposal([], Filtered([], []))
 
 
 class Standing(NamedTuple):
-    """How an ad stands for a query now: shown in a slot at a price, or why not.
+    """The position of an ad for a query now: shown in a slot at a price, or why not.
 
-    ``cause`` is empty if it is shown, or one of ``match`` (the query is not its), those of ``Filtered``, ``held`` (all
-    that is left waits for clicks on what was just shown) and ``rank``: then ``better`` ads are shown, and a bid of
+    ``cause`` is empty if it is shown, or one of ``match`` (it does not match the query), those of ``Filtered``,
+    ``held`` (everything left is held for recent impressions) and ``rank``: then ``better`` ads are shown, and a bid of
     ``needed`` would be enough.
     """
 
@@ -110,7 +110,7 @@ class Standing(NamedTuple):
 
 
 class AdSelection:
-    """Selects ads from what a ledger says, by one policy. ``set_market`` says which ads run and who pays."""
+    """Select ads from the state of a ledger, by one policy. ``set_market`` says which ads run and who pays."""
 
     def __init__(self, view: LedgerView, policy: ScorePolicy, terms: AdTerms, rng: np.random.Generator) -> None:
         self._view, self._policy, self._terms, self._rng = view, policy, terms, rng
@@ -124,7 +124,7 @@ class AdSelection:
 
     @property
     def slot_factors(self) -> Floats:
-        """Return how visible each slot is believed to be, relative to the first."""
+        """Return the estimated visibility of each slot, relative to the first."""
         return self._slots.factors
 
     def set_market(self, running: Sequence[RunningAd], payers: Mapping[str, PayerBudget]) -> None:
@@ -136,7 +136,7 @@ class AdSelection:
             self._full = {payer: _full_money(of) for payer, of in payers.items()}
 
     def refresh(self, now: Moment) -> None:
-        """Read counts and balances from the ledger; learn from them every so often."""
+        """Read counts and balances from the ledger; learn from them periodically."""
         balances = self._view.read_balances(now.day)
         money = dict(self._full)
         for payer in balances.keys() if not self._has_advertiser_budgets else self._payers:
@@ -153,7 +153,7 @@ class AdSelection:
         return self._catalog.is_running(ad, phrase)
 
     def propose(self, query: str, now: Moment) -> Proposal:
-        """Propose the ads of a query, from what was known at the last refresh."""
+        """Propose the ads of a query, from the state at the last refresh."""
         found = self._catalog.find_ads(query)
         if not found:
             return NOTHING
@@ -171,7 +171,7 @@ class AdSelection:
         return Proposal([(by_row[one.ad], one, rates[one.ad] * factors[one.slot]) for one in placed], filtered)
 
     def explain(self, ad: int, query: str, now: Moment) -> Standing:
-        """Explain how an ad stands for a query, without recording anything."""
+        """Explain the position of an ad for a query, without recording anything."""
         proposed = self.propose(query, now)
         for found, cause in proposed.filtered.not_:
             if found.ad == ad:
@@ -249,7 +249,7 @@ class AdSelection:
     def _learn(self, now: Moment) -> None:
         """Update the policy from the outcomes of all ads.
 
-        The traffic plan is built from the hours of past days, so a restart forgets nothing.
+        The traffic plan is built from the hours of past days, so a restart loses nothing.
         """
         ads = self._catalog.all_ads()
         if not len(ads):
@@ -258,7 +258,7 @@ class AdSelection:
         hours = self._view.read_hourly_queries(now.day - timedelta(days=PLAN_DAYS))
         asked = np.zeros(len(numbers))
         asked[ads.phrase] = ads.asked
-        # All that was asked until now is in the plan, so nothing of it is news.
+        # All queries until now are in the plan, so none of them is new.
         traffic = build_traffic(hours, numbers, now.local_s)._replace(asked=asked)
         memory = self._policy.set_traffic(self._memory, traffic)
         self._memory = self._policy.observe(memory, ads, now.local_s)

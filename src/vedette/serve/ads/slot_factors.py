@@ -1,14 +1,13 @@
-"""Slot factors of ads: how much lower slots are seen relative to the first, learned from clicks.
+"""Slot factors of ads: the visibility of lower slots relative to the first, learned from clicks.
 
 An impression in slot s of an ad whose rate is c brings c f_s clicks on average. Over many impressions, f_s is the
-clicks in the slot divided by the clicks expected in the first; the initial guess is worth ``GUESS_CLICKS`` expected
-clicks. A lower slot is never believed to be seen more than one above it: where clicks say so, both get their common
-mean.
+clicks in the slot divided by the clicks expected in the first; the prior is worth ``GUESS_CLICKS`` expected clicks. A
+lower slot is never assumed to be seen more than one above it: if clicks say so, both get their common mean.
 
 The expected clicks follow from the estimated rate of each ad after all its clicks, in any slot. Slots and rates are
-thus learned from each other, as in expectation maximization, a step at each update. Ads move up when they are clicked,
-so comparing an ad's clicks below with its clicks above would flatter lower slots; the beliefs are not misled by that,
-since they count the clicks that made it move.
+thus learned from each other, as in expectation maximization, one step per update. Ads move up when they are clicked, so
+comparing an ad's clicks below with its clicks above would favor lower slots; the estimates avoid that, since they count
+the clicks that made it move.
 """
 
 from typing import Protocol
@@ -18,7 +17,7 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.serve.ads.by_score import AdPriors
 
-# By a sample of the KDD Cup 2012: clicks in the second and third of three slots, beside the first; then by halves.
+# From a sample of the KDD Cup 2012: clicks in the second and third of three slots, relative to the first; then halves.
 FIRST_FACTORS: Floats = np.array([1.0, 0.55, 0.38, 0.19, 0.1, 0.05, 0.025, 0.0125])
 GUESS_CLICKS = 50.0
 
@@ -50,7 +49,7 @@ class RatedAds(Protocol):
 
     @property
     def views(self) -> Floats:
-        """The impressions of each ad, weighted by how much their slots were seen."""
+        """The impressions of each ad, weighted by the visibility of their slots."""
 
 
 class SlotCounts:
@@ -73,7 +72,7 @@ class SlotCounts:
         self._shown[ads] = self._clicked[ads] = 0.0
 
     def estimate_factors(self, told: AdPriors, ads: RatedAds, first: int = 0) -> Floats | None:
-        """Estimate slot factors from an ad policy's priors; None where it has none.
+        """Estimate slot factors from an ad policy's priors; None if it has none.
 
         ``first`` is the number under which the first ad is counted here.
         """

@@ -24,7 +24,7 @@ class SpreadResults(NamedTuple):
 def spread_sites(rows: Ints, hosts: Ints) -> SpreadResults:
     """Limit each site to three of the first ten results; ``hosts`` is by row.
 
-    With few sites there is nothing to choose between, and the order stays.
+    With few sites there is no choice, and the order stays.
     """
     if len(np.unique(hosts[rows])) < MIN_SITES:
         return SpreadResults(rows, frozenset())
@@ -53,9 +53,9 @@ class FoldedResults(NamedTuple):
 
 
 def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] | None = None) -> FoldedResults:
-    """Fold copies: keep one result row of each group, at the place of its first; group 0 has pages without copies.
+    """Fold copies: keep one result row of each group, where its first was; group 0 has no copies.
 
-    That is its canonical row where it has one among the results, else the first.
+    That is its canonical row if it is among the results, else the first.
 
     >>> fold_copies(np.array([2, 0, 1, 3]), np.array([7, 0, 7, 0]))
     FoldedResults(rows=array([2, 1, 3]), similar=array([1, 0, 0]))
@@ -63,7 +63,7 @@ def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] |
     FoldedResults(rows=array([0, 1, 3]), similar=array([1, 0, 0]))
     """
     named = groups[order]
-    # Pages without copies are groups of their own.
+    # Pages without copies are separate groups.
     alone = -1 - np.arange(len(order), dtype=np.int64)
     _, first, counts = np.unique(np.where(named == 0, alone, named), return_index=True, return_counts=True)
     by_place = np.argsort(first)
@@ -74,7 +74,7 @@ def fold_copies(order: Ints, groups: Ints, is_canonical: npt.NDArray[np.bool_] |
     return FoldedResults(rows, counts[by_place] - 1)
 
 
-# An older release is shown where the newest matches far worse: what it describes may be gone.
+# An older release is shown if the newest matches far worse: its subject may be gone.
 MIN_NEWEST_SHARE = 0.6
 
 

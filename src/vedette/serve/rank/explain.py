@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-# Below this share of all that speaks for a page, a place is not worth a word.
+# Below this share of the total, a field is not worth mentioning.
 WORTH_SAYING = 0.12
 MAX_PLACES = 3
 FULL_COVERAGE = 0.99
@@ -26,7 +26,7 @@ CAVEATS = {"spam": "though it looks a little like spam"}
 def explain_rank(contributions: Mapping[str, float], words: str, covered: Mapping[str, float]) -> str:
     """Explain a result's rank: where the query's words occur, and what else counts, by score contributions.
 
-    ``covered`` is the share of the words that each place has; a place without all of them is said to have some.
+    ``covered`` is the share of the words in each field; a field without all of them is described as having some.
 
     >>> added = {"title_phrase": 2.0, "title_bm25": 1.0, "anchors_phrase": 1.5, "body_bm25": 0.1}
     >>> explain_rank(added, "consumer lag", {"title": 1.0, "anchors": 1.0})
@@ -53,7 +53,7 @@ _PLURALS = frozenset({PLACES["headings"], PLACES["anchors"]})
 
 
 def _top_places(contributions: Mapping[str, float], total: float) -> list[str]:
-    """Return the places (title, links, body ...) with the query's words, by contribution, heaviest first."""
+    """Return the fields (title, links, body ...) with the query's words, by contribution, heaviest first."""
     added = dict.fromkeys(PLACES, 0.0)
     for key, value in contributions.items():
         place = key.partition("_")[0]

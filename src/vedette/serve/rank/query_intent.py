@@ -1,7 +1,7 @@
 """Query intent: detect queries that want fresh pages or a home page, and score pages for it.
 
-Two signals speak for fresh intent: words of the query ("news", "release", this year), and matching pages that are
-recently dated far more often than chance. Both are between 0 and 1, and the larger counts.
+Two signals indicate fresh intent: words of the query ("news", "release", this year), and matching pages that are
+recently dated far more often than by chance. Both are between 0 and 1, and the larger counts.
 
 Useful for: queries about current events. Not useful for: pages without dates, which are never fresh.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.timeutil import DAY_S
 
-# Who types more words than these asks for more than a site.
+# A query with more words than this wants more than a site.
 MAX_WORDS = 4
 ALL = 1 - 1e-9
 
@@ -34,7 +34,7 @@ def score_home(in_address: Floats, in_title: Floats, title_share: Floats, depth:
     return np.where(depth == 0, named, 0.0)
 
 
-# After so long a page is half as fresh.
+# Half-life of freshness.
 HALF_S = 30 * DAY_S
 LATELY_S = 30 * DAY_S
 MIN_DATED = 8
@@ -43,7 +43,7 @@ WEAK = frozenset({"announcement", "changelog", "current", "recent", "release", "
 
 
 def score_fresh_intent(words: Sequence[str], dates_s: Floats, now_s: float) -> float:
-    """Score how much a query wants fresh pages; ``dates_s`` are those of matching pages, NaN where unknown.
+    """Score how much a query wants fresh pages; ``dates_s`` are those of matching pages, NaN if unknown.
 
     >>> score_fresh_intent(["kafka", "news"], np.array([]), 1.8e9), score_fresh_intent(["kafka"], np.array([]), 1.8e9)
     (1.0, 0.0)
@@ -59,7 +59,7 @@ def _score_words(words: Sequence[str], now_s: float) -> float:
 
 
 def _score_dates(dates_s: Floats, now_s: float) -> float:
-    """Score by how much more than a third of the dated matching pages are recent, scaled so that all make 1."""
+    """Score how far the share of recent pages among dated matches exceeds a third, scaled so that all give 1."""
     dated = dates_s[np.isfinite(dates_s) & (dates_s <= now_s)]
     if len(dated) < MIN_DATED:
         return 0.0

@@ -1,4 +1,4 @@
-"""Page reputation from user feedback, looked up by page, host and query while a search is answered."""
+"""Page reputation from user feedback, looked up by page, host and query during a search."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from vedette.policy import Floats, Ints
 
-# However often a page was looked at elsewhere, for another query that counts as so many looks at most: as much as in
-# what is believed of the pair (half of ``learn.quality.PAGE_WEIGHT``).
+# Views of a page for other queries count as this many views at most: as much as in the estimate for the pair (half of
+# ``learn.quality.PAGE_WEIGHT``).
 MAX_OTHER_LOOKS = 2.5
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
@@ -16,8 +16,8 @@ _MASK = (1 << 64) - 1
 class PageBeliefs(NamedTuple):
     """Reputation of some pages for one query: expected quality, and decayed likes and views overall.
 
-    ``here_likes`` and ``here_looks`` are the evidence for the page on this query: that of the query itself, and what
-    was seen elsewhere as far as it applies here. ``general`` is expected of any page, ``views_per_day`` is how often
+    ``here_likes`` and ``here_looks`` are the evidence for the page on this query: that of the query itself, and other
+    evidence as far as it applies here. ``general`` is the expected quality of any page, ``views_per_day`` is how often
     results of this query are viewed.
     """
 
@@ -33,7 +33,7 @@ class PageBeliefs(NamedTuple):
 class Reputation(NamedTuple):
     """Reputation columns, each kind sorted by its first. Queries and pairs are identified by hashes.
 
-    ``teaching`` and ``ahead`` are what a view of a young page teaches and how many are wanted
+    ``teaching`` and ``ahead`` are the information value of a view of a young page and how many views are wanted
     (``explore.prospect.ValueTable``), for one view a day and one day of life.
     """
 

@@ -1,20 +1,20 @@
 """Rerank results by relevance and learned quality, and reserve trial slots for unproven pages.
 
-A page of relevance score s and expected quality q is worth ``exp(s / T) (q + patience x teaching)``: quality multiplies
-relevance, and T is how many points of score a factor of e in quality counts for. So without known differences in
-quality, the order is that of relevance. What a view teaches is computed by the default policy (``explore.prospect``),
-times how often results of this query are viewed and for how long the knowledge is useful; it is bounded, since a page
-that hardly answers the query is of no use, however little is known about it.
+A page with relevance score s and expected quality q is worth ``exp(s / T) (q + patience x teaching)``: quality
+multiplies relevance, and T is the number of score points that a factor of e in quality counts for. So without known
+differences in quality, results are in order of relevance. The information value of a view is computed by the default
+policy (``explore.prospect``), times how often results of this query are viewed and for how long the knowledge is
+useful; it is bounded, since a page that hardly answers the query is of no use, however little is known about it.
 
-Slots are few, so what a view teaches counts relative to the best of these results: a page that was never seen goes
-before one that was tried already, and the bound holds for the best. A result is unproven if it owes its place to that.
-Candidates of similar worth are treated as equal, and the order among equals is random: so each gets its turn, and the
-event store has propensities to learn from. A candidate without a slot is ranked by quality, like every other page
+Slots are few, so information value counts relative to the best of these results: a page that was never seen goes before
+one that was already tried, and the bound applies to the best. A result is unproven if it owes its position to that.
+Candidates of similar worth are treated as equal, and ties are in random order: so each gets its turn, and the event
+store has propensities to learn from. A candidate without a slot is ranked by quality, like every other page
 (``trial_slots``).
 
 That is the default, ``prospect``. Selective promotion (Pandey08, section 5.5) can be chosen instead: its candidates are
-the results that nobody has seen, or hardly anybody (``relaxed-selective``), each with the same chance. Its coin is 1 at
-the places that are open to the unproven, and 0 at all others.
+the results that no one has seen, or hardly anyone (``relaxed-selective``), each with the same probability. Its coin is
+1 at the positions that are open to unproven results, and 0 at all others.
 """
 
 from collections.abc import Mapping
@@ -28,27 +28,27 @@ from vedette.serve.rank.explore.slot_allocation import TrialSlots
 from vedette.serve.rank.reputation import PageBeliefs, Reputation
 from vedette.serve.rank.trial_slots import TrialPlan, plan_trial_list
 
-# What ranked, as written down with each search; another number when the arithmetic changes, or who gets it.
+# The ranking version recorded with each search; changes when the arithmetic or its audience changes.
 POLICY = "prospect/3"
 DEFAULT_PROMOTION = "prospect"
-# Rules that give unproven results a chance: how many looks a page of the promoted pool has at most, None where what a
-# view teaches decides. Uniform promotion is not among them: its propensities can only be estimated.
+# Policies that give unproven results a chance: the maximum views of a page in the promoted pool, None if information
+# value decides. Uniform promotion is not among them: its propensities can only be estimated.
 PROMOTIONS: Mapping[str, float | None] = {DEFAULT_PROMOTION: None, "selective": 0.0, "relaxed-selective": 3.0}
 UNPROVEN = "on trial: few people have seen it"
-# As recorded with searches, by earlier versions, too.
+# As recorded with searches, including by earlier versions.
 UNPROVEN_NOTES = (UNPROVEN, "here to be tried: few people have seen it")
 
 POINTS = 1.0  # T
-MAX_POINTS = 3.0  # that quality adds or takes away
+MAX_POINTS = 3.0  # that quality adds or subtracts
 PATIENCE = Prospect().patience
 MAX_TEACHING = 10.0  # times the general quality
-HALF_LIFE_DAYS = 90.0  # what is learned fades by half in as long
-DELAY_DAYS = 1 / 48  # until what people do changes the order
-STEPS = 4.0  # of equal worth among the unproven, for each factor of e
+HALF_LIFE_DAYS = 90.0  # half-life of what is learned
+DELAY_DAYS = 1 / 48  # until feedback changes the order
+STEPS = 4.0  # steps of equal worth among the unproven, for each factor of e
 
 
 class TrialLimits(NamedTuple):
-    """Limits for unproven results: no place before ``first``, ``most`` of the first ten; the ``rng``, and the rule."""
+    """Limits for unproven results: none before ``first``, ``most`` of the first ten; the ``rng``, and the rule."""
 
     first: int
     most: int
@@ -57,7 +57,7 @@ class TrialLimits(NamedTuple):
 
 
 class ReorderedResults(NamedTuple):
-    """Reranked result rows with, by place, propensity, score points from quality, and whether unproven."""
+    """Reranked result rows with, by position, propensity, score points from quality, and whether unproven."""
 
     rows: Ints
     propensities: Floats
@@ -66,7 +66,7 @@ class ReorderedResults(NamedTuple):
 
 
 def format_policy(promotion: str) -> str:
-    """Return the name of the learned ranking policy, as written down with each search that it ranked.
+    """Return the name of the learned ranking policy, as recorded with each search it ranked.
 
     >>> format_policy("prospect"), format_policy("selective")
     ('prospect/3', 'prospect/3+selective')
@@ -103,9 +103,9 @@ def plan_order(
     most: int,
     promotion: str = DEFAULT_PROMOTION,
 ) -> tuple[TrialPlan, Floats]:
-    """Plan the order of rows by learned quality with at most ``most`` trials, none before place ``first``.
+    """Plan the order of rows by learned quality with at most ``most`` trials, none before position ``first``.
 
-    The plan is over positions in ``rows``; with it come the score points that quality gives each. The lab draws from
+    The plan is over positions in ``rows``, and comes with the score points that quality gives each. The lab draws from
     the same plan (``lab.runs.ranking.live``).
     """
     score, mean = scores[rows], believed.mean[rows]
@@ -120,14 +120,14 @@ def plan_order(
         taught, wanted = _estimate_teaching(rows, believed, reputation)
         unproven = np.flatnonzero(taught > mean)
         tried = own[unproven] * (1.0 + taught[unproven] / (believed.general * np.exp(points[unproven] / POINTS)))
-        # Those who would teach about as much stand for one another.
+        # Rows with about the same information value are interchangeable.
         level[unproven] = np.exp(np.floor(STEPS * np.log(np.maximum(tried, 1e-300))) / STEPS)
     seats = TrialSlots(first, most, believed.views_per_day * DELAY_DAYS)
     return plan_trial_list(own, level, wanted, seats), points
 
 
 def _estimate_teaching(rows: Ints, believed: PageBeliefs, reputation: Reputation) -> tuple[Floats, Floats]:
-    """Estimate what a view of each result teaches, and how many views it can use; 0 for well-known pages."""
+    """Estimate the information value of a view of each result, and the views it can use; 0 for well-known pages."""
     likes, looks = believed.here_likes[rows], believed.here_looks[rows]
     young = np.flatnonzero((looks <= MAX_AWARE) & (likes <= MAX_LIKES))
     likes, looks = likes[young], looks[young]
@@ -135,7 +135,7 @@ def _estimate_teaching(rows: Ints, believed: PageBeliefs, reputation: Reputation
     fresh = np.maximum(1.0 - looks / max(reputation.people, 1.0), 0.0)
     views = PATIENCE * believed.views_per_day * HALF_LIFE_DAYS
     teaches = views * reputation.teaching[at] * fresh
-    # In proportion to the best, which has the bound.
+    # Relative to the best, which gets the bound.
     teaches *= min(1.0, MAX_TEACHING * believed.general / max(float(teaches.max(initial=0.0)), 1e-300))
     taught, wanted = np.zeros(len(rows)), np.ones(len(rows))
     taught[young], wanted[young] = teaches, reputation.ahead[at]

@@ -8,15 +8,15 @@ import numpy as np
 
 from vedette.policy import Floats
 
-# Those of words were fitted to known items of three real sites (``bench/known_item.py``, pages other than those it
-# measures): a logistic model of which candidate is the page that is looked for, then single weights up and down as long
-# as the mean reciprocal rank rose, none of them below zero, so that every match speaks for a page; rounded at the end.
-# Many features that help alone add nothing beside the others, and have no weight.
-# Those below the line are judgement: no known item tells whether a page is fresh or its site important. They settle
-# what words leave open, and a home page goes first when the query is the name of its site.
+# Word weights were fitted to known items of three real sites (``bench/known_item.py``, pages other than those it
+# measures): a logistic model of which candidate is the wanted page, then single weights up and down as long as the mean
+# reciprocal rank rose, none of them below zero, so that every match counts in favor of a page; rounded at the end. Many
+# features that help alone add nothing besides the others, and have no weight. Those below the line are judgment calls:
+# no known item shows whether a page is fresh or its site important. They decide what words leave open, and a home page
+# goes first when the query is the name of its site.
 
 
-# What ranked, as written down with each search; another number for other weights.
+# The ranking version recorded with each search; changes with the weights.
 POLICY = "linear/2"
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
@@ -51,7 +51,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
 
 
 # Questions of many words: fitted to judged collections (``make bench-relevance``) together with the long known items,
-# no weight below zero. Weights of a collection's own judgements are never what it is judged by: see the bench.
+# no weight below zero. No collection is evaluated with weights from its own judgments: see the bench.
 QUESTION_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {key: WEIGHTS[key] for key in ("home", "fresh", "importance", "host_importance", "popularity", "shallow", "spam")}
     | {
@@ -76,12 +76,12 @@ QUESTION_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "outside": 2.9,
     }
 )
-# Up to so many words a query names a page; from so many on it is a question; between them it is a bit of both.
+# Up to this many words a query names a page; from this many on it is a question; in between it is interpolated.
 NAME_WORDS, QUESTION_WORDS = 4, 8
 
 
 def blend_weights(words: int) -> Mapping[str, float]:
-    """Return the weights for a query of so many words.
+    """Return the weights for a query of this many words.
 
     >>> blend_weights(2) == WEIGHTS, blend_weights(12) == QUESTION_WEIGHTS
     (True, True)
@@ -94,7 +94,7 @@ def blend_weights(words: int) -> Mapping[str, float]:
 
 
 class LinearScores(NamedTuple):
-    """The linear score of each page, and each feature's contribution: a row per page, a column per feature."""
+    """The linear score of each page, and each feature's contribution: one row per page, one column per feature."""
 
     scores: Floats
     contributions: Floats

@@ -1,13 +1,13 @@
 """Trial slots in search results: which little-known results are tried, where, and with which probability.
 
-All rows are ranked by their own worth; a slot only ever raises a row. Candidates are the rows that would be worth more
-if what a view of them teaches counted, best first, with random order among equals. Each slot goes to one of them: the
-place that this worth would have, none before ``first``, none where it would get more views than teach anything, and
-none behind the first page. A row without a slot stays in place. So a trial costs the others at most one place for each
-slot, and no row loses by being a candidate.
+All rows are ranked by their own worth; a slot only ever raises a row. Candidates are the rows whose worth would be
+higher with information value, best first, with random order among ties. Each slot goes to one of them: at the position
+of that worth, none before ``first``, none with more views than are informative, and none beyond the first page. A row
+without a slot stays in place. So a trial costs the others at most one position per slot, and no row loses by being a
+candidate.
 
-The probabilities are exact. Slots have fixed places regardless of who wins them, so the place of a row that won none
-follows from how many of the winners were ranked before it, which is a sum of hypergeometric numbers.
+The probabilities are exact. Slots have fixed positions regardless of who wins them, so the position of a row that won
+none follows from how many of the winners were ranked before it, which is a sum of hypergeometric numbers.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from vedette.serve.rank.explore.slot_allocation import CROWD_VIEW_SHARE, FIRST_P
 
 
 class TrialList(NamedTuple):
-    """Result rows in order, the probability of each being at its place, and which of them are trials."""
+    """Result rows in order, the probability of each at its position, and which of them are trials."""
 
     rows: Ints
     propensities: Floats
@@ -30,7 +30,7 @@ class TrialList(NamedTuple):
 
 
 class _Lottery(NamedTuple):
-    """Trial slots (places from 0) drawn at random, and the candidates: places in the order without trials."""
+    """Trial slots (positions from 0) drawn at random, and the candidates: positions in the order without trials."""
 
     slots: list[int]
     entrants: Ints
@@ -49,7 +49,7 @@ class TrialPlan(NamedTuple):
         return _assign_slots(self.order, self.lots, rng)
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
-        """Draw the row at each rank (from 1), each from a list of its own (``RandomizedList``)."""
+        """Draw the row at each rank (from 1), each from a separate list (``RandomizedList``)."""
         return np.array([self._draw_at(rank - 1, rng) for rank in ranks.tolist()], np.int64)
 
     def _draw_at(self, place: int, rng: np.random.Generator) -> int:
@@ -60,7 +60,7 @@ class TrialPlan(NamedTuple):
                 return int(self.order[lot.entrants[rng.integers(len(lot.entrants))]])
             winners += lot.entrants[rng.choice(len(lot.entrants), len(lot.slots), replace=False)].tolist()
             slots_before += sum(slot < place for slot in lot.slots)
-        # The rows without a slot fill the other places in their order.
+        # The rows without a slot fill the other positions in their order.
         at = place - slots_before
         for winner in sorted(winners):
             at += winner <= at
@@ -85,8 +85,8 @@ def _build_lotteries(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlo
     """Build the lotteries for trial slots by their candidates; all arrays are in the order of ``own``."""
     length = min(FIRST_PAGE, len(own))
     lots: list[_Lottery] = []
-    taken, left = seats.first - 2, seats.most  # the last place that was given away
-    # Who would not come before the last of the first page gets no seat, and that is nearly everybody.
+    taken, left = seats.first - 2, seats.most  # the last position that was assigned
+    # A row that would not come before the last of the first page gets no slot, and that is nearly every row.
     is_able = (tried > own) & (tried >= own[length - 1]) if length else np.zeros(0, bool)
     is_able[: seats.first] = False
     candidates = np.flatnonzero(is_able)
@@ -94,9 +94,9 @@ def _build_lotteries(own: Floats, tried: Floats, wanted: Floats, seats: TrialSlo
         return lots
     views = seats.views_by_place(len(own)).tolist()
     for among in _group_equals(candidates, tried):
-        # How many are worth more by themselves than each of these would be.
+        # How many have a higher own worth than each of these would have.
         start = max(taken + 1, int(np.count_nonzero(own[:length] > tried[among[0]])))
-        if not left or start >= length:  # those who follow are worth less
+        if not left or start >= length:  # later ones are worth less
             break
         use = float(wanted[among[0]]) * len(among) * (CROWD_VIEW_SHARE if len(among) >= MANY_EQUALS else 1.0)
         found = _find_open_slots(start, use, views[:length], min(left, len(among)))
@@ -118,7 +118,7 @@ def _group_equals(candidates: Ints, tried: Floats) -> Iterator[Ints]:
 
 
 def _find_open_slots(start: int, use: float, views: list[float], most: int) -> list[int]:
-    """Find the places from ``start`` on whose views do not exceed what a trial can use."""
+    """Find the positions from ``start`` on whose views do not exceed what a trial can use."""
     found: list[int] = []
     for place in range(start, len(views)):
         if len(found) == most:
@@ -154,9 +154,9 @@ def _assign_slots(order: Ints, lots: list[_Lottery], rng: np.random.Generator) -
 
 
 def _stay_chances(length: int, lots: list[_Lottery], winners: list[int]) -> Floats:
-    """Compute, for each row without a trial slot, the probability that it lost and kept its place.
+    """Compute, for each row without a trial slot, the probability that it lost and kept its position.
 
-    Before the first candidate no row moves, and behind the last one every row moves, regardless of who wins.
+    Before the first candidate no row moves, and after the last one every row moves, regardless of who wins.
     """
     able = np.concatenate([lot.entrants for lot in lots])
     begin, end = int(able.min()), int(able.max()) + 1
@@ -172,7 +172,7 @@ def _stay_chances_within(length: int, lots: list[_Lottery], winners: list[int]) 
         is_in = np.zeros(length)
         is_in[lot.entrants] = 1.0
         before = is_in.cumsum() - is_in
-        others = len(lot.entrants) - is_in  # of the lot, without the row itself
+        others = len(lot.entrants) - is_in  # of the draw, without the row itself
         stays *= 1.0 - is_in * (len(lot.slots) / len(lot.entrants))
         parts = _convolve(parts, _hypergeometric(before, others, len(lot.slots)))
     is_winner = np.zeros(length, np.int64)

@@ -1,4 +1,4 @@
-"""Bayes-greedy ad policy: rank by the expected earnings of an impression, less where a budget runs short."""
+"""Bayes-greedy ad policy: rank by the expected revenue of an impression, less if a budget runs short."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -36,12 +36,12 @@ class BayesGreedy(ScorePolicy):
     score = (expected rate + exploration x sqrt(ln(1 + n_j / (1 + views))) x its standard deviation) x bid x keep
 
     The rate is an empirical-Bayes posterior over phrase, advertiser and ad (``click_rates``), with impressions weighted
-    by how much their slot is seen. Uncertain ads are tried where that pays: the deviation is on the scale of the rate
-    itself, and counts more, the more often the phrase is searched relative to the views of the ad. ``keep`` is below 1
+    by the visibility of their slot. Uncertain ads are tried where that pays: the deviation is on the scale of the rate
+    itself, and counts more the more often the phrase is searched relative to the views of the ad. ``keep`` is below 1
     only for an advertiser whose budget would not last through the queries that the traffic plan still expects today
     (``pacing``); the first day has no plan, and no discount.
 
-    Useful for: few impressions an ad, new ads, budgets. Not useful for: a single phrase with few ads and no budget,
+    Useful for: few impressions per ad, new ads, budgets. Not useful for: a single phrase with few ads and no budget,
     where there is nothing to learn from others.
     """
 
@@ -54,7 +54,7 @@ class BayesGreedy(ScorePolicy):
         return AdMemory(NEUTRAL_BELIEFS, NO_TRAFFIC, np.ones(0), NO_PRIORS)
 
     def observe(self, state: AdMemory, batch: AdCandidates, now: float) -> AdMemory:
-        """Learn from all ads: their counts, how often phrases were searched, and what is left of budgets."""
+        """Learn from all ads: their counts, how often phrases were searched, and remaining budgets."""
         beliefs = update_beliefs(state.beliefs, batch)
         clicks, views = get_prior(beliefs, batch)
         traffic = update_traffic(state.traffic, _count_queries(batch), now)
@@ -65,7 +65,7 @@ class BayesGreedy(ScorePolicy):
         return AdMemory(beliefs, traffic, keep, _index_by_ad(batch, clicks, views, keep))
 
     def set_traffic(self, state: AdMemory, traffic: Traffic) -> AdMemory:
-        """Return the memory with a traffic plan made from the ledger."""
+        """Return the memory with a traffic plan built from the ledger."""
         return state._replace(traffic=traffic)
 
     def get_ad_priors(self, state: AdMemory) -> AdPriors:
@@ -80,7 +80,7 @@ class BayesGreedy(ScorePolicy):
 
     def reason(self, state: AdMemory, batch: AdCandidates, row: int, now: float) -> str:
         """Describe the estimated click rate of an ad, its uncertainty, and how much the bid counts."""
-        # Of one row only, and of plain numbers: this is asked of each ad that is shown.
+        # For one row only, with plain numbers: this is called for each ad that is shown.
         ad, told = int(batch.ad[row]), state.ads
         clicks, views, keep = UNKNOWN_AD_CLICKS, UNKNOWN_AD_CLICKS / FIRST_RATE, 1.0
         if ad < len(told.clicks):
@@ -112,11 +112,11 @@ def _index_by_ad(ads: AdCandidates, clicks: Floats, views: Floats, keep: Floats)
 class PacedGreedy(BayesGreedy):
     """Ours, as it runs live: ``BayesGreedy`` with budget pacing, so that budgets last through the day.
 
-    A discounted bid keeps an ad from being shown where there are others. Where it is alone, its budget would be gone in
-    the first hours of a day. So an advertiser that was charged a larger share of the budget than the share of a usual
-    day's queries so far, plus ``ahead``, pauses until more queries have come. The first day has no plan, and no pause.
+    A discounted bid keeps an ad from being shown if there are others. If it is alone, its budget would be gone in the
+    first hours of a day. So an advertiser that was charged a larger share of the budget than the share of a usual day's
+    queries so far, plus ``ahead``, pauses until more queries have come. The first day has no plan, and no pause.
 
-    Useful for: budgets that are to last through the day. Not useful for: a day that ends before its usual time.
+    Useful for: budgets that should last through the day. Not useful for: a day that ends before its usual time.
     """
 
     name: str = "paced"

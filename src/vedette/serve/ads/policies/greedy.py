@@ -10,11 +10,11 @@ from vedette.serve.ads.count_scores import CountScore
 class Greedy(CountScore):
     """GREEDY: show the ads with the largest c b, where c is clicks by showings and b the bid.
 
-    An ad that was never shown comes first, so each is shown once; after that nothing is tried. With known rates and no
-    budgets it is optimal, with budgets it earns at least half of what could be earned (cells I to IV).
+    An ad that was never shown comes first, so each is shown once; after that nothing is explored. With known rates and
+    no budgets it is optimal, with budgets it earns at least half of the optimum (cells I to IV).
 
-    Useful as the rival of whatever explores. Not useful with rates of a few per cent: most ads are given up after one
-    showing without a click.
+    Useful as the rival of every exploring policy. Not useful with rates of a few percent: most ads are given up after
+    one showing without a click.
 
     Reference: Pandey08, sections 6.1 and 6.7.
     """
@@ -24,12 +24,12 @@ class Greedy(CountScore):
 
 @dataclass(frozen=True, slots=True)
 class Msvv(CountScore):
-    """MSVV: the largest c b (1 - exp(x - 1)), x being the share of the budget that is spent.
+    """MSVV: the largest c b (1 - exp(x - 1)), where x is the share of the budget that is spent.
 
-    With known rates and bids that are small beside budgets it earns at least 1 - 1/e of what could be earned, whatever
-    comes (cell II).
+    With known rates and bids that are small relative to budgets it earns at least 1 - 1/e of the optimum, whatever
+    queries come (cell II).
 
-    Useful where rates are known. Not useful to find them out: it tries each ad once, like GREEDY.
+    Useful if rates are known. Not useful to learn them: it tries each ad once, like GREEDY.
 
     Reference: A. Mehta, A. Saberi, U. Vazirani, V. Vazirani, *AdWords and Generalized Online Matching*, 2005; Pandey08,
     figure 6.2.

@@ -1,4 +1,4 @@
-"""Linear bandit: click rates as a linear function of features, with a bonus for what they leave unsure."""
+"""Linear bandit: click rates as a linear function of features, with a bonus for their uncertainty."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from vedette.serve.ads.by_score import NO_PRIORS, AdPriors, ScorePolicy, look_up
 from vedette.serve.ads.candidates import AdCandidates
 from vedette.serve.ads.click_rates import FIRST_RATE
 
-# What the guess that features say nothing is worth, in showings; and the least that a rate is believed to be.
+# The weight of the prior that features say nothing, in showings; and the lowest assumed rate.
 GUESS_VIEWS = 50.0
 MIN_RATE = 1e-4
 
@@ -23,14 +23,14 @@ class LinearMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinearRates(ScorePolicy):
-    """Feature-linear: (theta x + exploration sqrt(r x' inv(A) x)) bid, A = guess + sum of views x x', r its mean rate.
+    """Feature-linear: (theta x + exploration sqrt(r x' inv(A) x)) bid, A = prior + sum of views x x', r its mean rate.
 
     x has a 1 for the phrase, the advertiser and the cluster of an ad, and one for all ads; theta is the ridge
     regression of clicks by showings on it. Two ads with the same features have the same rate, however often each was
-    clicked: what is learned of one holds for the other.
+    clicked: what is learned from one applies to the other.
 
     Useful for: ads that come and go while their features stay. Not useful for: ads that differ from others of their
-    phrase and advertiser, since it cannot tell them apart; thousands of phrases, as it solves a system of that size.
+    phrase and advertiser, since it cannot distinguish them; thousands of phrases, as it solves a system of that size.
 
     Reference: Li, Chu, Langford and Schapire 2010 (linear bandits).
     """
@@ -49,10 +49,10 @@ class LinearRates(ScorePolicy):
         x = _build_features(batch)
         rate = (batch.clicked.sum() + FIRST_RATE * GUESS_VIEWS) / (batch.views.sum() + GUESS_VIEWS)
         inverse = np.linalg.inv((x.T * batch.views) @ x + GUESS_VIEWS * np.eye(x.shape[1]))
-        # What is learned is how a rate differs from that of all ads: so an unknown feature adds nothing.
+        # The regression learns how a rate differs from that of all ads: so an unknown feature adds nothing.
         theta = inverse @ (x.T @ (batch.clicked - rate * batch.views))
         mean = np.maximum(rate + x @ theta, MIN_RATE)
-        # As many showings as would leave a rate as unsure as the features do.
+        # As many showings as would leave a rate as uncertain as the features do.
         views = 1 / np.maximum(np.einsum("ij,jk,ik->i", x, inverse, x), 1e-12)
         size = int(batch.ad.max()) + 1
         told = AdPriors(np.full(size, FIRST_RATE), np.ones(size), np.ones(size))
@@ -68,7 +68,7 @@ class LinearRates(ScorePolicy):
         clicks, views = (
             look_up(column, options.ad, usual) for column, usual in ((told.clicks, FIRST_RATE), (told.views, 1.0))
         )
-        # A prior that somebody has counts as showings of the ad itself.
+        # An existing prior counts as showings of the ad itself.
         clicks, views = clicks + options.prior_clicked, views + options.prior_shown
         mean = clicks / views
         return (mean + self.exploration * np.sqrt(mean / views)) * options.bid

@@ -1,4 +1,4 @@
-"""Two-level bandit: first a cluster of ads by what its ads earned together, then an ad in it."""
+"""Two-level bandit: first a cluster of ads by their joint earnings, then an ad in it."""
 
 from dataclasses import dataclass, replace
 
@@ -12,14 +12,14 @@ from vedette.serve.ads.policies.bmix import BmixE
 
 @dataclass(frozen=True, slots=True)
 class TwoLevel(BmixE):
-    """Two levels for clustered ads: each cluster of a phrase is an arm of its own, and so is each ad within it.
+    """Two levels for clustered ads: each cluster of a phrase is an arm, and so is each ad within it.
 
-    A cluster's counts are those of its ads together, its bid that of its best; clusters and ads are both judged as by
+    A cluster's counts are those of its ads together, its bid that of its best; clusters and ads are both scored as in
     BMIX-E. An ad's score is its cluster's priority, times its own as a share of the best in the cluster: so the first
-    place is the best ad of the best cluster.
+    slot goes to the best ad of the best cluster.
 
-    Useful where ads of one cluster have similar rates and there are many: the cluster is learned sooner than its ads.
-    Not useful where clusters say nothing: the best ad may sit in a poor one.
+    Useful if ads of one cluster have similar rates and there are many: the cluster is learned sooner than its ads. Not
+    useful if clusters say nothing: the best ad may be in a poor one.
 
     Reference: Pandey08, section 6.8.4.
     """
@@ -33,13 +33,13 @@ class TwoLevel(BmixE):
         best = _max_by_cluster(ad, of, len(kinds))[of]
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(best > 0, ad / best, 1.0)
-        # What was never shown comes first in its cluster, and what was shown waits for it.
+        # An ad that was never shown comes first in its cluster, and the others wait for it.
         share[np.isinf(ad)] = 1.0
         return cluster[of] * share
 
 
 def _merge_clusters(options: AdCandidates, of: Ints, kinds: int) -> AdCandidates:
-    """Merge the ads of each cluster into one candidate of the two-level bandit; unused columns stay as they are."""
+    """Merge the ads of each cluster into one candidate of the two-level bandit; unused columns are unchanged."""
     return replace(
         options,
         shown=_sum_by_cluster(options.shown, of, kinds),

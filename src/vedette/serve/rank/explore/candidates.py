@@ -1,7 +1,7 @@
 """Candidates of exploration policies: results with relevance and user feedback, but never their true quality.
 
 A *counted* person is one whose views are reported to the engine. Awareness is how many of them saw a page, each once,
-and likes how many of these liked it; so a person counts once for a page, however often they come.
+and likes how many of these liked it; so a person counts once per page, however often they come.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from vedette.policy import Floats
 class UserPopulation(NamedTuple):
     """The user population: counted people, their result views a day, and the expected life of a page.
 
-    ``delay_days`` is the time until what people do changes the order: until then a page is shown as it is.
+    ``delay_days`` is the time until feedback changes the order: until then a page keeps its position.
     """
 
     people: float
@@ -26,7 +26,7 @@ class UserPopulation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidate results in columns. ``relevance`` is above 0 and multiplies quality; 1 where all are equal.
+    """Candidate results in columns. ``relevance`` is above 0 and multiplies quality; 1 if all are equal.
 
     >>> len(unseen_candidates(3, UserPopulation(100.0, 100.0, 500.0)))
     3
@@ -44,5 +44,5 @@ class Candidates:
 
 
 def unseen_candidates(rows: int, crowd: UserPopulation) -> Candidates:
-    """Create candidates of equal relevance that nobody has seen."""
+    """Create candidates of equal relevance that no one has seen."""
     return Candidates(np.ones(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), crowd)

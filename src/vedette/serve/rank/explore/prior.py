@@ -1,6 +1,6 @@
 """Prior of page quality: a distribution on a grid, learned from the feedback on all pages (empirical Bayes).
 
-Most pages are liked by next to nobody and a few by many, so no Beta distribution fits. The weights of a grid of
+Most pages are liked by almost no one and a few by many, so no Beta distribution fits. The weights of a grid of
 qualities are fitted by expectation maximization to (likes, awareness) of all pages, a nonparametric empirical Bayes
 (Robbins 1956, Laird 1978). The initial prior keeps the weight of a few pages, so that nothing is ever impossible. A
 page's posterior is this prior, weighted by the likelihood of its own likes under each quality.
@@ -23,7 +23,7 @@ def uniform_prior() -> Floats:
 
 
 def posterior(weights: Floats, likes: Floats, aware: Floats) -> Floats:
-    """Compute the posterior probability of each quality on the grid, a row per page.
+    """Compute the posterior probability of each quality on the grid, one row per page.
 
     >>> unseen, liked = posterior(uniform_prior(), np.array([0.0, 1.0]), np.array([0.0, 1.0])) @ GRID
     >>> bool(unseen < liked)

@@ -1,4 +1,4 @@
-"""Prospect exploration policy (ours, the default): rank by what a view is worth, now and over a page's life."""
+"""Prospect exploration policy (ours, the default): rank by the worth of a view, now and over a page's life."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,20 +12,20 @@ from vedette.serve.rank.explore.prior import GRID, fit_prior, posterior, uniform
 from vedette.serve.rank.explore.randomized_lists import TiedOrder
 from vedette.serve.rank.explore.slot_allocation import FIRST_PAGE, TrialSlots, allocate_slots
 
-# If n more people saw the page, its expected quality would move, and it would stand elsewhere for as long as it
-# lives. With ``gain(q)`` what a page of expected quality q adds to the quality of all views of a day (others move
-# down for it), worth = mean + patience x life x views x max over n of (E gain(mean after n) - gain(mean)) / n which
-# is the knowledge gradient over the best number of views (Frazier and Powell 2010), in quality per view. Views by
-# people who know the page teach nothing, so the second part is multiplied by the share of those who do not.
+# If n more people saw the page, its expected quality would move, and it would rank elsewhere for the rest of its life.
+# With ``gain(q)`` what a page of expected quality q adds to the quality of all views of a day (others move down for
+# it), worth = mean + patience x life x views x max over n of (E gain(mean after n) - gain(mean)) / n which is the
+# knowledge gradient over the best number of views (Frazier and Powell 2010), in quality per view. Views by people who
+# know the page teach nothing, so the second part is multiplied by the share of those who do not.
 
 
-# States with more views or likes have nothing left to learn that would matter; they are taken at their mean.
+# States with more views or likes have nothing relevant left to learn; their mean is used.
 MAX_AWARE, MAX_LIKES = 40, 12
 AHEAD = (1, 2, 4, 8, 16)
 
 
 class ValueTable(NamedTuple):
-    """Expected quality, what a view teaches, and the most useful number of views, by awareness and likes."""
+    """Expected quality, information value of a view, and the best number of views, by awareness and likes."""
 
     mean: Floats
     teaching: Floats
@@ -33,7 +33,7 @@ class ValueTable(NamedTuple):
 
 
 class RankedMeans(NamedTuple):
-    """Pages by expected quality, best first, the view share of each place, and the loss of all from there on."""
+    """Pages by expected quality, best first, the view share of each position, and the loss of all from there on."""
 
     means: Floats
     shares: Floats
@@ -51,8 +51,8 @@ class RankedMeans(NamedTuple):
     def gain(self, quality: Floats) -> Floats:
         """Compute what one more page of each quality adds to the expected quality of a view.
 
-        The page at place p pushes all below it down by one: ``s_p q - sum over i >= p from_means (s_i - s_(i+1)) m_i``
-        with the shares of views s and the means m.
+        The page at position p pushes all below it down by one: ``s_p q - sum over i >= p from_means (s_i - s_(i+1))
+        m_i`` with the view shares s and the means m.
 
         >>> RankedMeans.from_means(np.array([0.2, 0.4])).gain(np.array([0.1, 0.3, 0.5])).round(3).tolist()
         [0.012, 0.048, 0.135]
@@ -86,7 +86,8 @@ def _outcomes_after(believed: Floats, views: int) -> tuple[Floats, Floats]:
     return chance, (believed @ (GRID[:, None] * each)) / chance
 
 
-# For the law of quality many likes are told apart, too; what a view teaches is only asked while they are few.
+# The quality distribution distinguishes large numbers of likes too; the value of a view is only needed while they are
+# few.
 WIDTH = MAX_AWARE + 1
 
 
@@ -99,16 +100,16 @@ class LearnedPrior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """Rank by expected quality plus what a view would teach over the rest of a page's life (prospect policy).
+    """Rank by expected quality plus the information value of a view over the rest of a page's life (prospect policy).
 
-    The quality prior is learned from all pages (``prior``), so a page is believed to be as good as others with a
-    similar history. ``patience`` below 1 explores less than the knowledge gradient says: that assumes a choice is now
-    or never, while a page can wait a day. A result is *unproven* where it owes its place to what it would teach; none
-    comes before place ``first``, and at most ``most`` are among the first ten. Equals are in random order, which is
-    where propensities below 1 come from.
+    The quality prior is learned from all pages (``prior``), so a page is assumed to be as good as others with a similar
+    history. ``patience`` below 1 explores less than the knowledge gradient, which assumes a choice is now or never,
+    while a page can wait a day. A result is *unproven* if it owes its position to information value; none comes before
+    position ``first``, and at most ``most`` are among the first ten. Ties are in random order, which is where
+    propensities below 1 come from.
 
-    Useful where pages are many and views are few. Not useful where nothing is known of how long pages live and how many
-    will see them: then the second part is a guess.
+    Useful if pages are many and views are few. Not useful if nothing is known about how long pages live and how many
+    people will see them: then the second part is a guess.
 
     Reference: our own; the knowledge gradient is Frazier and Powell's (Decision Analysis 7, 2010).
     """
@@ -123,7 +124,7 @@ class Prospect:
         return LearnedPrior(uniform_prior(), None)
 
     def observe(self, state: LearnedPrior, batch: Candidates, now: float) -> LearnedPrior:
-        """Fit the quality prior to pages, and compute what views of young ones are worth."""
+        """Fit the quality prior to pages, and compute the worth of views of young ones."""
         if not len(batch):
             return state
         codes = _encode_states(batch)
@@ -145,7 +146,7 @@ class Prospect:
         return self.plan(state, options, now).draw(k, rng)
 
     def reason(self, state: LearnedPrior, batch: Candidates, row: int, now: float) -> str:
-        """Describe both parts of a result's worth: expected quality and what a view teaches."""
+        """Describe both parts of a result's worth: expected quality and information value."""
         mean, teaching, _ahead = (float(part[row]) for part in _estimate_parts(batch, state))
         told = f"liked by {batch.likes[row]:.0f} of {batch.aware[row]:.0f} who saw it, {mean:.1%} expected"
         return f"prospect: {told}" + ("; shown to learn more about it" if self.patience * teaching > mean else "")
@@ -159,7 +160,7 @@ def _encode_states(batch: Candidates) -> Ints:
 
 
 def _estimate_parts(batch: Candidates, state: LearnedPrior) -> tuple[Floats, Floats, Floats]:
-    """Estimate expected quality, what a view teaches and views wanted; by table for young pages."""
+    """Estimate expected quality, information value and views wanted; by table for young pages."""
     prior = float(state.weights @ GRID)
     mean = (batch.likes + prior) / (batch.aware + 1.0)
     teaching, ahead = np.zeros(len(batch)), np.ones(len(batch))

@@ -1,7 +1,8 @@
 """Randomized result lists: distributions over lists with exact propensities.
 
-A plan is made once from what is known; from it a new list is drawn for each person (``draw``). In the lab only one
-place of each list is viewed, and ``draw_at_ranks`` returns the row at that place, for many independent lists at once.
+A plan is made once from the current data; a new list is drawn from it for each person (``draw``). In the lab only one
+position of each list is viewed, and ``draw_at_ranks`` returns the row at that position, for many independent lists at
+once.
 """
 
 from typing import NamedTuple, Protocol
@@ -16,16 +17,16 @@ class RandomizedList(Protocol):
     """Protocol of a randomized list: a probability distribution over result lists."""
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """Draw the first k rows of one list; the propensity is the probability of a row at its place."""
+        """Draw the first k rows of one list; the propensity is the probability of a row at its position."""
 
     def draw_at_ranks(self, ranks: Ints, rng: np.random.Generator) -> Ints:
         """Draw the row at each rank (from 1), each from an independent randomized list."""
 
 
 class TiedOrder(NamedTuple):
-    """A ranking with ties: rows in blocks of equals in random order, and the block of each place.
+    """A ranking with ties: rows in blocks of equals in random order, and the block of each position.
 
-    ``begin`` and ``size`` are those of the block, by place. Usually the places of a block are adjacent.
+    ``begin`` and ``size`` are those of the block, by position. Usually the positions of a block are adjacent.
     """
 
     rows: Ints
@@ -42,7 +43,7 @@ class TiedOrder(NamedTuple):
         return Picks(self.rows_in_order(shuffled)[:k], 1.0 / self.size[:k])
 
     def rows_in_order(self, shuffled: npt.NDArray[np.intp] | None = None) -> Ints:
-        """Return the rows in order, with the members of each block filling its places in turn."""
+        """Return the rows in order, with the members of each block filling its positions in turn."""
         rows = np.zeros(len(self.rows), np.int64)
         rows[np.argsort(self.begin, kind="stable")] = self.rows if shuffled is None else self.rows[shuffled]
         return rows
@@ -76,10 +77,10 @@ def best_first(scores: Floats) -> Ints:
 
 
 class PoolMerge(NamedTuple):
-    """The randomized merge of Pandey08, section 5.5: an ordered list, a shuffled pool, and a coin per place.
+    """The randomized merge of Pandey08, section 5.5: an ordered list, a shuffled pool, and a coin per position.
 
-    The first ``first - 1`` places are the ordered list's. At each further place a coin takes the next of the pool with
-    probability ``degree``, else the next of the ordered list; when one is used up, the other goes on.
+    The first ``first - 1`` positions belong to the ordered list. At each further position a coin takes the next of the
+    pool with probability ``degree``, else the next of the ordered list; when one is used up, the other continues.
     """
 
     ordered: Ints
@@ -120,12 +121,12 @@ class PoolMerge(NamedTuple):
         return coin and place >= self.first - 1 and taken < len(self.pool)
 
     def _promotion_chance(self, place: int, taken: int) -> float:
-        """Return the probability that a place goes to the pool, once ``taken`` of its rows were used."""
+        """Return the probability that a position goes to the pool, once ``taken`` of its rows were used."""
         never, always = (self._is_promoted(place, taken, coin=coin) for coin in (False, True))
         return self.degree * always + (1 - self.degree) * never
 
     def _taken_chances(self, length: int) -> Floats:
-        """Return, for each place, the distribution of how many pool rows come before it."""
+        """Return, for each position, the distribution of how many pool rows come before it."""
         chances = np.zeros((length + 1, length + 2))
         chances[0, 0] = 1.0
         for place in range(length):
@@ -137,7 +138,7 @@ class PoolMerge(NamedTuple):
         return chances
 
     def _propensity(self, place: int, taken: int, chances: Floats, *, promoted: bool) -> float:
-        """Return the probability of this row at this place: a pool row by any count, a list row by one."""
+        """Return the probability of this row at this position: a pool row by any count, a list row by one."""
         if not promoted:
             return float(chances[taken]) * (1 - self._promotion_chance(place, taken))
         ways = sum(float(chances[count]) * self._promotion_chance(place, count) for count in range(place + 1))
@@ -145,5 +146,5 @@ class PoolMerge(NamedTuple):
 
 
 def _take_rows(rows: Ints, places: Ints) -> Ints:
-    """Take the rows at places; an empty list gives zeros, which are never used."""
+    """Take the rows at positions; an empty list gives zeros, which are never used."""
     return rows[places] if len(rows) else np.zeros(len(places), np.int64)

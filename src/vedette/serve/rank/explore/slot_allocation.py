@@ -11,19 +11,19 @@ from vedette.policy import Floats, Ints
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, best_first, group_ties
 
 FIRST_PAGE = 10
-# Beyond so many places any order will do, and so many are seated one by one.
+# Beyond this many positions any order will do; this many are allocated one by one.
 DEPTH, MAX_SLOTS = 1000, 100
-# In a crowd of equals lots give some two views and many none before anything is learned of either. So a crowd gets a
-# part of the views that it has use for at a time: it waits a little, and fewer views are lost.
+# In a large tie, chance gives some rows two views and many none before anything is learned about either. So a large tie
+# gets a fraction of the views it can use at a time: it waits a little, and fewer views are lost.
 MANY_EQUALS, CROWD_VIEW_SHARE = 10, 0.3
 Bools = npt.NDArray[np.bool_]
 
 
 class TrialSlots(NamedTuple):
-    """The places open to unproven results: none before ``first``, and at most ``most`` of the first ten.
+    """The positions open to unproven results: none before ``first``, and at most ``most`` of the first ten.
 
-    ``views`` are those of all results until the order changes. No unproven result gets a place with more views than
-    teach anything: the rest would be lost.
+    ``views`` are those of all results until the order changes. No unproven result gets a position with more views than
+    are informative: the rest would be lost.
     """
 
     first: int = 1
@@ -31,14 +31,14 @@ class TrialSlots(NamedTuple):
     views: float = 0.0
 
     def views_by_place(self, length: int) -> Floats:
-        """Return the views of each place that is allocated one by one."""
+        """Return the views of each position that is allocated one by one."""
         shares, total = _shares(length)
         return np.asarray(self.views * shares / max(total, 1.0))
 
 
-@lru_cache(maxsize=256)  # lists of searches have few lengths
+@lru_cache(maxsize=256)  # result lists have few different lengths
 def _shares(length: int) -> tuple[Floats, float]:
-    """Return the visibility of each place that is allocated one by one, and of all together."""
+    """Return the visibility of each position that is allocated one by one, and of all together."""
     shares = visibility(np.arange(1, length + 1))
     return shares[:MAX_SLOTS].copy(), float(shares.sum())
 
@@ -67,7 +67,7 @@ def _is_open_to_all(seats: TrialSlots, views: Floats, least: float) -> bool:
 
 
 def _move_blocks(order: TiedOrder, young: Bools, wanted: Floats, seats: TrialSlots, views: Floats) -> TiedOrder:
-    """Move blocks of ties to other places: each place goes to the first block allowed there."""
+    """Move blocks of ties to other positions: each position goes to the first block allowed there."""
     begins, sizes = np.unique(order.begin, return_counts=True)
     unproven = young[begins]
     each = wanted[order.rows[begins]] * np.where(sizes >= MANY_EQUALS, CROWD_VIEW_SHARE, 1.0)
@@ -81,7 +81,7 @@ def _move_blocks(order: TiedOrder, young: Bools, wanted: Floats, seats: TrialSlo
 def _fill_slots(
     sizes: list[int], unproven: list[bool], use: list[float], seats: TrialSlots, views: list[float]
 ) -> list[int]:
-    """Assign a block to each of the first places."""
+    """Assign a block to each of the first positions."""
     taken: list[int] = []
     waiting = list(range(min(len(sizes), 2 * MAX_SLOTS)))
     chances = 0
@@ -100,7 +100,7 @@ def _fill_slots(
 
 
 def _split_top(worth: Floats) -> tuple[Ints, Ints]:
-    """Split off the rows that need sorting from the rest, which saves a long sort."""
+    """Split off the rows that need sorting from the rest, which avoids a long sort."""
     if len(worth) <= DEPTH:
         return np.arange(len(worth)), np.zeros(0, np.int64)
     least = np.partition(worth, len(worth) - DEPTH)[len(worth) - DEPTH]
