@@ -3,8 +3,8 @@
     world time = world_start_s + (wall time - wall_start_s) x speed
 
 Wall time is read from the monotonic clock, so a system clock that is stepped or slewed changes nothing. On Linux all
-processes share that clock; how far Unix time was ahead of it is part of the value, so that the server of the synthetic
-web, its judge and the crawler, given equal values, agree on the time however far apart they run.
+processes share that clock; the offset of Unix time is part of the value, so that the server of the synthetic web, its
+judge and the crawler, given equal values, agree on the time wherever they run.
 """
 
 import time
@@ -14,7 +14,7 @@ from vedette.errors import UsageError
 
 
 def _measure_unix_ahead_s() -> float:
-    """Measure how far Unix time is ahead of the monotonic clock, from the least disturbed reading."""
+    """Measure the offset of Unix time from the monotonic clock, from the least disturbed reading."""
     readings = []
     for _ in range(5):
         before_s, unix_s, after_s = time.monotonic(), time.time(), time.monotonic()
@@ -26,8 +26,8 @@ def _measure_unix_ahead_s() -> float:
 class Clock:
     """A wall clock and the world time that follows from it.
 
-    Clocks made apart from the same three numbers agree to microseconds as long as nobody sets the system's clock in
-    between; ``ahead_s`` handed on as well (``str`` writes it, ``parse_clock`` reads it) makes them agree always.
+    Clocks created separately from the same three numbers agree to microseconds as long as the system clock is not set
+    in between; passing ``ahead_s`` on as well (``str`` writes it, ``parse_clock`` reads it) makes them agree always.
 
     >>> Clock(wall_start_s=100.0, world_start_s=5000.0, speed=60.0).to_world_s(101.5)
     5090.0
@@ -43,7 +43,7 @@ class Clock:
             raise UsageError(f"speed {self.speed}: write a number above 0, such as 1 or 1000")
 
     def wall_now(self) -> float:
-        """Return wall time in Unix seconds, which never go back."""
+        """Return wall time in Unix seconds, which never decrease."""
         return time.monotonic() + self.ahead_s
 
     def to_world_s(self, wall_s: float) -> float:

@@ -1,4 +1,4 @@
-"""Subprocesses that end with their parent, even if it is killed."""
+"""Subprocesses that exit with their parent, even if it is killed."""
 
 import ctypes
 import os
@@ -8,12 +8,12 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Have the kernel end this subprocess when its parent ends."""
+    """Have the kernel kill this subprocess when its parent exits."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def is_orphan(parent: int) -> bool:
-    """Check whether a subprocess's parent had ended before ``die_with_parent`` took effect."""
+    """Check whether a subprocess's parent had exited before ``die_with_parent`` took effect."""
     return os.getppid() != parent
 
 

@@ -1,11 +1,10 @@
 """Store of the ad ledger ``ledger.db``: impressions, clicks and charges, each one transaction of a server.
 
 The rules are those of ``serve.ads.ledger``. A click is judged, capped at what is left of the day's budgets and charged
-in one transaction, so what is charged is never above a budget, however many processes serve clicks: a kill leaves a
-click charged or not clicked, and a second click is answered by what was entered. Each search releases what nobody
-clicked while clicks counted.
+in one transaction, so charges never exceed a budget, however many processes serve clicks: after a kill a click is
+either charged or not clicked, and a second click gets the recorded result. Each search releases expired holds.
 
-Balances are kept beside the entries, in the same transactions, and added up from the entries alone at each start.
+Balances are stored with the entries, in the same transactions, and summed up from the entries alone at each start.
 """
 
 import sqlite3
@@ -38,14 +37,14 @@ from vedette.serve.ads.ledger import (
     sum_balances,
 )
 
-# Every commit is on the disk before it is answered. Each server process writes, one at a time. Entries are only ever
+# Every commit is on disk before it is acknowledged. Each server process writes, one at a time. Entries are only ever
 # added: the database itself refuses to change or drop one, and to hold or close an impression twice.
 
 LEDGER_NAME = "ledger.db"
-# A search waits for it: rather no ad than a slow page.
+# A search waits for it: better no ad than a slow page.
 BUSY_S = 2.0
 
-# Each entry leads from one version to the next.
+# Each entry migrates from one version to the next.
 _STEPS = (
     """
 CREATE TABLE entry (
@@ -117,7 +116,7 @@ CREATE TABLE refusal (
   PRIMARY KEY (day, payer, reason)
 ) STRICT, WITHOUT ROWID
 """,
-    # Until version 1 a showing held the whole price of a click.
+    # Until version 1 an impression held the whole price of a click.
     """
 ALTER TABLE showing ADD COLUMN held TEXT NOT NULL DEFAULT '0.00';     -- what it was expected to cost
 ALTER TABLE showing ADD COLUMN counted INTEGER NOT NULL DEFAULT 1;    -- whether it held money and is learned from
@@ -148,7 +147,7 @@ CREATE TABLE quota (               -- how often an address was counted, for a ca
 LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore a backup; it records what advertisers owe", busy_s=BUSY_S)
 
 
-# Released with one search at most; more waits for the next.
+# Maximum number released with one search; the rest waits for the next.
 MAX_RELEASED = 5000
 IMPRESSION_COLUMNS = (
     "token, at_s, day, payer, ad, phrase, slot, score, propensity, price, reason, closed, said, held, counted, charged"
@@ -266,7 +265,7 @@ class LedgerStore(SqliteStore):
         return showing
 
     def _count_visitor(self, asked: AdQuery, topic: str, rules: ClickRules) -> bool:
-        """Count a visitor's search or showing; return whether it is within what one address may count for."""
+        """Count a visitor's search or impression; return whether it is within the limits of one address."""
         if not asked.visitor:
             return True
         sql = "INSERT INTO quota VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1 RETURNING times"
@@ -337,7 +336,7 @@ class LedgerStore(SqliteStore):
         return Balance(Decimal(row[0]), Decimal(row[1]), row[2]) if row else Balance()
 
     def _read_lines(self, of: PayerBudget, showing: AdImpression) -> list[BudgetLine]:
-        """Read the budgets that limit an impression; all payers of the day only where the advertiser has one."""
+        """Read the budgets that limit an impression; all payers of the day only if the advertiser has a budget."""
         if of.advertiser_budget is None:
             return budget_lines(of, showing.payer, {showing.payer: self._read_balance(showing.payer, showing.day)})
         return budget_lines(of, showing.payer, self._read_balances(showing.day))

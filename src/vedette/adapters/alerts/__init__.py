@@ -1,1 +1,1 @@
-"""Storage of alerts: new pages, the alerts that they match, and webhook deliveries."""
+"""Storage of alerts: new pages, the alerts they match, and webhook deliveries."""

@@ -1,9 +1,9 @@
-"""Store of alerts ``watch.db``: new pages, the alerts that they match, and webhook deliveries.
+"""Store of alerts ``watch.db``: new pages, the alerts they match, and webhook deliveries.
 
-A page goes through it in three steps, each one transaction, so that a kill at any moment loses nothing and doubles
-nothing: the indexer adds it (``add_new_pages``; its URL is remembered, so that it never comes again), the notifier
-publishes it (``publish``: it gets the next sequence number, the alerts that it matches, and deliveries for their
-webhooks), and deliveries end. The sequence number is the cursor of feeds, API and command line.
+A page goes through it in three steps, each one transaction, so that a kill at any moment loses nothing and duplicates
+nothing: the indexer adds it (``add_new_pages``; its URL is remembered, so it is never added again), the notifier
+publishes it (``publish``: it gets the next sequence number, the alerts it matches, and deliveries for their webhooks),
+and deliveries end. The sequence number is the cursor of feeds, API and command line.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from vedette.adapters.files.sqlite_file import SqliteFile, SqliteStore
 
-# Every commit is on the disk before it is answered: what the indexer has written here is dropped from the index queue.
-# Three processes write, each for a moment: the indexer, the notifier, and the one that tests a webhook.
+# Every commit is on disk before it is acknowledged: what the indexer has written here is dropped from the index queue.
+# Three processes write, each briefly: the indexer, the notifier, and the one that tests a webhook.
 
 ALERTS_NAME = "watch.db"
 
-# Each entry leads from one version to the next.
+# Each entry migrates from one version to the next.
 _STEPS = (
     """
 CREATE TABLE once (
@@ -75,12 +75,12 @@ CREATE INDEX delivery_watch ON delivery (watch, number)
 ALERTS_FILE = SqliteFile(ALERTS_NAME, _STEPS, "you can delete it; new pages are reported from now on")
 
 
-# A page that becomes findable so long after it was found is not new any more.
+# A page that becomes searchable this long after it was found is no longer new.
 MAX_NEWS_AGE_S = 30 * 86_400.0
 RETENTION_S = 90 * 86_400.0
 MAX_ITEMS = 100_000
 MAX_DELIVERIES = 10_000
-# What waits for one webhook; beyond it the oldest are given up.
+# Maximum deliveries waiting for one webhook; beyond it the oldest are given up.
 MAX_WAITING = 1000
 _ITEM = "item.seq, page, url, title, snippet, found_s, how, via, born_s, told_s, private"
 _DELIVERY = "id, watch, first, last, at_s, next_s, tries, status, error, ended_s"
@@ -119,7 +119,7 @@ class AlertItem(NamedTuple):
 
 
 class MatchedItem(NamedTuple):
-    """An alert item with the ids of the alerts that it matches, and of those with webhooks to call."""
+    """An alert item with the ids of the alerts it matches, and of those with webhooks to call."""
 
     print: int
     item: AlertItem
@@ -130,7 +130,7 @@ class MatchedItem(NamedTuple):
 class Delivery(NamedTuple):
     """A webhook delivery: the items of its alert from ``first`` to ``last``, both 0 for a test.
 
-    Times are wall time. ``next_s`` is None when the delivery is over; it succeeded if ``error`` is empty.
+    Times are wall time. ``next_s`` is None when the delivery has ended; it succeeded if ``error`` is empty.
     """
 
     id: str
@@ -208,7 +208,7 @@ class AlertStore(SqliteStore):
     def add_new_pages(
         self, fresh: Iterable[NewPage], silent: Iterable[int], moved: Iterable[int], now_s: float
     ) -> None:
-        """Add new pages for alerts, pages to keep silent, and redirect targets of known pages; each URL counts once."""
+        """Add new pages for alerts, pages without alerts, and redirect targets of known pages; each URL counts once."""
         with self._transaction() as db:
             old = "INSERT OR IGNORE INTO once SELECT ?1, ?2"
             db.executemany("INSERT OR REPLACE INTO moved VALUES (?, ?)", ((print_, now_s) for print_ in moved))
@@ -291,7 +291,7 @@ class AlertStore(SqliteStore):
         return [row[0] for row in self._query("SELECT DISTINCT watch FROM delivery WHERE next_s IS NOT NULL")]
 
     def prune(self, now_s: float, wall_s: float) -> None:
-        """Delete old alert items and those beyond the limits; keep what waits to be delivered."""
+        """Delete old alert items and those beyond the limits; keep undelivered ones."""
         with self._transaction() as db:
             kept = "SELECT coalesce(min(first), 1 << 62) FROM delivery WHERE next_s IS NOT NULL AND last > 0"
             (needed,) = db.execute(kept).fetchone()

@@ -1,7 +1,7 @@
 """Export of a data folder: known URLs as text or JSON lines, the archive as one WARC file.
 
 One snapshot of the state is read, and a running crawl is not disturbed. Archive files may be deleted while they are
-read (see ``retention``); records that still count are then found where they were moved to.
+read (see ``retention``); records that still count are then found at their new location.
 """
 
 import json
@@ -68,7 +68,7 @@ def _has_value(value: object) -> bool:
 
 
 def _load_fates(db: sqlite3.Connection) -> npt.NDArray[np.uint8]:
-    """Load the final state of each URL by id for the export, 0 while it waits; the last log entry counts."""
+    """Load the final state of each URL by id for the export, 0 while it is queued; the last log entry counts."""
     (most,) = db.execute("SELECT coalesce(max(id), 0) FROM url").fetchone()
     fates = np.zeros(most + 1, np.uint8)
     rows = db.execute("SELECT url_id, fate FROM fate ORDER BY id")
@@ -89,7 +89,7 @@ def export_warc(folder: Path, out: BinaryIO, progress: Progress) -> ExportResult
             shortfalls[file] = length - copied
             size += copied
             progress(size, total)
-    # A file that retention took away meanwhile is not missed.
+    # A file that retention deleted meanwhile is not missed.
     missing = (f"{lost} bytes of {file}" for file, _ in _list_archives(folder) if (lost := shortfalls.get(file, 0)))
     return ExportResult(len(shortfalls), size, tuple(missing))
 
@@ -100,7 +100,7 @@ def _list_archives(folder: Path) -> list[tuple[str, int]]:
 
 
 def _copy_archive(path: Path, length: int, out: BinaryIO) -> int:
-    """Copy an archive file to the export and return how many of its bytes there were."""
+    """Copy an archive file to the export and return how many of its bytes were available."""
     left = length
     if not path.exists():
         return 0

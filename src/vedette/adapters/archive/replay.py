@@ -1,6 +1,6 @@
 """Replay: parse an archived or imported response as if it had just been fetched.
 
-The replayed response gets an archive record of its own. No request is invented for it: there is none in the archive.
+The replayed response gets its own archive record. No request is invented for it.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def replay(old: ImportedResponse, errand: FetchTask, links: LinkResolver, limit_
 def replay_document(
     result: FetchSuccess, old: ImportedResponse, links: LinkResolver, limit_bytes: int, reader: DocumentReader[int]
 ) -> FetchSuccess:
-    """Add the text of a document to its replayed result; the reader's child process is waited for."""
+    """Add the text of a document to its replayed result; waits for the reader's child process."""
     body = decode_body(old, limit_bytes)
     if isinstance(body, Failure):
         return result

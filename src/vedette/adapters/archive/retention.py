@@ -1,16 +1,16 @@
 """Archive retention: keep the latest version of each page, and every version for some days.
 
-Only whole files are deleted. A file that is old enough and holds few latest versions is rewritten first: these are
-copied to a new file (series ``kept``, without the requests that brought them), the locations in the state are changed,
-and then the old file goes. A file is never touched while a writer may still append to it, that is, while it is the
-latest of its series.
+Only whole files are deleted. A file that is old enough and contains few latest versions is rewritten first: these are
+copied to a new file (series ``kept``, without their requests), the locations in the state are changed, and then the old
+file is deleted. A file is never touched while a writer may still append to it, that is, while it is the latest of its
+series.
 
-Above a limit on size, files are rewritten however young they are, and when that does not help, the pages that were
-fetched longest ago lose their copy. Their rows stay, with a note that says so, and without the validators that would
-keep the page from being sent again.
+Above a size limit, files are rewritten whatever their age, and when that is not enough, the least recently fetched
+pages lose their copy. Their rows stay, with a note, and without the validators that would make the next fetch
+conditional.
 
-Every change of the state is committed before a file goes: a kill at any moment costs nothing that a page refers to.
-The caller asks for one ``step`` a second; each does a bounded amount of work.
+Every change of the state is committed before a file is deleted: a kill at any moment loses nothing that a page refers
+to. The caller runs one ``step`` per second; each does a bounded amount of work.
 """
 
 import sqlite3
@@ -28,14 +28,14 @@ GIVEN_UP = "its archived copy was given up, to keep the archive within store.max
 UNREADABLE = "its archived copy could not be read any more"
 
 SERIES = "kept"
-# Rewriting pays when half of a file goes; under pressure when an eighth does.
+# Rewriting pays off when half of a file is obsolete; under pressure when an eighth is.
 REWRITE_SHARE = 1 / 2
 REWRITE_SHARE_UNDER_PRESSURE = 7 / 8
 STEP_BYTES = 4 << 20
 STEP_PAGES = 2000
 STEP_FILES = 20
 REST_STEPS = 600
-# When copies must go, a little more goes, so that it need not be done again at once.
+# When copies must be dropped, drop a little more, so that it need not be done again at once.
 SPARE_SHARE = 1 / 20
 
 FileAction = Literal["keep", "rewrite", "delete"]
@@ -76,7 +76,7 @@ def decide_file(stored: ArchiveFile, keeping: RetentionPolicy, now_s: float, *, 
 
 @dataclass(slots=True)
 class Retention:
-    """Applies archive retention file by file, in rounds with a rest in between."""
+    """Apply archive retention file by file, in rounds with a pause in between."""
 
     state: State
     policy: RetentionPolicy
@@ -91,7 +91,7 @@ class Retention:
     _futile: bool = False
 
     def step(self, now_s: float, wall_s: float, *, roomy: bool = True) -> None:
-        """Do a bounded step of archive retention; without room on disk, delete files but write none."""
+        """Do a bounded step of archive retention; with a full disk, delete files but write none."""
         if self._rewriting is not None and roomy:
             self._rewrite_step(self._rewriting, now_s)
         elif self._round:
@@ -109,7 +109,7 @@ class Retention:
         self.close()
 
     def close(self) -> None:
-        """Close the archive file that retention is writing; all that counts in it is acknowledged."""
+        """Close the archive file that retention is writing; everything that counts in it is acknowledged."""
         if self._writer is not None:
             with suppress(OSError):
                 self._writer.close()
@@ -158,12 +158,12 @@ class Retention:
         (latest,) = self._db.execute("SELECT coalesce(sum(length), 0) FROM page WHERE file = ?", (file,)).fetchone()
         return ArchiveFile(file, length, newest_s, latest)
 
-    # what is done to files
+    # files
 
     def _delete(self, file: str) -> None:
         """Delete an archive file under retention.
 
-        The commit must survive a power cut here, since what it replaces will be gone.
+        The commit must survive a power loss here, since what it replaces will be gone.
         """
         self.state.commit()
         self._db.execute("PRAGMA synchronous = FULL")
@@ -173,7 +173,7 @@ class Retention:
         self._freed = True
 
     def _rewrite_step(self, stored: ArchiveFile, now_s: float) -> None:
-        """Copy some latest versions to a new archive file and commit their locations; the old file goes last."""
+        """Copy some latest versions to a new archive file and commit their locations; delete the old file last."""
         sql = "SELECT id, offset, length FROM page WHERE file = ? ORDER BY offset LIMIT ?"
         rows = self._db.execute(sql, (stored.file, STEP_PAGES)).fetchall()
         if rows:
@@ -207,11 +207,11 @@ class Retention:
             self._writer = WarcWriter(folder, SERIES, self.software, rotate_bytes=self.rotate_bytes, sync=True)
         return self._writer
 
-    # what pages lose
+    # pages
 
     def _drop_oldest_copies(self, excess_bytes: int, now_s: float) -> bool:
-        """Drop the archived copies of the pages fetched longest ago, until the archive is within its limit."""
-        # Only who needs it pays for it: it would make every page that is fetched again a third dearer to keep.
+        """Drop the archived copies of the least recently fetched pages, until the archive is within its limit."""
+        # Only computed if needed: otherwise storing each refetched page would cost a third more.
         self._db.execute("CREATE INDEX IF NOT EXISTS page_fetched ON page (fetched_s) WHERE file IS NOT NULL")
         wanted = excess_bytes + self.policy.max_bytes * SPARE_SHARE
         ids: list[int] = []
@@ -229,7 +229,7 @@ class Retention:
     def _clear_copies(self, ids: Iterable[int], why: str, now_s: float) -> None:
         """Clear the archive locations and validators of pages whose copies retention dropped.
 
-        Without validators the next response comes whole; the digest still tells whether it is new.
+        Without validators the next response is complete; the digest still shows whether it is new.
         """
         sql = (
             "UPDATE page SET file = NULL, offset = NULL, length = NULL, payload_digest = '', etag = '', "

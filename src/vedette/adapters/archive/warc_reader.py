@@ -1,14 +1,14 @@
 """WARC reader: one of our records by its location, or all responses in any WARC file, even a damaged one.
 
-``scan_warc`` yields what is good and names what is not. A record is good when its length leads to the end of a record
-and, where it has a block digest that we can compute, the digest agrees. Payload digests are not judged, since writers
-disagree on what a payload is (before or after the transfer coding is taken off). After damage the next record is
-found by its format; a page that contains a WARC record could be taken for one there, and only there.
+``scan_warc`` yields good records and reports damage. A record is good if its length leads to the end of a record and,
+if it has a block digest that we can compute, the digest agrees. Payload digests are not checked, since writers disagree
+on what a payload is (before or after removing the transfer coding). After damage the next record is found by its
+format; only there could a page that contains a WARC record be mistaken for one.
 
-Why not a library: fastwarc 1.1 and warcio 1.8 stop at the first broken byte, and neither names what is lost. Of files
-with one fault each (changed byte, hole, zeros, junk) this reader recovers 96.4 % of the answers, where 96.7 % is the
-best possible; both libraries recover 44.1 %. It takes 0.33 ms CPU a page, warcio 0.37 ms, fastwarc 0.11 ms; but it is
-used for imports and in the lab, where what is recovered counts more. Measure with ``python bench/warc.py``.
+Why not a library: fastwarc 1.1 and warcio 1.8 stop at the first broken byte, and neither reports what is lost. From
+files with one fault each (changed byte, hole, zeros, junk) this reader recovers 96.4 % of the responses, where 96.7 %
+is the best possible; both libraries recover 44.1 %. It takes 0.33 ms CPU per page, warcio 0.37 ms, fastwarc 0.11 ms;
+but it is used for imports and in the lab, where recovery counts more. Measure with ``python bench/warc.py``.
 """
 
 import base64
@@ -76,10 +76,10 @@ class ArchivedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswer:
-    """A response read from a WARC file, free of transfer coding, its content coding as sent.
+    """A response read from a WARC file, without transfer coding, its content coding as sent.
 
-    ``offset`` is that of the record, or of the gzip member in which it begins; ``truncated`` is why it is not whole;
-    ``method`` is that of its request, empty where the file has none.
+    ``offset`` is that of the record, or of the gzip member in which it begins; ``truncated`` is why it is incomplete;
+    ``method`` is that of its request, empty if the file has none.
     """
 
     file: str
@@ -104,7 +104,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """The method of an archived request, and what tells its answer: the URL, or the names of records."""
+    """The method of an archived request, and what identifies its response: the URL, or record ids."""
 
     method: str
     url: str
@@ -113,7 +113,7 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An archived answer, and the names of its record and of the one that was written with it."""
+    """An archived response, and the ids of its record and of the one written with it."""
 
     answer: ImportedAnswer
     names: frozenset[str]
@@ -160,8 +160,8 @@ def read_member(file: BinaryIO, offset: int, length: int) -> bytes | None:
 def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedAnswer | Damage]:
     """Yield the responses in a WARC file, in order, and the damage in between.
 
-    Requests, notes and records of other kinds are passed over without a word when they are whole. A record of more than
-    ``limit_bytes`` is passed over with one; memory stays within a few times that limit.
+    Complete requests, notes and records of other kinds are skipped silently. A record of more than ``limit_bytes`` is
+    skipped with a report; memory stays within a few times that limit.
     """
     with path.open("rb", buffering=_BUFFER_BYTES) as file:
         scanner = _Scanner(path.name, _open_window(path, file), limit_bytes)
@@ -169,7 +169,7 @@ def scan_warc(path: Path, limit_bytes: int = _LIMIT_BYTES) -> Iterator[ImportedA
 
 
 def _join_requests(found: Iterable[_Answer | _Request | Damage]) -> Iterator[ImportedAnswer | Damage]:
-    """Join the answers of a WARC file with their requests, which writers put just before or just after them."""
+    """Join the responses of a WARC file with their requests, which writers put just before or just after them."""
     recent: deque[_Request] = deque(maxlen=_RECENT_REQUESTS)
     held: _Answer | None = None
     for each in found:
@@ -276,7 +276,7 @@ class _Scanner:
         if not stop:
             self.window.skip(1)
             return _Flaw("a record header that does not end" + self._describe_cut(data, _HEAD_BYTES))
-        # Otherwise a head that was torn off would lend its URL to the record that was written after it.
+        # Otherwise a torn-off head would lend its URL to the record written after it.
         if not stop[0].startswith(b"\n"):
             self.window.skip(stop.start())
             return _Flaw("a record header is cut off by another record")
@@ -316,7 +316,7 @@ class _Scanner:
 
 
 def _parse_record(file: str, offset: int, fields: dict[str, str], block: bytes) -> _Answer | _Request | _Flaw | None:
-    """Parse a whole WARC record; None for one that is neither answer nor request."""
+    """Parse a whole WARC record; None for one that is neither response nor request."""
     names = frozenset({fields.get("warc-record-id", ""), fields.get("warc-concurrent-to", "")} - {""})
     if fields.get("warc-type", "").lower() == "request":
         method = _METHOD.match(block)
@@ -423,7 +423,7 @@ def _decode_digest(text: str) -> list[bytes]:
 def _dechunk(body: bytes, *, whole: bool) -> bytes:
     """Remove chunked transfer coding from an archived body, if there is any.
 
-    Many WARC writers remove it and leave the header in place.
+    Many WARC writers remove it but leave the header in place.
     """
     out = bytearray()
     at = 0

@@ -1,12 +1,11 @@
 """WARC record format: encode an HTTP exchange as WARC request, response and revisit records.
 
-The payload was taken off its transfer coding before it came here, so the head may not go on claiming that coding. As
-in the files of Common Crawl, a line that no longer holds gets the prefix ``X-Crawler-`` and the true length is added;
-what HTTP/2 and HTTP/3 carried is written in the words of HTTP/1.1, with the protocol in ``WARC-Protocol``. The
-content coding is untouched: the payload is what the server sent. All other header lines are verbatim, and end with CR
-LF.
+The transfer coding was removed from the payload before it gets here, so the head must no longer claim it. As in the
+files of Common Crawl, a header line that is no longer true gets the prefix ``X-Crawler-`` and the true length is added;
+HTTP/2 and HTTP/3 are written in the syntax of HTTP/1.1, with the protocol in ``WARC-Protocol``. The content coding is
+untouched: the payload is what the server sent. All other header lines are verbatim, and end with CR LF.
 
-A record's id follows from its content and location; no random number is drawn.
+A record's id follows from its content and location; it is not random.
 """
 
 import hashlib
@@ -35,7 +34,7 @@ _LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*(.*?)\s*\Z", re.IGNORECASE | 
 _TRANSFER = re.compile(rb"transfer-encoding[ \t]*:", re.IGNORECASE)
 _BINARY_ANSWER = re.compile(rb"HTTP/([23])(?:\.\d)? +(\d{3})[ \r]*")
 _BINARY_REQUEST = re.compile(rb" HTTP/[23](?:\.\d)?(?=\r?\n)")
-# By definition these have no body, whatever length their head speaks of.
+# By definition these have no body, whatever length their head states.
 _BODILESS = re.compile(rb"HTTP/\S+ +(?:1\d\d|204|304)\b")
 
 
@@ -43,7 +42,7 @@ _BODILESS = re.compile(rb"HTTP/\S+ +(?:1\d\d|204|304)\b")
 class Revisit:
     """A WARC revisit: which record already has this payload, and how that is known.
 
-    The date must be the other exchange's ``fetched_s``, and the digest what ``compute_digest`` says of its payload.
+    The date must be the other exchange's ``fetched_s``, and the digest that of ``compute_digest`` for its payload.
     """
 
     profile: Literal["identical-payload-digest", "server-not-modified"]
@@ -56,10 +55,10 @@ class Revisit:
 class Exchange:
     """An HTTP request and its response to be archived as WARC records.
 
-    ``request_head`` holds no secrets any more; ``payload`` is as sent, without chunks. ``truncated`` says why the
-    payload is not whole. A revisit's payload is not written. ``payload_digest`` is what ``compute_digest`` returns for
-    the payload, if it was computed already. ``is_rendered`` says that the payload is what a browser made of the answer;
-    it is archived as a conversion, without a request of its own.
+    ``request_head`` has its secrets removed; ``payload`` is as sent, without chunks. ``truncated`` says why the payload
+    is incomplete. A revisit's payload is not written. ``payload_digest`` is the result of ``compute_digest`` for the
+    payload, if already computed. ``is_rendered`` means that the payload is a browser's rendering of the response; it is
+    archived as a conversion, without a request of its own.
     """
 
     url: str
@@ -164,7 +163,7 @@ def _revisit_fields(revisit: Revisit) -> Fields:
 def _truncation_reason(exchange: Exchange) -> str:
     """Return the WARC-Truncated value of an exchange.
 
-    The standard asks for ``length`` where a payload was at hand and is left out because it is archived already.
+    The standard requires ``length`` if an available payload is omitted because it is archived already.
     """
     left_out = exchange.revisit is not None and exchange.revisit.profile == "identical-payload-digest"
     return "length" if left_out else exchange.truncated or ""
@@ -181,7 +180,7 @@ def _compress_record(fields: Fields, block: bytes) -> bytes:
 
 
 def _format_fields(fields: Iterable[tuple[str, str]]) -> bytes:
-    """Format WARC header lines; empty fields are left out, and no value can begin a line of its own."""
+    """Format WARC header lines; empty fields are left out, and no value can start a new line."""
     lines = [f"{name}: {value}" for name, value in fields if value]
     if not "".join(lines).isprintable():
         lines = [_CONTROL.sub(" ", line) for line in lines]
@@ -191,7 +190,7 @@ def _format_fields(fields: Iterable[tuple[str, str]]) -> bytes:
 def _encode_base32(sha1: bytes) -> str:
     """Encode a SHA-1 digest in base 32 for WARC records, by groups of ten bits.
 
-    The standard library takes as long for it as for the digest.
+    The standard library takes as long for this as for the digest.
     """
     number = int.from_bytes(sha1, "big")
     return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
@@ -223,7 +222,7 @@ def _detect_protocol(exchange: Exchange) -> str:
 
 
 def _rewrite_head(exchange: Exchange) -> bytes:
-    """Rewrite the head of an HTTP response so that it is true of the archived payload."""
+    """Rewrite the head of an HTTP response so that it matches the archived payload."""
     status, *lines = _final_lines(exchange.response_head)
     status = _BINARY_ANSWER.sub(rb"HTTP/1.1 \2 ", status, count=1)
     lengths = [match[1] for line in lines if (match := _LENGTH.match(line))]
@@ -248,6 +247,6 @@ def _final_lines(head: bytes) -> tuple[bytes, ...]:
 def _visible_lines(head: bytes) -> list[bytes]:
     """Return the lines of an HTTP head that have visible characters.
 
-    WARC readers take a line without any for the end of the head.
+    WARC readers treat an empty line as the end of the head.
     """
     return [line.removesuffix(b"\r") for line in head.split(b"\n") if _VISIBLE.search(line)]

@@ -1,14 +1,14 @@
 """WARC recovery: split a WARC file that may be damaged into runs, at faults and at certain record starts.
 
-A run ends where a gzip member begins with the word ``WARC/`` (a record surely begins there), where the compressed
-bytes are broken, and at the end of the file. No record reaches over the end of a run, so a wrong length or a torn
-member costs one record and not the rest of the file. A gzip file of one member, or of members that cut through
-records, is one run.
+A run ends where a gzip member begins with the word ``WARC/`` (a record certainly begins there), where the compressed
+bytes are broken, and at the end of the file. No record extends past the end of a run, so a wrong length or a torn
+member costs one record and not the rest of the file. A gzip file of one member, or of members that cut through records,
+is one run.
 
 After broken bytes the next member is recognized by its form: the magic number, and ``WARC/`` once unpacked. The search
-begins inside the broken member, since a torn one may have swallowed the next; how much is read twice is bounded by
-how far the file was read, so that no file can be made that takes more than linear time. Memory is bounded by what the
-caller asks for.
+begins inside the broken member, since a torn one may contain the next; the amount read twice is bounded by how far the
+file was read, so no file can be crafted that takes more than linear time. Memory is bounded by what the caller
+requests.
 """
 
 import re
@@ -33,7 +33,7 @@ _MEMBER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f]", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Decompressed bytes of a WARC file; ``offset`` is where they, or their gzip member, begin in it."""
+    """Decompressed bytes of a WARC file; ``offset`` is the start of them, or of their gzip member, in it."""
 
     offset: int
     data: bytes
@@ -50,7 +50,7 @@ class StreamBreak:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """Maps a position in the decompressed bytes to an offset in the WARC file."""
+    """Map a position in the decompressed bytes to an offset in the WARC file."""
 
     position: int
     offset: int
@@ -64,7 +64,7 @@ class RereadBudget:
     spent_bytes: int = 0
 
     def try_spend(self, size_bytes: int, read_bytes: int) -> bool:
-        """Spend from the budget for rereading WARC bytes if it allows that, and return whether it did."""
+        """Spend from the budget for rereading WARC bytes if possible; return whether it was."""
         allowed = self.spent_bytes + size_bytes <= _REREAD_FACTOR * read_bytes + _REREAD_BYTES
         self.spent_bytes += size_bytes if allowed else 0
         return allowed
@@ -117,7 +117,7 @@ def _inflate_member(file: BinaryIO, offset: int) -> Generator[Chunk, None, int |
         if first is None:
             yield from _emit(offset, data)
         elif len(first := first + data) >= len(_WORD) or inflate.eof:
-            # A member's first piece is long enough to be known by its first word.
+            # A member's first piece is long enough to be identified by its first word.
             yield from _emit(offset, first, begins=True)
             first = None
     return file.tell() - len(inflate.unused_data)
@@ -209,7 +209,7 @@ class Window:
             if match := pattern.search(data):
                 self.skip(match.start())
                 return True
-            # A match may lie across the end of what was searched.
+            # A match may extend past the end of the searched part.
             self.skip(len(data) - longest_bytes if len(data) == _PIECE_BYTES else len(data))
         return False
 
@@ -226,7 +226,7 @@ class Window:
 
     def _take_chunk(self, piece: Chunk, ahead_bytes: int) -> bytes:
         position = self.taken_bytes + ahead_bytes
-        # Tiny members must not fill the memory with marks; one without is said to begin where the last mark is.
+        # Tiny members must not fill memory with marks; one without gets the offset of the last mark.
         if not self._marks or (piece.begins_member and len(self._marks) < _MAX_MARKS):
             self._marks.append(_Mark(position, piece.offset, piece.begins_member))
         self._next = next(self._pieces, None)

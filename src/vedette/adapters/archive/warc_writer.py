@@ -1,13 +1,13 @@
 """WARC writer: WARC 1.1 files, one record per gzip member, each file written by one writer.
 
-A writer begins a new file whenever it starts, and never opens an old one again. So a file has one author in one life,
-its end after a crash is simply the acknowledged length, and no remembered offset can come to mean another record. The
-price is a short file per restart.
+A writer starts a new file whenever it starts, and never opens an old one again. So a file has one author in one process
+life, its end after a crash is simply the acknowledged length, and no stored offset can ever refer to another record.
+The price is a short file per restart.
 
-What ``flush`` returns may be acknowledged: those bytes have left the process and survive kill -9 (power loss too,
-when the writer was made with ``sync``). On start ``quarantine_unacknowledged`` moves everything else aside. It deletes
-nothing: usually the rest is what a crash left behind, but where the state was restored from an older copy, or lost, it
-is the only copy of pages that were once acknowledged, and the two cannot be distinguished for sure.
+What ``flush`` returns may be acknowledged: those bytes have left the process and survive kill -9 (power loss too, if
+the writer was created with ``sync``). On start ``quarantine_unacknowledged`` moves everything else aside. It deletes
+nothing: usually the rest is the leftover of a crash, but if the state was restored from an older copy, or lost, it is
+the only copy of pages that were once acknowledged, and the two cannot be distinguished with certainty.
 
 Why not a library: a page of 21 kB with its request takes 0.17 ms CPU and 6.0 kB here. At that size fastwarc 1.1 takes
 1.8 times as long (at its fastest level 1.2 times, and 31 % more bytes), warcio 1.8 takes 5.8 times as long. Measure
@@ -38,11 +38,11 @@ _BUFFER_BYTES = 1 << 20
 
 
 class WarcWriter:
-    """Appends exchanges to WARC files ``vedette-NAME-SERIAL.warc.gz``; NAME is the only worker that uses it.
+    """Append exchanges to WARC files ``vedette-NAME-SERIAL.warc.gz``; NAME is the only worker that uses it.
 
-    A file is begun by the first exchange that goes into it, and ended when it has reached ``rotate_bytes``. Serials
-    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer cannot be used any more; what
-    was acknowledged stays valid.
+    A file is created by the first exchange that goes into it, and ended when it has reached ``rotate_bytes``. Serials
+    grow from the highest in the folder. After an ``OSError`` (a full disk) the writer is unusable; what was
+    acknowledged stays valid.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class WarcWriter:
     def flush(self) -> dict[str, int]:
         """Flush the WARC files and return the length of each that may now be acknowledged.
 
-        There is more than one file when one was ended meanwhile.
+        There is more than one if a file was ended meanwhile.
         """
         if self._file is not None:
             self._file.flush()
@@ -114,7 +114,7 @@ class WarcWriter:
     def _create_file(self, now_s: float) -> None:
         self._file_name = _format_file_name(self._name, self._serial)
         self._serial += 1
-        # Exclusive: whatever has this name already is not ours to write to.
+        # Exclusive: an existing file of this name is not ours to write to.
         self._file = (self._folder / self._file_name).open("xb", buffering=_BUFFER_BYTES)
         if self._sync:
             sync_folder(self._folder)
@@ -138,14 +138,14 @@ class WarcWriter:
 
 
 def quarantine_unacknowledged(folder: Path, acknowledged: Mapping[str, int]) -> list[str]:
-    """Cut every WARC file of ours to its acknowledged length at a start; return what was unusual.
+    """Truncate every WARC file of ours to its acknowledged length at a start; return anything unusual.
 
-    What lies beyond it, and files that were never acknowledged, go to the folder ``unacknowledged``, where retention
-    lets them grow old. Files that have other names are left alone.
+    The rest, and files that were never acknowledged, go to the folder ``unacknowledged``, where retention deletes them
+    by age. Files with other names are ignored.
     """
     unknown = [path for path in _list_files(folder) if not acknowledged.get(path.name)]
     for path in unknown:
-        os.utime(path)  # from here on it grows old, however long ago it was written
+        os.utime(path)  # its age counts from here, however long ago it was written
         path.rename(_find_free_name(path, ""))
     for path in _list_files(folder):
         if path.stat().st_size > acknowledged[path.name]:

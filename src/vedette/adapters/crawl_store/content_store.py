@@ -122,7 +122,7 @@ class ContentStore(SearchStore):
         self._enqueue_group(group)
 
     def _enqueue_group(self, group: int) -> None:
-        """Queue all members of a duplicate group for indexing: each may now be found by itself, or no longer."""
+        """Queue all members of a duplicate group for indexing: each may now be searchable by itself, or no longer."""
         self._db.execute("INSERT INTO news (page) SELECT id FROM content WHERE grp = ?", (group,))
 
     def get_urls(self, ids: Iterable[int]) -> dict[int, str]:
@@ -139,7 +139,7 @@ class ContentStore(SearchStore):
     def release_urls(self, host: int, place: str, most: int) -> list[int]:
         """Release some of the held URLs that wait for a URL pattern.
 
-        Write their new state in the same transaction, or a crash would lose them.
+        Write their new state in the same transaction, otherwise a crash would lose them.
         """
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")

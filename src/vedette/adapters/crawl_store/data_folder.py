@@ -42,8 +42,7 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 class State:
     """The open state of a data folder, for its one writer.
 
-    ``clean`` says that the last user closed it properly; ``notices`` is what the operator should know about the
-    start.
+    ``clean`` means that the last user closed it properly; ``notices`` are messages for the operator about the start.
     """
 
     folder: Path
@@ -61,7 +60,7 @@ class State:
                 self.db.execute("COMMIT")
 
     def close(self, *, clean: bool) -> None:
-        """Close the data folder's state; a clean close spares the next start a scan."""
+        """Close the data folder's state; a clean close saves the next start a scan."""
         try:
             with explain_errors(self.folder):
                 if clean:
@@ -93,7 +92,7 @@ def lock_folder(folder: Path) -> IO[str]:
 
 
 def open_state(folder: Path, owner: str, now_s: float) -> State:
-    """Open the state of a locked data folder as its next epoch of ownership; undo what a crash left half done."""
+    """Open the state of a locked data folder as its next epoch of ownership; undo half-finished work of a crash."""
     with explain_errors(folder):
         notices = upgrade_folder(folder, check_format(folder))
         (folder / "warc").mkdir(exist_ok=True)
@@ -136,7 +135,7 @@ def open_bands(path: Path, secret: int, store: CrawlStore, *, clean: bool) -> Ba
 
 @contextmanager
 def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open ``state.db`` of a data folder to read one snapshot beside its writer; migrate an older folder first."""
+    """Open ``state.db`` of a data folder to read one snapshot while it is written; migrate an older folder first."""
     with explain_errors(folder):
         db = _connect_readonly(folder)
     try:
@@ -168,7 +167,7 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
 
 
 def _claim_partitions(db: sqlite3.Connection, owner: str, now_s: float) -> int:
-    """Claim all partitions of a data folder; the epoch tells its writes from those of an earlier owner."""
+    """Claim all partitions of a data folder; the epoch distinguishes its writes from those of an earlier owner."""
     (last,) = db.execute("SELECT coalesce(max(epoch), 0) FROM ownership").fetchone()
     db.execute("DELETE FROM ownership")
     db.execute("INSERT INTO ownership VALUES (0, ?, ?, ?, ?)", (PARTITIONS - 1, owner, last + 1, now_s + 3600.0))
@@ -222,7 +221,7 @@ def explain_database_errors(folder: Path) -> Iterator[None]:
 def open_for_write(folder: Path, wall_s: float) -> Iterator[State]:
     """Open the state of a data folder for writing while no coordinator runs; commit at the end, or roll back.
 
-    A folder whose last crawl was killed stays marked so: the next crawl must be as cautious as after a crash.
+    A folder whose last crawl was killed stays marked: the next crawl must be as careful as after a crash.
     """
     with lock_folder(folder):
         state = open_state(folder, socket.gethostname(), wall_s)

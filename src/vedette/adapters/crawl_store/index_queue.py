@@ -1,4 +1,4 @@
-"""Index queue reader: the pages queued for the indexer, and what the crawl store has about them."""
+"""Index queue reader: the pages queued for the indexer, and their data in the crawl store."""
 
 import json
 import sqlite3
@@ -36,8 +36,8 @@ class QueuedPage(NamedTuple):
 class PageRecord(NamedTuple):
     """A page as the indexer reads it from the crawl store; ``group`` is None if its content was not read.
 
-    ``canonical_page`` is the canonical page of its group, 0 where it has none. Of a discovery, ``how`` is the kind of
-    page that it was found on, and ``via`` its URL; otherwise they are empty.
+    ``canonical_page`` is the canonical page of its group, 0 for none. For a discovery, ``how`` is the kind of page it
+    was found on, and ``via`` its URL; otherwise they are empty.
     """
 
     id: int
@@ -81,7 +81,7 @@ class IndexQueueReader:
             return _load_pages(db, ids)
 
     def list_page_ids(self, after: int, most: int) -> list[int]:
-        """List the next page ids after an id, for an indexer that goes over all pages."""
+        """List the next page ids after an id, for an indexer that scans all pages."""
         with read_state(self._folder) as db:
             return [row[0] for row in db.execute("SELECT id FROM page WHERE id > ? ORDER BY id LIMIT ?", (after, most))]
 

@@ -1,13 +1,13 @@
-"""Migrations: upgrade data folders of older formats; a kill at any moment leaves the old or the new one whole.
+"""Migrations: upgrade data folders of older formats; a kill at any moment leaves the old or the new one intact.
 
-Format 3 added the tables of page content, format 4 those of search, format 5 what operators may undo and the hosts
-that pages link to, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads, format 9
-what tells near-duplicates apart and when failed URLs are tried again, format 10 budgets of advertisers. They are made
-where they are missing; URLs that had failed get another try, content fills as pages are fetched again, refresh memory
-within an hour, and the index is built from the archive.
+Format 3 added the tables of page content, format 4 those of search, format 5 operator actions with undo and unlisted
+hosts, format 6 the memory of refresh policies, format 7 discoveries and alerts, format 8 ads, format 9 identities of
+near-duplicates and retries of failed URLs, format 10 advertiser budgets. Missing tables are created; failed URLs get
+another try, content fills as pages are fetched again, refresh memory within an hour, and the index is built from the
+archive.
 
-Format 1 kept page bodies in the database and knew no sites, hosts or archive. The new state is built beside the old
-one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files change names:
+Format 1 stored page bodies in the database and had no sites, hosts or archive. The new state is built beside the old
+one in ``state.new.db``, in one transaction, with the bodies in an archive file; then the files are renamed:
 
 1. the old ``state.db`` becomes ``state-format-1.db`` (without such a file, building starts over),
 2. ``state.new.db`` becomes ``state.db``,
@@ -36,13 +36,13 @@ from vedette.engine.scheduling.schedule import Schedule
 from vedette.errors import StoreCorrupt
 from vedette.model import Refusal, origin_of, partition_of
 
-# The format that folders are brought to.
+# The current format.
 NEWEST_FORMAT = 10
 _BATCH = 5000
 _LIMIT_BYTES = 1 << 30
 _WRITER = "format1"
 _FRONTS = 8
-# What later formats added to tables that were there.
+# Columns that later formats added to existing tables.
 _ADDED = (
     ("content", "private", "TEXT NOT NULL DEFAULT ''"),
     ("content", "identity", "BLOB NOT NULL DEFAULT x''"),
@@ -51,7 +51,7 @@ _ADDED = (
     ("action", "undone_s", "REAL"),
     ("advertiser", "budget", "TEXT NOT NULL DEFAULT ''"),
 )
-# Before format 9, what had failed was never tried again unless it had been fetched before.
+# Before format 9, failed URLs were never retried unless they had been fetched before.
 _RETRY_FAILED = (
     "INSERT OR IGNORE INTO retry SELECT url_id, 1, at_s, at_s FROM note WHERE NOT EXISTS "
     "(SELECT 1 FROM page WHERE id = url_id) AND NOT EXISTS "
@@ -139,7 +139,7 @@ def _open_old(path: Path) -> sqlite3.Connection:
 
 @dataclass(slots=True)
 class _Migration:
-    """Copies everything from the state of format 1 to the new one, in the order in which URLs were first seen."""
+    """Copy everything from the state of format 1 to the new one, in the order in which URLs were first seen."""
 
     old: sqlite3.Connection
     new: sqlite3.Connection
@@ -147,10 +147,10 @@ class _Migration:
     known_by_s: float = 0.0
 
     def move(self) -> None:
-        # A start that was interrupted left a database without tables.
+        # An interrupted start left a database without tables.
         if not self.old.execute("SELECT 1 FROM sqlite_schema WHERE name = 'url'").fetchone():
             return
-        # Format 1 did not say when a URL was found or refused: no later than the last page came.
+        # Format 1 did not record when a URL was found or refused: no later than the last page arrived.
         self.known_by_s = self.old.execute("SELECT coalesce(max(fetched_s), 0.0) FROM page").fetchone()[0]
         self._move_urls()
         self._move_robots()

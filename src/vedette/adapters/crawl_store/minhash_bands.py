@@ -1,22 +1,20 @@
-"""MinHash band table: which page first had this band of its sketch, at eight bytes a key.
+"""MinHash band table: which page first had this band of its sketch, at eight bytes per key.
 
 Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
-the table says which page had it first, and remembers those that nobody had. What it says is a hint: compare the
-sketches.
+the table returns the page that had it first, and adds the missing ones. The result is a hint: compare the sketches.
 
-A band is stirred with a secret, and 32 bits of what results are its *tag*. Each band number has a region of its own, of
-2**n buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags and behind them their 16 ids,
-128 bytes side by side; it fills from the left, and what finds it full lives in the next one with room. So a search ends
-at the first bucket with room; no key is ever taken out. Two bands pass for one if number and tag agree: with a
-million pages that happens to one key in 4 000, which costs one comparison of sketches.
+A band is hashed with a secret, and 32 bits of the result are its *tag*. Each band number has its own region of 2**n
+buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags followed by their 16 ids, 128 adjacent
+bytes; it fills from the left, and overflow goes to the next one with room. So a search ends at the first bucket with
+room; no key is ever removed. Two bands collide if number and tag agree: with a million pages that happens to one key in
+4 000, which costs one comparison of sketches.
 
-The home follows from the tag alone, so the table doubles by pouring its keys over, without asking for the bands
-again. No region is ever more than seven tenths full. The secret keeps a web site from choosing texts whose bands crowd
-one bucket.
+The home follows from the tag alone, so the table doubles by moving its keys, without needing the bands again. No region
+is ever more than 70 % full. The secret prevents a web site from choosing texts whose bands crowd one bucket.
 
-In a file the table is mapped to memory. It is derived data: a file that is missing, cut short or of another secret is
-begun from scratch. A process that is killed may leave more or less in it than the state remembers. So the file says
-whether it was closed; if not (``behind``), the caller fills it again. Take an id that the state does not know for none.
+As a file the table is memory-mapped. It is derived data: a file that is missing, truncated or of another secret is
+rebuilt from scratch. A killed process may leave more or less in it than the state has. So the file says whether it was
+closed; if not (``behind``), the caller fills it again. Treat an id that the state does not know as none.
 """
 
 import os
@@ -39,13 +37,13 @@ BUCKET = 2 * SLOTS  # 32-bit numbers: tags, then ids
 TAG_BITS = 32
 MIN_BITS = 5
 MAX_LOAD = 0.70
-GROW_LOAD = 0.60  # counting is a pass over the whole table, so there must be room for many after it
+GROW_LOAD = 0.60  # counting scans the whole table, so there must be room for many keys after it
 BATCH_ROWS = 256  # bounds the memory of a search to a few megabytes
 BATCH_BUCKETS = 1024
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 MAGIC = b"vedette bands 1\n"
-HEAD_BYTES = 4096  # a page of memory, so that no bucket lies on two
+HEAD_BYTES = 4096  # a page of memory, so that no bucket spans two
 _HEAD = Struct("<16sQQQ?")  # magic, owner, bits, a number that is no longer used, closed
 _SUM_BYTES = 8
 _BAND_NUMBERS = np.arange(BANDS)
@@ -89,13 +87,13 @@ class _Buckets:
     def split(self, start: int, wider: "_Buckets") -> tuple[Ids, Positions, Ids]:
         """Move some band table buckets to a store twice as large; return tags, homes and ids of those left over.
 
-        Of a bucket's own keys some go to one bucket and the rest to its neighbour, so they find room. Left over are
-        those that had not found room at home.
+        A bucket's own keys go to one of two neighboring buckets, so there is room. Keys that had overflowed are left
+        over.
         """
         block = self.buckets[start : start + BATCH_BUCKETS]
         tags, ids = block[:, :SLOTS], block[:, SLOTS:]
         rows = np.arange(start, start + len(block))[:, None]
-        # The home lies at or before the place, and less than a region away, even if another region begins between.
+        # The home is at or before the position, and less than a region away, even if another region begins between.
         bands = (rows - self.find_homes(tags) >> self.bits) % BANDS
         homes = wider.find_homes(tags) + (bands << wider.bits)
         for half in (2 * rows, 2 * rows + 1):
@@ -156,8 +154,7 @@ class BandTable:
     def match_or_add(self, ids: Ids, bands: UInt64s) -> Ids:
         """Return, for each MinHash band of each page, the page that had it first, 0 for none; add the unknown bands.
 
-        An earlier row of a batch counts as an earlier page. What a page itself added before is no match. Ids are from
-        1 on.
+        An earlier row of a batch counts as an earlier page. A page's own bands are no match. Ids start at 1.
         """
         pieces = [slice(at, at + BATCH_ROWS) for at in range(0, len(ids), BATCH_ROWS)]
         found = [self._match_or_add(ids[piece], bands[piece]) for piece in pieces]
@@ -176,7 +173,7 @@ class BandTable:
     def _match_or_add(self, ids: Ids, bands: UInt64s) -> Ids:
         self._make_room(len(ids))
         store = self._store
-        # From the last row to the first: of those who write to one slot, the last to write stays.
+        # From the last row to the first: the last write to a slot wins.
         tags = self._compute_tags(bands[::-1])
         at = store.find_homes(tags) + (_BAND_NUMBERS << store.bits)
         own = np.repeat(ids[::-1], BANDS)
@@ -185,7 +182,7 @@ class BandTable:
         return found.reshape(-1, BANDS)[::-1]
 
     def _compute_tags(self, bands: UInt64s) -> Ids:
-        """Compute the tags of MinHash bands, never 0, which is an empty slot.
+        """Compute the tags of MinHash bands, never 0, which marks an empty slot.
 
         Multiplying carries lower bits up, folding brings upper ones down.
         """
@@ -218,12 +215,12 @@ class BandTable:
         if self._path is None:
             return _Buckets(bits, np.zeros((BANDS << bits, BUCKET), np.uint32))
         with _draft_path(self._path).open("w+b") as file:
-            # Without the room reserved, a full disk would end the process at some later write to memory.
+            # Without reserved space, a full disk would kill the process at some later write to memory.
             os.posix_fallocate(file.fileno(), 0, _size_bytes(bits))
             return _map_buckets(mmap(file.fileno(), 0), bits)
 
     def _open_file(self) -> _Buckets | None:
-        """Open the file of the MinHash band table, if it is whole and ours."""
+        """Open the file of the MinHash band table, if it is intact and ours."""
         if self._path is None or not self._path.exists() or self._path.stat().st_size < HEAD_BYTES:
             return None
         with self._path.open("r+b") as opened:
@@ -256,8 +253,8 @@ class BandTable:
 def _find_or_insert(buckets: Ids, at: Positions, tags: Ids, own: Ids) -> Ids:
     """Find each band tag from its home bucket on, or insert it where the search ends; return the ids.
 
-    All at once: a tag that meets a full bucket goes on to the next, and one that lost a slot to another tag
-    searches again.
+    All at once: a tag that meets a full bucket moves on to the next, and one that lost a slot to another tag searches
+    again.
     """
     flat, halves = buckets.reshape(-1), buckets.reshape(-1, SLOTS)
     ids = np.empty(len(tags), np.uint32)
@@ -267,10 +264,10 @@ def _find_or_insert(buckets: Ids, at: Positions, tags: Ids, own: Ids) -> Ids:
         slots = at * BUCKET + ((seen == tags[:, None]) | (seen == 0)).argmax(axis=1)
         empty = flat.take(slots) == 0
         room = slots[empty]
-        # The id first: a process killed between the two leaves a slot that is still empty.
+        # The id first: a process killed between the two leaves the slot empty.
         flat[room + SLOTS] = own[empty]
         flat[room] = tags[empty]
-        # Of those who must go on it is no id yet; they write again.
+        # For keys that must move on it is no id yet; they write again.
         ids[rest] = flat.take(slots + SLOTS)
         on = np.flatnonzero(flat.take(slots) != tags)
         rest, tags, own = rest[on], tags[on], own[on]

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS watch (
 """
 
 
-# The date that a list gives to a page which nobody has fetched yet is that of its birth; later ones are of changes.
+# The date that a list gives for a page that was never fetched is its publication; later dates are changes.
 _BIRTHS = (
     "SELECT id, signal_s FROM hint WHERE signal_s IS NOT NULL AND signal_kind IN ('feed', 'sitemap') "
     "AND id IN (SELECT value FROM json_each(?))"
@@ -44,10 +44,10 @@ _SAVE_BIRTH = (
 
 
 class AlertRow(NamedTuple):
-    """An alert definition: new pages of a place, of a query, or of both; optionally with a webhook.
+    """An alert definition: new pages of a place, for a query, or both; optionally with a webhook.
 
-    ``alert_id`` is made once at random. The key that signs the webhook's messages is derived from it and the folder's
-    secret, so it is stored nowhere.
+    ``alert_id`` is random. The key that signs the webhook's messages is derived from it and the folder's secret, so it
+    is not stored.
     """
 
     name: str
@@ -74,7 +74,7 @@ class NewPageStore:
         self._db.executemany("INSERT OR IGNORE INTO find VALUES (?, ?, ?, ?)", finds)
 
     def find_births(self, ids: Sequence[int]) -> Mapping[int, float]:
-        """Return the publication dates that feeds and sitemaps gave for new pages; ask when they are reported."""
+        """Return the publication dates that feeds and sitemaps gave for new pages; call it when they are reported."""
         return dict(self._db.execute(_BIRTHS, (json.dumps(list(ids)),))) if ids else {}
 
     def save_births(self, said: Sequence[ChangeSignal]) -> None:
@@ -96,7 +96,7 @@ class NewPageStore:
         return [AlertRow(*row) for row in self._db.execute(sql)]
 
     def get_alert_places(self) -> list[str]:
-        """Return the hosts and paths that stored alerts name, each once; ``*`` is everywhere."""
+        """Return the hosts and paths that stored alerts watch, each once; ``*`` is everywhere."""
         sql = "SELECT DISTINCT place FROM watch WHERE place != '' ORDER BY place"
         return [place for (place,) in self._db.execute(sql)]
 

@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS session (
   opened_s REAL NOT NULL           -- wall time
 ) STRICT;
 """
-# The table session is a part of format 8 and not used any more: sessions are files (``session_files``).
+# The table session is part of format 8 but unused: sessions are files (``session_files``).
 SECRET_KEY = "secret"  # noqa: S105 - the name of a row
 TOKEN_KEY = "operator_token"  # noqa: S105 - the name of a row, which holds a digest
 ANSWERS_KEY = "answers to commands"
@@ -115,7 +115,7 @@ class OperatorStore:
         return self.get_value(TOKEN_KEY) or ""
 
     def set_token(self, digest: str) -> None:
-        """Replace the operator's sign-in token; sessions that were opened with another one are closed by that."""
+        """Replace the operator's sign-in token; this closes all sessions opened with the previous one."""
         self.set_value(TOKEN_KEY, digest)
 
 

@@ -1,7 +1,7 @@
 """State reader: read what a crawl, running or ended, has committed to ``state.db``, without a lock.
 
-SQLite's write-ahead log lets any process read beside the one writer, so long queries (counts, sums) run in the process
-that asks and cost the coordinator nothing. All answers of a reader are of one moment.
+SQLite's write-ahead log lets any process read while one writes, so long queries (counts, sums) run in the reading
+process and cost the coordinator nothing. All results of a reader are from one moment.
 """
 
 import json
@@ -33,7 +33,7 @@ _URLS_OF_HOSTS = (
 )
 _WITH_PAGES = f"SELECT url, {_HAS_PAGE} FROM url WHERE partition = ?"  # noqa: S608 - our own words
 _LAST_FETCH = "SELECT name, max(fetched_s) FROM page JOIN host ON host.id = page.host GROUP BY page.host"
-# Of several rows of a group, SQLite gives the other columns of the one that has the maximum.
+# For several rows of a group, SQLite returns the other columns of the one with the maximum.
 _LAST_FAILURE = (
     "SELECT name, url, why, max(at_s) FROM note JOIN url ON url.id = url_id JOIN host ON host.id = url.host "
     "WHERE NOT EXISTS (SELECT 1 FROM json_each(?) WHERE substr(why, 1, length(value)) = value) GROUP BY url.host"
@@ -84,7 +84,7 @@ class FailedFetch:
 
 
 class PageContent(NamedTuple):
-    """Content of a page as last read, its duplicate group, and what changed since the previous version.
+    """Content of a page as last parsed, its duplicate group, and what changed since the previous version.
 
     ``objections`` are reasons against indexing it: pairs of a name and its evidence.
     """
@@ -116,7 +116,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContentCounts:
-    """How many pages are duplicates, not indexable, held back as traps, or give little text without JavaScript."""
+    """How many pages are duplicates, not indexable, held back as traps, or have little text without JavaScript."""
 
     copies: int
     objected: int
@@ -125,7 +125,7 @@ class ContentCounts:
 
 
 class HeldCounts(NamedTuple):
-    """How many URLs of a site are held back, and how many of them look like real pages."""
+    """How many URLs of a site are held back, and how many of them seem to be real pages."""
 
     start: str
     urls: int
@@ -133,14 +133,14 @@ class HeldCounts(NamedTuple):
 
 
 class StateReader:
-    """Reads one snapshot of the crawl state ``state.db``."""
+    """Read one snapshot of the crawl state ``state.db``."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
         self.store = CrawlStore(connection)
 
     def find_url(self, url: str) -> UrlRow | None:
-        """Find a URL in the crawl state; this scans all URLs, without the coordinator's table in memory."""
+        """Find a URL in the crawl state; this scans all URLs, without the coordinator's in-memory table."""
         row = self._db.execute("SELECT id, depth, priority, found_s FROM url WHERE url = ?", (url,)).fetchone()
         return UrlRow(*row) if row else None
 
@@ -165,7 +165,7 @@ class StateReader:
         return HostRow(*row) if row else None
 
     def load_content(self, id_: int) -> PageContent | None:
-        """Load the stored content of a page; None if nothing was read."""
+        """Load the stored content of a page; None if there is none."""
         row = self._db.execute(_CONTENT, (id_,)).fetchone()
         if row is None:
             return None
@@ -198,7 +198,7 @@ class StateReader:
         return row[0] if row else None
 
     def summarize_held(self, sites: Sequence[Site]) -> list[HeldCounts]:
-        """Summarize the held URLs of each site, most real ones first: all look real but those of endless patterns."""
+        """Summarize the held URLs of each site, most real ones first: all but endless patterns count as real."""
         index, traps, counts = SiteIndex(sites), TrapDetector(), Counter[tuple[str, bool]]()
         for host, place, count in self.store.count_held():
             name, pattern, *_ = place.split(" ")
@@ -212,7 +212,7 @@ class StateReader:
         return sorted(held, key=lambda one: (-one.real, -one.urls))
 
     def judge_held(self, place: str) -> Verdict:
-        """Judge again whether URLs that wait for a host and pattern are a trap, once nothing else waits."""
+        """Judge again whether URLs that wait for a host and pattern are a trap, once nothing else is queued."""
         name, pattern, *_ = place.split(" ")
         traps, kept = TrapDetector(), self.find_yield(name)
         if kept is not None:
@@ -278,7 +278,7 @@ class StateReader:
             refusal = _match_refusal(why)
             if refusal is None:
                 failed[why] += count
-            elif refusal is not Refusal.NO_SITEMAP:  # nobody named these
+            elif refusal is not Refusal.NO_SITEMAP:  # these have no reason
                 refused[str(refusal)] += count
         return failed, refused
 
@@ -296,8 +296,8 @@ class StateReader:
     def count_sites(self, sites: Sequence[Site]) -> dict[str, SiteCount]:
         """Count the known URLs and the stored pages of each site, by its start URL.
 
-        What counts is where a URL lies; the site's patterns do not matter. Each table is read once, however
-        many sites there are.
+        Only the location of a URL counts; the site's patterns do not matter. Each table is read once, however many
+        sites there are.
         """
         known, pages = dict(self._db.execute(_KNOWN_BY_HOST)), dict(self._db.execute(_PAGES_BY_HOST))
         counts = {site.start: SiteCount(0, 0) for site in sites}
@@ -310,7 +310,7 @@ class StateReader:
         return counts | self._count_prefix_sites([site for site in sites if site.scope == "prefix"])
 
     def find_last_fetches(self) -> dict[str, float]:
-        """Return when each host last answered a request for a page, by the crawl state."""
+        """Return when each host last responded to a request for a page, by the crawl state."""
         return dict(self._db.execute(_LAST_FETCH))
 
     def find_last_failures(self) -> dict[str, FailedFetch]:

@@ -1,4 +1,4 @@
-"""Store of refresh memory: what a refresh policy learned about pages and groups, and change signals.
+"""Store of refresh memory: a refresh policy's state of pages and groups, and change signals.
 
 A part of ``CrawlStore``.
 """
@@ -62,7 +62,7 @@ _LOOKS_AFTER = _LOOKS + (  # noqa: S608 - our columns
 _GONE = _LOOKS + (  # noqa: S608 - our columns
     " WHERE page.id IN (SELECT value FROM json_each(?)) AND page.status NOT BETWEEN 200 AND 299 ORDER BY page.id"
 )
-# A page that was fetched since has been looked at; what was said later before, holds.
+# A page fetched since the signal is up to date; of two signals the later one wins.
 _SAID_BEFORE = (
     "SELECT page.id, max(fetched_s, coalesce(signal_s, fetched_s)) FROM page LEFT JOIN hint ON hint.id = page.id "
     "WHERE page.id IN (SELECT value FROM json_each(?))"

@@ -54,11 +54,11 @@ class SearchStore:
         self._db = connection
 
     def enqueue_pages(self, news: Iterable[tuple[int, bytes | None]]) -> None:
-        """Add pages to the index queue, each with its text if that was just read."""
+        """Add pages to the index queue, each with its text if that was just parsed."""
         self._db.executemany("INSERT INTO news (page, text) VALUES (?, ?)", news)
 
     def enqueue_page_ids(self, ids: Sequence[int]) -> None:
-        """Add pages to the index queue when something else than their text changed."""
+        """Add pages to the index queue when something other than their text changed."""
         self.enqueue_pages((id_, None) for id_ in ids)
 
     def delete_indexed(self, seq: int) -> None:

@@ -1,7 +1,7 @@
 """Sessions of the console, one small file each, written by the servers: signing in waits for no other process.
 
-A file is named by the digest of the session's secret, which is stored nowhere. It holds when (wall time) the session
-was opened, and the digest of the operator's token at that time: a new token closes every session.
+A file is named by the digest of the session's secret, which is not stored. It contains when (wall time) the session was
+opened, and the digest of the operator's token at that time: a new token closes every session.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Status file: the numbers of a running crawl, written every second by the coordinator and read without asking it.
+"""Status file: the numbers of a running crawl, written every second by the coordinator for other processes.
 
-A coordinator that is busy, or stopped by a debugger, answers nobody. Its last numbers can still be read, and the time
-of the file says how old they are.
+A coordinator that is busy, or stopped by a debugger, does not respond. Its last numbers can still be read, and the
+file's time shows how old they are.
 """
 
 import json
@@ -19,7 +19,7 @@ FRESH_S = 5.0
 
 
 class LiveStatus(NamedTuple):
-    """The last numbers of a running coordinator, empty while it starts, and how long ago it wrote them."""
+    """The last numbers of a running coordinator, empty while it starts, and their age."""
 
     numbers: dict[str, Any]
     age_s: float
@@ -46,5 +46,5 @@ def read_status(folder: Path) -> LiveStatus:
 
 
 def read_live_status(folder: Path) -> LiveStatus | None:
-    """Read the status of a data folder's running coordinator, which is never waited for; None if none runs."""
+    """Read the status of a data folder's running coordinator, without waiting for it; None if none runs."""
     return read_status(folder) if is_listening(folder / SOCKET) else None

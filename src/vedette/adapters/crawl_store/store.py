@@ -1,6 +1,6 @@
 """Crawl store: pages, robots.txt copies, hosts, sites, notes and archive files in ``state.db``.
 
-Nothing is committed here: the coordinator commits once for everything that a batch of reports brought.
+Nothing is committed here: the coordinator commits once for a whole batch of reports.
 """
 
 import json
@@ -124,7 +124,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
     # the coordinator
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
-        """Save the latest responses of pages, each with its links; None if the stored links still hold."""
+        """Save the latest responses of pages, each with its links; None keeps the stored links."""
         rows = [
             (
                 *(
@@ -161,12 +161,12 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         return ids
 
     def get_failure(self, id_: int) -> FailedUrl | None:
-        """Return from the crawl store how a URL has failed since its last answer; None where it has not."""
+        """Return from the crawl store how a URL has failed since its last response; None if it has not."""
         row = self._db.execute("SELECT url_id, rounds, since_s, due_s FROM retry WHERE url_id = ?", (id_,)).fetchone()
         return FailedUrl(*row) if row else None
 
     def save_failure(self, row: FailedUrl) -> None:
-        """Save in the crawl store when a failed URL is tried again."""
+        """Save in the crawl store when a failed URL will be retried."""
         self._db.execute("INSERT OR REPLACE INTO retry VALUES (?, ?, ?, ?)", row)
 
     def delete_failures(self, ids: Sequence[int]) -> None:
@@ -174,7 +174,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         self._db.execute("DELETE FROM retry WHERE url_id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))
 
     def take_due_retries(self, now_s: float, most: int) -> list[DuePage]:
-        """Take failed URLs that are to be tried again by now, the most overdue first; their notes are deleted."""
+        """Take failed URLs that are due for a retry, the most overdue first; their notes are deleted."""
         sql = "SELECT url_id, name FROM retry JOIN url ON url.id = url_id JOIN host ON host.id = url.host"
         rows = self._db.execute(f"{sql} WHERE due_s <= ? ORDER BY due_s LIMIT ?", (now_s, most))
         due = [DuePage(*row) for row in rows]
@@ -185,7 +185,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         return due
 
     def count_retries(self) -> RetryCounts:
-        """Count the failed URLs of the crawl store that are to be tried again, and say when the first of them is."""
+        """Count the failed URLs of the crawl store that will be retried, and return when the first retry is due."""
         row = self._db.execute("SELECT count(*), min(due_s) FROM retry WHERE due_s < ?", (inf,)).fetchone()
         return RetryCounts(row[0], inf if row[1] is None else row[1])
 
@@ -199,7 +199,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         self._db.execute("INSERT OR REPLACE INTO robots VALUES (?, ?, ?)", row)
 
     def save_hosts(self, hosts: Sequence[HostRow]) -> None:
-        """Save host states in the crawl store: when each may be asked again, and its failures."""
+        """Save host states in the crawl store: when each may be requested again, and its failures."""
         rows = [(host.name, partition_of(host.name), *host[1:]) for host in hosts]
         self._db.executemany("INSERT OR REPLACE INTO host_state VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -224,7 +224,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         return state_from_json(json.loads(row[0]), PRODUCT) if row else None
 
     def load_hosts(self) -> list[HostRow]:
-        """Load the stored state of each host: when it may be asked again, and its failures."""
+        """Load the stored state of each host: when it may be requested again, and its failures."""
         return [HostRow(*row) for row in self._db.execute("SELECT name, ready_s, strain, trouble FROM host_state")]
 
     def load_archive_lengths(self) -> dict[str, int]:
@@ -351,7 +351,7 @@ def unpack_anchors(blob: bytes) -> tuple[tuple[str, str], ...]:
 
 @contextmanager
 def _report_corruption(what: str) -> Iterator[None]:
-    """Report a crawl store row whose content makes no sense as a corrupt store."""
+    """Report an invalid crawl store row as a corrupt store."""
     try:
         yield
     except (ValueError, TypeError, AttributeError, zlib.error) as error:

@@ -1,7 +1,7 @@
 """Store of unlisted hosts: pages link to them and no site covers them; suggested, never fetched.
 
 A link counts once for each page, when that page is first fetched. Pages are hostile, so the table is bounded: when it
-is full, the least linked tenth goes. A part of ``CrawlStore``.
+is full, the least linked tenth is dropped. A part of ``CrawlStore``.
 """
 
 import json
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS stranger (
 """
 
 MAX_ROWS = 100_000
-# SQLite's numbers have a sign, which is left alone.
+# SQLite's integers are signed; the sign bit is not used.
 DOMAIN_BITS = 63
 
 _UPSERT = """
@@ -54,7 +54,7 @@ _DISMISS = (
 class UnlistedHostRow(NamedTuple):
     """A stored unlisted host: how many pages of how many domains link to it, since when, and one of them.
 
-    ``domains`` is never more than there are, and at most 63.
+    ``domains`` is a lower bound, and at most 63.
     """
 
     host: str
@@ -69,7 +69,7 @@ class UnlistedHostStore:
     """Store of unlisted hosts, which pages link to and no site covers, in ``state.db``."""
 
     _db: sqlite3.Connection
-    _unlisted_count: int | None = None  # counted when it is first needed: who only reads never does
+    _unlisted_count: int | None = None  # counted on first use: readers never need it
 
     def add_unlisted_links(self, links: Sequence[UnlistedLink]) -> None:
         """Count links to unlisted hosts, from pages that were fetched for the first time."""
@@ -91,7 +91,7 @@ class UnlistedHostStore:
         """List the most linked unlisted hosts, except those dismissed or left out."""
         read = most
         while True:
-            # SQLite finds the first few of many in a moment, and sorting all of them takes long.
+            # SQLite finds the first few of many quickly, while sorting all of them takes long.
             rows = [UnlistedHostRow(*row) for row in self._db.execute(_MAX_LINKED, (read,))] if most > 0 else []
             found = [row for row in rows if not leave_out(row.host)]
             if len(found) >= most or len(rows) < read:
@@ -127,7 +127,7 @@ class UnlistedHostStore:
     def _trim_unlisted(self) -> None:
         """Delete the least linked tenth of the unlisted hosts.
 
-        One row at a time would cost a scan of the table each time.
+        Deleting one row at a time would scan the table each time.
         """
         surplus = self._count_unlisted() - MAX_ROWS * 9 // 10
         self.delete_unlisted_hosts(host for (host,) in self._db.execute(_MIN_LINKED, (surplus,)).fetchall())

@@ -1,8 +1,7 @@
 """URL list reader: the known URLs of a data folder filtered by site and state, page by page.
 
-There may be millions, and no index leads from a status to its URLs. So they are scanned in the order in which they
-were first seen, a batch at a time, until there are enough rows for a page or the time for it is up; the next page
-begins where this one ended.
+There may be millions, and no index maps a status to its URLs. So they are scanned in the order in which they were first
+seen, a batch at a time, until there are enough rows for a page or its time is up; the next page continues there.
 """
 
 import json
@@ -18,7 +17,7 @@ from vedette.adapters.url_store.rows import ids_to_json
 from vedette.discover.urls.scope import SiteIndex
 from vedette.model import Refusal, Site
 
-# Ids are given in the order of finding and never again, so what is read batch by batch fits together.
+# Ids are assigned in order of discovery and never reused, so batches fit together.
 
 
 _UNSEEN = (
@@ -50,14 +49,14 @@ def load_url_facts(folder: Path, ids: list[int]) -> list[UrlFacts]:
 
 
 def list_fetched(folder: Path, seq: int, most: int) -> list[int]:
-    """List the latest pages that the index has fully taken in up to a sequence number."""
+    """List the latest pages that were fully indexed up to a sequence number."""
     with read_state(folder) as db:
         pending = {row[0] for row in db.execute("SELECT DISTINCT page FROM news WHERE seq > ?", (seq,))}
         return [row[0] for row in db.execute(_FETCHED, (most,)) if row[0] not in pending]
 
 
 def get_prefix(site: Site) -> str:
-    """Return the folder of a site's start URL, with which all URLs of a prefix site begin."""
+    """Return the folder of a site's start URL, the prefix of all URLs of a prefix site."""
     return site.start.partition("?")[0].rpartition("/")[0] + "/"
 
 
@@ -67,7 +66,7 @@ BATCH_URLS: Final = 5_000  # URLs
 TIME_LIMIT_S: Final = 1.0
 _REFUSALS = json.dumps([str(refusal) for refusal in Refusal])
 _IS_REFUSAL = "EXISTS (SELECT 1 FROM json_each(:refusals) WHERE substr(why, 1, length(value)) = value)"
-# The first is what an index holds; objections are pairs of a name and its evidence, as JSON.
+# The first condition matches an index; objections are pairs of a name and its evidence, as JSON.
 _NEEDS_SCRIPT = "objections <> '[]' AND instr(objections, '[\"script\"') > 0"
 COUNT_NEED_SCRIPT: Final = (
     "SELECT count(*) FROM content JOIN page ON page.id = content.id "  # noqa: S608 - our own words
@@ -131,7 +130,7 @@ class UrlPage(NamedTuple):
 
 
 class UrlList:
-    """Lists the known URLs of an open crawl state."""
+    """List the known URLs of an open crawl state."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -170,7 +169,7 @@ class UrlList:
             yield found, after
 
     def _build_site_condition(self, which: UrlFilter) -> dict[str, object]:
-        """Build the URL list's condition on where a site lies, ignoring its patterns, so that counts agree."""
+        """Build the URL list's condition on a site's location, ignoring its patterns, so that counts agree."""
         site = which.site
         if site is None:
             return {"hosts": None, "folder": ""}

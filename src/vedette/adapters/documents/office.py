@@ -1,11 +1,11 @@
 """Read office documents and books, which are packages of XML: DOCX, XLSX, PPTX, ODT, ODS, ODP, EPUB.
 
 Runs in the child process for documents. Text, headings, tables and links are written as simple HTML until there is
-enough; what was read before something broke is kept. What a reader does not see is left out: hidden slides and sheets,
-deleted text, comments, speaker notes.
+enough; everything read before an error is kept. Invisible content is left out: hidden slides and sheets, deleted text,
+comments, speaker notes.
 
-Why not python-docx, openpyxl and python-pptx: they build trees, so that a file of 84 kB takes 270 MB (20 MB here),
-and weigh 45 MB with what they need; docs/results/reading.md has the figures.
+Why not python-docx, openpyxl and python-pptx: they build trees, so a file of 84 kB takes 270 MB (20 MB here), and they
+weigh 45 MB with their dependencies; docs/results/reading.md has the figures.
 """
 
 import re
@@ -30,10 +30,10 @@ MAX_ENTRIES = 100_000
 MAX_SHARED_CHARACTERS = 16 * 2**20
 MAX_CHAPTER_BYTES = 8 * 2**20
 _MAX_NUMBER_LENGTH = 30
-# The formats of dates that have no code of their own (ECMA-376 part 1, 18.8.30), and what is quoted in one that has.
+# Built-in date formats (ECMA-376 part 1, 18.8.30), and quoted text in custom ones.
 _DATE_FORMATS = frozenset({*range(14, 18), 22, *range(27, 32), 36, *range(50, 59)})
 _FORMAT_LITERALS = re.compile(r'"[^"]*+"|\\.|\[[^\]]*+\]')
-# Day 60 of the first calendar is a day that never was, so the days that matter count from one earlier.
+# Day 60 of the first calendar does not exist, so later days count from one earlier.
 _EPOCH_1900, _EPOCH_1904 = datetime(1899, 12, 30), datetime(1904, 1, 1)  # noqa: DTZ001 - cells have no zone
 _INNER_LINK = re.compile(
     r"""\bhref\s{0,9}=\s{0,9}(?:"(?!https?:)[^"<]{0,2000}"|'(?!https?:)[^'<]{0,2000}')""", re.IGNORECASE
@@ -42,7 +42,7 @@ _BODY_START = re.compile(r"<body\b", re.IGNORECASE)
 
 
 def read_package(data: bytes, bounds: Bounds) -> DocumentContent:
-    """Read title and text of an office document or a book, or why there are none."""
+    """Read title and text of an office document or a book, or return why there are none."""
     reading = _Reading(bounds)
     verdict = Verdict.TEXT
     try:
@@ -65,7 +65,7 @@ def read_package(data: bytes, bounds: Bounds) -> DocumentContent:
 
 
 class _Reading:
-    """One package as it is being read; whatever stops the reading, what was found so far remains."""
+    """A package being read; whatever stops the reading, everything found so far is kept."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
@@ -162,12 +162,12 @@ class _Reading:
 
 
 def _get_links(relations: Mapping[str, Relation]) -> dict[str, str]:
-    """Return the addresses of the web that the relations of a part name, by id."""
+    """Return the web addresses among the relations of a part, by id."""
     return {id_: each.target for id_, each in relations.items() if each.is_outside}
 
 
 def _extract_chapter(data: bytes) -> str:
-    """Return the body of a chapter of a book, without its links to other chapters, which are no addresses."""
+    """Return the body of a chapter of a book, without its links to other chapters, which are no URLs."""
     text = data.decode("utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8", "replace")
     start = _BODY_START.search(text)
     return "<section>" + _INNER_LINK.sub("", text[start.start() if start else 0 :]) + "</section>\n"
@@ -220,7 +220,7 @@ class _Styles(PartHandler):
 
 
 def _parse_style_name(name: str) -> str:
-    """Return the HTML tag for the name of a paragraph style; empty where that is no heading.
+    """Return the HTML tag for the name of a paragraph style; empty if it is no heading.
 
     >>> _parse_style_name("heading 2"), _parse_style_name("Title"), _parse_style_name("Body Text")
     ('h2', 'h1', '')
@@ -234,7 +234,7 @@ def _parse_style_name(name: str) -> str:
 class _TextHandler(PartHandler):
     """Writes paragraphs, tables and links of a DOCX or PPTX part, which both mark text with ``t``."""
 
-    # What a change moved away or a fallback repeats, and the reading of a word beside it.
+    # Text that was moved away or that a fallback repeats, and ruby annotations.
     skipped = frozenset({"Fallback", "moveFrom", "rt"})
 
     def __init__(self, writer: HtmlWriter, links: Mapping[str, str], styles: Mapping[str, str]) -> None:
@@ -296,7 +296,7 @@ class _TextHandler(PartHandler):
 class _SharedStrings(PartHandler):
     """Collects the strings that the cells of an XLSX refer to by number; those past the bound are empty."""
 
-    skipped = frozenset({"rPh"})  # how a word is pronounced
+    skipped = frozenset({"rPh"})  # pronunciation of a word
 
     def __init__(self) -> None:
         self.strings: list[str] = []
@@ -320,7 +320,7 @@ class _SharedStrings(PartHandler):
 
 
 class _CellFormats(PartHandler):
-    """Finds the cell formats of an XLSX that show a number as a date; ``dates`` are their places in the list."""
+    """Finds the cell formats of an XLSX that show a number as a date; ``dates`` are their positions in the list."""
 
     skipped = frozenset({"cellStyleXfs", "dxfs"})
 

@@ -1,7 +1,7 @@
-"""What the document reader and its child process say to each other: the request, the reply, and its verdicts.
+"""Protocol between the document reader and its child process: the request, the reply, and its verdicts.
 
 A request is a fixed head and the descriptor of a file in memory; a reply is a fixed head, a title and a text. The text
-of a PDF is plain; that of every other kind is simple HTML, so that headings and links are read as those of a page are.
+of a PDF is plain; that of every other kind is simple HTML, so that headings and links are parsed like those of a page.
 """
 
 import re
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
 
-# Size of the document, most pages, most characters, CPU seconds after which no further part is begun, CPU seconds
-# after which the kernel ends it, bytes of address space.
+# Size of the document, maximum pages, maximum characters, CPU seconds after which no further part is started, CPU
+# seconds after which the kernel kills it, bytes of address space.
 REQUEST = Struct("!QIIIIQ")
-# Verdict, kind as its place in KINDS, number of pages, bytes of the title, bytes of the text.
+# Verdict, kind as its index in KINDS, number of pages, bytes of the title, bytes of the text.
 REPLY = Struct("!5I")
 MAX_TITLE_LENGTH = 1_024
 KINDS = ("pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "md")
 
-# The sign of the PDF library for a word that was divided at the end of a line, and what no text should have.
+# The PDF library's mark for a word divided at the end of a line, and characters that no text should have.
 CONTROL_CHARACTERS = str.maketrans({"\x02": None, "\0": None, "\ufffe": None, "\r": "\n"})
 _FILLER_NAMES = r"untitled|no title|title|document|presentation|powerpoint presentation|microsoft word|unknown"
 _NO_TITLE = re.compile(rf"(?:{_FILLER_NAMES})?[\W\d]*", re.IGNORECASE)
@@ -62,7 +62,7 @@ def normalize_space(text: str) -> str:
 
 
 def choose_title(*titles: str) -> str:
-    """Return the first title in a document's metadata that says anything, without the name of a program before it.
+    """Return the first meaningful title in a document's metadata, without a program name before it.
 
     >>> choose_title("untitled 1", "Microsoft Word - Almonds")
     'Almonds'

@@ -1,8 +1,8 @@
 """Packages: untrusted ZIP archives of XML parts, read as a stream, and the HTML that is written from them.
 
-No tree is built, so that a sheet of a million rows takes as much memory as one of a hundred. An archive is believed in
-nothing: what is unpacked is bounded in total bytes and CPU time, only the methods that writers of documents use are
-unpacked, and a part that declares entities is refused.
+No tree is built, so a sheet of a million rows takes as much memory as one of a hundred. Nothing in an archive is
+trusted: unpacking is bounded in total bytes and CPU time, only the compression methods that document writers use are
+supported, and a part that declares entities is refused.
 """
 
 import posixpath
@@ -26,10 +26,10 @@ MAX_CACHED_NAMES = 1_000
 _PIECE_BYTES = 2**20
 _ENCRYPTED_FLAG = 1
 _SEPARATOR = " "
-# Attributes by their local names; relations by "rel:id", since a slide has an id of its own as well.
+# Attributes by their local names; relations by "rel:id", since a slide also has its own id.
 Attributes = Mapping[str, str]
-# What a damaged package raises, wherever it is damaged: beside the errors of ZIP, deflate and XML, zipfile raises the
-# built-in ones for a cut file, a missing member, an unknown compression, a bad offset, a huge size and a bad date.
+# Exceptions raised by a damaged package: besides the errors of ZIP, deflate and XML, zipfile raises built-in ones for a
+# truncated file, a missing member, an unknown compression, a bad offset, a huge size and a bad date.
 PACKAGE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, expat.ExpatError),
     *(EOFError, KeyError, NotImplementedError, OSError, OverflowError, ValueError),
@@ -37,7 +37,7 @@ PACKAGE_ERRORS = (
 
 
 class EnoughRead(Exception):
-    """A bound was reached; what was read so far counts."""
+    """A limit was reached; everything read so far counts."""
 
 
 class PasswordRequired(Exception):
@@ -118,7 +118,7 @@ class HtmlWriter:
 
 
 class PartHandler:
-    """Handles the elements of one XML part by their local names; elements in ``skipped`` are passed over."""
+    """Handles the elements of one XML part by their local names; elements in ``skipped`` are ignored."""
 
     skipped: frozenset[str] = frozenset()
 
@@ -133,7 +133,7 @@ class PartHandler:
 
 
 class Relation(NamedTuple):
-    """What a part of a package refers to: another part, or an address outside of the package."""
+    """What a part of a package refers to: another part, or an external address."""
 
     kind: str
     target: str
@@ -141,7 +141,7 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """An untrusted ZIP archive of XML parts: what is unpacked of it is bounded in total bytes and CPU time."""
+    """An untrusted ZIP archive of XML parts, unpacked within limits of total bytes and CPU time."""
 
     def __init__(self, data: bytes, bounds: Bounds) -> None:
         self._zip = zipfile.ZipFile(BytesIO(data))
@@ -176,7 +176,7 @@ class Package:
         return bytes(found[:most_bytes])
 
     def parse(self, name: str, handler: PartHandler) -> None:
-        """Parse an XML part, if there is one, and hand its elements to a handler."""
+        """Parse an XML part, if there is one, and pass its elements to a handler."""
         if name in self._parts:
             parser = _build_parser(handler)
             for piece in self.iter_pieces(name):
@@ -184,7 +184,7 @@ class Package:
             parser.Parse(b"", True)
 
     def load_relations(self, part: str) -> dict[str, Relation]:
-        """Load the relations of a part by id; those of the whole package where it is empty."""
+        """Load the relations of a part by id; those of the whole package if it is empty."""
         folder, _, name = part.rpartition("/")
         relations = _Relations(folder)
         self.parse(posixpath.join(folder, "_rels", f"{name}.rels"), relations)
@@ -192,7 +192,7 @@ class Package:
 
 
 def _build_parser(handler: PartHandler) -> expat.XMLParserType:
-    """Build an expat parser for a handler. Entities of the part's own are refused, so that none can expand."""
+    """Build an expat parser for a handler. Entity declarations are refused, so that none can expand."""
     parser = expat.ParserCreate(namespace_separator=_SEPARATOR)
     parser.buffer_text = True
     depth = skipped = 0

@@ -1,6 +1,6 @@
 """Read the text of a PDF, in the child process for documents.
 
-A PDF is read by a large library in C++, which may crash over it; the process that this runs in may.
+A PDF is parsed by a large C++ library, which may crash; the process that runs this may crash with it.
 """
 
 import re
@@ -59,13 +59,13 @@ class _Library(Protocol):
 
 
 def _load_library() -> _Library:
-    import pypdfium2  # type: ignore[import-untyped]  # it ships no types; the protocols above say what is used
+    import pypdfium2  # type: ignore[import-untyped]  # it ships no types; the protocols above declare what is used
 
     return cast("_Library", pypdfium2)
 
 
 def read_pdf(data: bytes, bounds: Bounds) -> DocumentContent:
-    """Read title and text of a PDF, or why there are none."""
+    """Read title and text of a PDF, or return why there are none."""
     library = _load_library()
     try:
         document = library.PdfDocument(data)
@@ -118,12 +118,12 @@ def _read_page_text(library: _Library, document: _Document, number: int) -> str 
 
 
 def _find_metadata_title(document: _Document, data: bytes) -> str:
-    """Return the title in a PDF's metadata, if it says anything."""
+    """Return the title in a PDF's metadata, if it is meaningful."""
     return choose_title(document.get_metadata_value("Title"), _find_xmp_title(data))
 
 
 def _find_xmp_title(data: bytes) -> str:
-    """Return the title in a PDF's last XMP packet; packets are stored plain, so that they can be found."""
+    """Return the title in a PDF's last XMP packet; packets are stored uncompressed, so they can be found."""
     start = data.rfind(b"<dc:title")
     found = _XMP_TITLE.match(data, start, start + _XMP_TITLE_BYTES) if start >= 0 else None
     return unescape(found[1].decode("utf-8", "replace")) if found else ""

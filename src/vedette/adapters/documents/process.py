@@ -1,8 +1,8 @@
 """Document child process, run as a module by ``vedette.adapters.documents.reader``; it reads one document at a time.
 
-A document is written by a stranger and may be a program in several languages; the one safe way to read it is a process
-that may fall. It holds nothing, is bounded in memory and CPU time by the kernel, cannot write a file, and ends when its
-parent does. What a document is, its first bytes tell: the name and type that came with it may be wrong.
+A document is untrusted and may contain programs in several languages; the only safe way to read it is a process that
+may crash. It holds no state, is limited in memory and CPU time by the kernel, cannot write a file, and exits when its
+parent does. The type of a document is detected from its first bytes: its declared name and type may be wrong.
 """
 
 import codecs
@@ -27,13 +27,13 @@ from vedette.adapters.documents.outcomes import (
 _PR_SET_PDEATHSIG = 1
 _PDF_WITHIN = _TEXT_WITHIN = 1_024
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# The lines between two rulers at the top, as generators of static sites have them.
+# The lines between two rulers at the top (front matter), as in static site generators.
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.{0,20000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_TITLE = re.compile(r"""^title:[ \t]*(["']?)([^\n]{1,1000}?)\1[ \t]*$""", re.MULTILINE)
 
 
 def read_document(data: bytes, bounds: Bounds) -> DocumentContent:
-    """Read title and text of a document, or why there are none."""
+    """Read title and text of a document, or return why there are none."""
     if b"%PDF-" in data[:_PDF_WITHIN]:
         from vedette.adapters.documents.pdf import read_pdf
 
@@ -60,7 +60,7 @@ def _read_markdown(data: bytes, bounds: Bounds) -> DocumentContent:
 
 
 def _decode(data: bytes) -> str:
-    """Decode text of unknown charset: by its mark, as UTF-8, else as most editors that are not in UTF-8 write."""
+    """Decode text of unknown charset: by its byte-order mark, as UTF-8, else as the usual non-UTF-8 encoding."""
     if data.startswith(_UTF16_MARKS):
         return data.decode("utf-16", "replace")
     try:
@@ -71,7 +71,7 @@ def _decode(data: bytes) -> str:
 
 
 def _confine() -> None:
-    """Give up the privileges that reading documents does not need, before the first untrusted byte is read."""
+    """Drop the privileges that reading documents does not need, before the first untrusted byte is read."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     for what in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(what, (0, 0))

@@ -1,9 +1,9 @@
-"""Document reader: extract title and text of documents in a child process that may crash, hang or eat memory safely.
+"""Document reader: extract title and text of documents in a child process that may crash, hang or use much memory.
 
-Nothing here waits. Submit documents, watch ``fd``, and ``collect`` the outcomes; ``collect`` also enforces deadlines,
+Nothing here blocks. Submit documents, watch ``fd``, and ``collect`` the outcomes; ``collect`` also enforces deadlines,
 so call it a few times a second while anything is ``pending``. The child is started when it is first needed and serves
-one document at a time. It is killed at the deadline, after a number of documents (libraries leak) and when idle for
-long. What it sends back is believed only within the bounds: the author of a document may have taken the child over.
+one document at a time. It is killed at the deadline, after a number of documents (libraries leak) and after being idle
+for long. Its replies are trusted only within limits: the author of a document may control the child.
 """
 
 import os
@@ -23,7 +23,7 @@ from vedette.adapters.documents.outcomes import KINDS, MAX_TITLE_LENGTH, REPLY, 
 
 Key = TypeVar("Key")
 
-# No folder of the caller's is searched for modules, least of all the working folder.
+# The caller's folders are not searched for modules, least of all the working folder.
 _COMMAND = (sys.executable, "-P", "-m", "vedette.adapters.documents.process")
 _PIECE_BYTES = 1 << 18
 _MAX_BYTES_PER_CHARACTER = 4
@@ -64,7 +64,7 @@ class DocumentText:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailure:
-    """Why a document has no text; it may have a title all the same."""
+    """Why a document has no text; it may still have a title."""
 
     reason: DocumentFailureReason
     title: str = ""
@@ -75,7 +75,7 @@ class DocumentFailure:
 class DocumentLimits:
     """Limits on one document, on the number of waiting ones, and on the life of a child process.
 
-    After ``soft_cpu_s`` no further page or part is begun and what was read so far counts; at ``hard_cpu_s`` or
+    After ``soft_cpu_s`` no further page or part is started and everything read so far counts; at ``hard_cpu_s`` or
     ``wall_s`` the document is given up.
     """
 
@@ -92,7 +92,7 @@ class DocumentLimits:
 
 
 class _Child:
-    """A child process, and what it has replied so far about its current document."""
+    """A child process, and its reply so far about its current document."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.line, theirs = socket.socketpair()
@@ -126,7 +126,7 @@ class _Child:
         except BlockingIOError:
             return None
         except OSError:
-            pass  # it broke down with our question unread
+            pass  # it died before reading our request
         return DocumentFailure(self._find_cause_of_death())
 
     def is_idle(self) -> bool:
@@ -148,7 +148,7 @@ class _Child:
         return DocumentFailureReason.TIMEOUT if code == -signal.SIGXCPU else DocumentFailureReason.CRASH
 
     def kill(self) -> None:
-        """Kill the child process, which holds nothing that could be lost; ``process`` remains to be waited for."""
+        """Kill the child process, which holds no state; the caller must wait for ``process``."""
         self.line.close()
         self.process.kill()
 
@@ -178,7 +178,7 @@ def _parse_reply(said: bytearray, limits: DocumentLimits) -> DocumentText | Docu
 
 
 class DocumentReader(Generic[Key]):
-    """Submit documents under keys, and collect what was read; every document has exactly one outcome."""
+    """Submit documents under keys, and collect the results; every document has exactly one outcome."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class DocumentReader(Generic[Key]):
 
     @property
     def has_room(self) -> bool:
-        """Check whether another document would be read rather than refused."""
+        """Check whether another document would be accepted."""
         return len(self._waiting) < self._limits.waiting and self._waiting_bytes < self._limits.waiting_bytes
 
     def submit(self, key: Key, data: bytes) -> None:
@@ -269,7 +269,7 @@ class DocumentReader(Generic[Key]):
         return child
 
     def _finish(self, found: DocumentText | DocumentFailure) -> None:
-        """Record the outcome of the current document; end a child process that did not reply properly."""
+        """Record the outcome of the current document; kill a child process that did not reply properly."""
         assert self._reading is not None, "nothing is being read"
         self._done.append((self._reading[0], found))
         self._reading, self._since_s = None, self._clock()

@@ -1,7 +1,7 @@
-"""Event reader: read recorded searches, clicks and time series from ``record.db`` beside its writer.
+"""Event reader: read recorded searches, clicks and time series from ``record.db`` while it is written.
 
-Each query uses a connection of its own: the file may be replaced between two of them. The answer is empty where nothing
-was recorded.
+Each query uses its own connection: the file may be replaced between two of them. The result is empty if nothing was
+recorded.
 """
 
 import json
@@ -26,7 +26,7 @@ _BY_WORDS = (
 _COUNTS = "SELECT hour_s, words, searches FROM asked WHERE (hour_s, words) > (?, ?) ORDER BY hour_s, words LIMIT ?"
 _SPAN = "SELECT min(at_s), max(at_s), count(*) FROM series WHERE name = ? AND at_s >= ?"
 _ALL_POINTS = "SELECT at_s, value FROM series WHERE name = ? AND at_s >= ? ORDER BY at_s"
-_POINTS = (  # of each stretch of time the last one
+_POINTS = (  # of each interval the last one
     "SELECT max(at_s), value FROM series WHERE name = ?1 AND at_s >= ?2 "
     "GROUP BY min(cast((at_s - ?2) / ?3 AS INTEGER), ?4 - 1) ORDER BY 1"
 )
@@ -48,7 +48,7 @@ _FILTER_REASONS = (
 class QueryCount(NamedTuple):
     """Event store counts of one query: its words, how it was last typed, searches, visitors and clicks.
 
-    ``visitors`` are different ones within each hour, added up. ``empty`` is how many of the searches found nothing.
+    ``visitors`` are the distinct ones within each hour, summed. ``empty`` is how many of the searches found nothing.
     """
 
     words: str
@@ -62,7 +62,7 @@ class QueryCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Event store sums over all queries; ``filtered`` has what was not counted, by reason.
+    """Event store sums over all queries; ``filtered`` has uncounted events, by reason.
 
     ``opened`` is how many searches had at least one result opened.
     """
@@ -143,7 +143,7 @@ class EventReader:
     def _query(self, sql: str, *values: float | str) -> list[Any]:
         return EVENTS_FILE.query(self._folder, sql, *values)
 
-    def _query_row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were asked for
+    def _query_row(self, sql: str, *values: float | str) -> Any:  # noqa: ANN401 - as many columns as were requested
         return next(iter(self._query(sql, *values)), None)
 
 

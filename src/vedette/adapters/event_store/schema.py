@@ -1,8 +1,7 @@
 """Schema of the event store ``record.db``: searches, shown results, clicks, and numbers over time.
 
-SQLite with a write-ahead log. What is deleted is overwritten, not merely released, and to erase something the whole
-file is written again. It has a version of its own, apart from the folder's format: it can be thrown away, and the crawl
-goes on.
+SQLite with a write-ahead log. Deleted data is overwritten, not merely released, and erasing rewrites the whole file. It
+has its own version, independent of the folder's format: it can be deleted, and the crawl continues.
 """
 
 from vedette.adapters.files.sqlite_file import SqliteFile
@@ -11,7 +10,7 @@ EVENTS_NAME = "record.db"
 DAMAGED_GLOB = "record-damaged-*.db*"
 HOUR_S = 3600
 DAY_S = 86_400
-# Each entry leads from one version to the next.
+# Each entry migrates from one version to the next.
 _STEPS = (
     """
 CREATE TABLE slate (

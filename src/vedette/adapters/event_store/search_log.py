@@ -1,7 +1,7 @@
 """Search log: one append-only file of events per server process, read on from where the last reader stopped.
 
-A line counts when it is whole. What a file ends with may be half a line: it is left until the rest comes, and dropped
-when its writer is gone, which is known by its lock. A file that is read and whose writer is gone can be removed.
+Only complete lines count. A file may end with half a line: it is left until the rest arrives, and dropped when its
+writer is gone, which its lock shows. A file that was read and whose writer is gone can be removed.
 """
 
 import errno
@@ -19,11 +19,10 @@ from threading import Lock
 from vedette.errors import StoreError
 from vedette.learn.events import ClickEvent, LoggedEvent, encode_event
 
-# A line is handed to the kernel before ``append`` returns, so the end of the process, however sudden, loses none that
-# was acknowledged. As long as the writer lives it holds a lock on its file: a reader that can take that lock knows that
-# no more will come.
-# log/server-1800000000000000000.jsonl   the lines of one process, from one start
-# log/salt-2027-01-15                    the salt of visitor hashes, that day only
+# A line is handed to the kernel before ``append`` returns, so even a sudden end of the process loses no acknowledged
+# line. While the writer lives it holds a lock on its file: a reader that gets the lock knows that no more lines will
+# come. log/server-1800000000000000000.jsonl   the lines of one process, from one start log/salt-2027-01-15
+# the salt of visitor hashes, that day only
 
 LOG_DIR = "log"
 MAX_BYTES = 16 << 20
@@ -78,7 +77,7 @@ class EventLog:
         self._size += written
 
     def _truncate(self, file: int) -> None:
-        """Truncate a search log after a failed write, so that half a line does not begin the next one."""
+        """Truncate a search log after a failed write, so that half a line does not prefix the next one."""
         try:
             os.ftruncate(file, self._size)
         except OSError:
@@ -95,7 +94,7 @@ class EventLog:
         return file
 
     def _create_file(self) -> int:
-        """Create a search log file that is named once it is locked, so that no reader takes its writer for gone."""
+        """Create a search log file that is named only once it is locked, so that readers see it has a writer."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         start = self._folder / f"{self._name}-{time.time_ns()}"
         draft = start.with_suffix(".new")
@@ -118,7 +117,7 @@ class EventLog:
 def get_day_salt(folder: Path, day: str) -> bytes:
     """Return the salt of visitor hashes of a day (``2027-01-15``), shared by all servers of a data folder.
 
-    The first server creates it. Salts of other days are removed, so that older hashes identify nobody any more.
+    The first server creates it. Salts of other days are removed, so that older hashes identify no one.
     """
     logs = folder / LOG_DIR
     try:
@@ -188,7 +187,7 @@ class LogFile:
             data = os.pread(self.descriptor, MAX_LINE_BYTES, self.at)
         whole = data.rfind(b"\n") + 1
         if not whole and (self.ended or len(data) >= MAX_LINE_BYTES):
-            whole = len(data)  # no line will ever come of it
+            whole = len(data)  # it will never become a line
         self.at += whole
         return data[:whole].split(b"\n")
 
@@ -198,7 +197,7 @@ class LogFile:
         return max(os.fstat(self.descriptor).st_size - self.at, 0)
 
     def remove_if_done(self) -> None:
-        """Remove a search log file that is read and has no writer; call it when what was read is durable."""
+        """Remove a search log file that was read and has no writer; call it when its data is durable."""
         if self.ended and not self.unread_bytes:
             with suppress(OSError):  # next time
                 self.path.unlink()

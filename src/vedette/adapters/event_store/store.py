@@ -1,7 +1,7 @@
-"""Event store ``record.db``: ingest search logs, prune old rows, erase what must be forgotten.
+"""Event store ``record.db``: ingest search logs, prune old rows, erase data on request.
 
-One process, the event recorder, writes all the time. Another may write beside it now and then: each change is one
-transaction that begins by taking the lock, and how far the log files were read is part of it.
+One process, the event recorder, writes continuously. Others may write occasionally: each change is one transaction that
+starts by taking the lock, and the read offsets of the log files are part of it.
 """
 
 import sqlite3
@@ -20,13 +20,13 @@ from vedette.errors import StoreBusy
 from vedette.learn.bot_filter import check_hourly_rate
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, decode_event
 
-# Each search and each click is counted once, however often and in whatever order they come: a click whose search is not
-# there yet is stored with that as its filter reason, which is lifted when the search comes.
+# Each search and each click is counted once, however often and in whatever order they arrive: a click whose search is
+# missing is stored with that as its filter reason, which is removed when the search arrives.
 
 UNKNOWN_SEARCH = "of a search that is not known"
 NOT_SHOWN = "not among the results"
 
-_LATEST_S = 1e11  # some thousand years; what lies beyond is no time
+_LATEST_S = 1e11  # some thousand years; later values are no times
 _LARGEST = 1 << 62
 
 _SAVE_SLATE = (
@@ -197,7 +197,7 @@ def _is_storable(record: LoggedEvent) -> bool:
     return 0.0 <= record.at_s < _LATEST_S and -_LARGEST < record.page < _LARGEST
 
 
-# A query that so many asked in the same hour says nothing of any of them.
+# A query searched by this many people in the same hour identifies none of them.
 MIN_ANONYMOUS_VISITORS = 3
 INGEST_BYTES = 4 << 20
 YEAR_S = 365 * DAY_S
@@ -249,14 +249,14 @@ class EventStore(SqliteStore):
                 folding.write_totals()
                 read = self._save_offsets(files, offsets)
                 left = sum(file.unread_bytes for file in files)
-                # The locks are held until the files are gone, so nobody else counts on what is in them.
+                # The locks are held until the files are gone, so no one else counts their content.
                 db.execute("COMMIT")
                 for file in files:
                     file.remove_if_done()
         return IngestResult(folding.slates, folding.events, folding.garbage, read, left)
 
     def ingest_all_logs(self) -> None:
-        """Ingest all search logs into the event store; half a line that is being written may be left."""
+        """Ingest all search logs into the event store; half a line may be left."""
         while (folded := self.ingest_logs()).left_bytes and folded.size_bytes:
             pass
 
@@ -278,8 +278,8 @@ class EventStore(SqliteStore):
     ) -> int:
         """Erase words, a visitor, a time range or everything from the event store; return the number of rows.
 
-        Sums that name no query stay, unless everything goes. Copies of files that could not be read go in any case,
-        as nobody can say what is in them.
+        Sums without a query stay, unless everything is erased. Copies of unreadable files are always deleted, since
+        their content is unknown.
         """
         self.ingest_all_logs()
         with self._transaction() as db:
@@ -406,7 +406,7 @@ class EventStore(SqliteStore):
             self._db.execute(_RECOUNT, {"hour": hour_s, "words": words, "end": hour_s + HOUR_S})
 
     def _erase_before(self, before_s: float) -> None:
-        """Erase everything recorded before a time; an hour that had begun by then goes as a whole."""
+        """Erase everything recorded before a time; an hour that had started by then is erased as a whole."""
         for table, time in (("slate", "at_s"), ("event", "at_s"), ("asked", "hour_s"), ("imported", "at_s")):
             self._db.execute(f"DELETE FROM {table} WHERE {time} < ?", (before_s,))  # noqa: S608 - our own words
 

@@ -1,4 +1,4 @@
-"""Time series for the console's charts: what each number means, how it is measured and downsampled.
+"""Time series for the console's charts: the meaning of each number, how it is measured and downsampled.
 
 A day is kept in full, a month every ten minutes, older points every six hours.
 """
@@ -19,7 +19,7 @@ from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.model import Refusal
 
-# Some numbers cost next to nothing; others scan all pages and should be measured seldom.
+# Some numbers cost almost nothing; others scan all pages and should be measured rarely.
 _REFUSED = "SELECT count(*) FROM note WHERE " + " OR ".join(["substr(why, 1, ?) = ?"] * len(Refusal))  # noqa: S608 - question marks only
 _REFUSALS = tuple(value for each in Refusal for value in (len(each), str(each)))
 _HOUR = "SELECT searches, empty, opened FROM hour WHERE hour_s = ?"
@@ -75,7 +75,7 @@ def measure_page_age(folder: Path, now_s: float) -> dict[str, float]:
 def measure_searches(folder: Path, now_s: float) -> dict[str, float]:
     """Measure searches, empty share and click share of the last hour, for time series.
 
-    Counts are by the clock's hours, so the missing part is taken from the hour before.
+    Counts are by clock hours, so the missing part is taken from the hour before.
     """
     with EVENTS_FILE.read(folder) as db:
         if db is None:
@@ -149,7 +149,7 @@ SERIES: Mapping[str, SeriesInfo] = {
     "click_share": SeriesInfo("share of the last hour's searches with a click", "share"),
 }
 
-# Older than so many days, one point of each series in so many seconds.
+# Beyond this many days, one point of each series per this many seconds.
 _STEPS = ((1, 600), (30, 21_600))
 _THIN = (
     "DELETE FROM series WHERE at_s >= :start AND at_s < :end AND EXISTS (SELECT 1 FROM series AS other "
@@ -165,7 +165,7 @@ def add_points(db: sqlite3.Connection, at_s: float, values: Mapping[str, float])
 
 
 def downsample(db: sqlite3.Connection, now_s: float) -> None:
-    """Delete time series points that are too dense for their age; each stretch of time is processed once."""
+    """Delete time series points that are too dense for their age; each interval is processed once."""
     for days, step in _STEPS:
         mark = f"series thinned to {step} s"
         end = int(now_s - days * DAY_S) // step * step

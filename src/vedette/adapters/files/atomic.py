@@ -1,4 +1,4 @@
-"""Atomic file replacement: a reader finds the old content or the new, and never a part of one."""
+"""Atomic file replacement: a reader finds the old content or the new, never a part of one."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import IO
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a draft to replace a file atomically; it takes the file's place if the block ends without an error."""
+    """Open a draft to replace a file atomically; it takes effect if the block ends without an error."""
     draft = path.with_name(f"{path.name}.new")
     with draft.open("w+b") as file:
         yield file

@@ -1,11 +1,11 @@
 """Backup and restore of a data folder: copied while it is in use, restored into a new one.
 
-A backup has ``format``, ``state.db`` as it was at one moment, the archive files as far as that state acknowledges
-them, ``record.db`` with all that was logged by then, ``watch.db`` with alerts, ``ledger.db`` with the ad ledger, and
-``lab`` with the lab's reports; the salt of visitor hashes is never copied. A file that will never be written to again
-is linked where the file system can do that: it then takes no room, and neither side ever changes it in place.
-Everything is made under another name (``DIR.partial``) and renamed when it is whole and on the disk, so DIR is there
-and complete, or it is not there.
+A backup has ``format``, ``state.db`` as of one moment, the archive files as far as that state acknowledges them,
+``record.db`` with everything logged by then, ``watch.db`` with alerts, ``ledger.db`` with the ad ledger, and ``lab``
+with the lab's reports; the salt of visitor hashes is never copied. A file that will never be written to again is
+hard-linked if the file system supports it: it then takes no space, and neither side ever changes it in place.
+Everything is created under another name (``DIR.partial``) and renamed when it is complete and on disk, so DIR is either
+complete or does not exist.
 """
 
 import os
@@ -31,7 +31,7 @@ MARKER = "vedette-copy-in-progress"
 STEP_PAGES = 2000
 MAX_ATTEMPTS = 5
 REPORTS_DIR = "lab"
-# Those that name others come first: what they name was there before them.
+# Files that refer to others come first: what they refer to existed before them.
 REPORT_KINDS = ("json", "md", "svg")
 
 Progress = Callable[[str, int, int], None]
@@ -89,7 +89,7 @@ def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResu
 
 @contextmanager
 def _fill_atomically(folder: Path) -> Iterator[Path]:
-    """Create a folder to fill with a backup, named when it is complete; delete what an earlier attempt left."""
+    """Create a folder to fill with a backup, named when it is complete; delete the leftovers of an earlier attempt."""
     folder = folder.resolve()
     partial = folder.with_name(f"{folder.name}.partial")
     if partial.exists():
@@ -164,8 +164,7 @@ def _leave_out(file: SqliteFile, partial: Path) -> list[str]:
 def _copy_event_store(folder: Path, partial: Path) -> list[str]:
     """Back up the event store with the search logs ingested; return what could not be copied, in words.
 
-    The logs are copied first: lines that are ingested meanwhile are then in both, which counts once, and never in
-    neither.
+    The logs are copied first: lines ingested meanwhile are then in both, which counts once, and never in neither.
     """
     names = list_logs(folder)
     if not names and not (folder / EVENTS_NAME).exists():
@@ -173,7 +172,7 @@ def _copy_event_store(folder: Path, partial: Path) -> list[str]:
     try:
         (partial / LOG_DIR).mkdir()
         for name in names:
-            with suppress(FileNotFoundError):  # it was folded just now
+            with suppress(FileNotFoundError):  # it was just folded
                 shutil.copyfile(folder / LOG_DIR / name, partial / LOG_DIR / name)
         lost = _copy_database(EVENTS_FILE, folder, partial)
         if not lost:
@@ -203,7 +202,7 @@ def _copy_reports(source: Path, target: Path) -> list[str]:
         (target / REPORTS_DIR).mkdir(exist_ok=True)
         try:
             shutil.copyfile(path, target / REPORTS_DIR / path.name)
-        except FileNotFoundError:  # it went just now
+        except FileNotFoundError:  # it just disappeared
             continue
         except PermissionError:
             lost.append(f"{REPORTS_DIR}/{path.name} cannot be read and is left out")
@@ -234,7 +233,7 @@ def _copy_archive(source: Path, target: Path, lengths: dict[str, int], progress:
 
 
 def _link_or_copy(source: Path, target: Path, length: int, *, final: bool) -> bool:
-    """Hard-link a final file of this length into the backup, else copy its beginning; return whether it was there."""
+    """Hard-link a final file of this length into the backup, else copy its beginning; return whether it existed."""
     try:
         with source.open("rb") as file:
             if final and os.fstat(file.fileno()).st_size == length and _try_link(source, target):
@@ -263,7 +262,7 @@ def _copy_bytes(source: int, target: int, length: int) -> None:
 
 
 def _summarize(partial: Path, lengths: dict[str, int], lost: Iterable[str] = ()) -> BackupResult:
-    """Summarize a backup as it is on disk; ``lost`` is what is known to be missing."""
+    """Summarize a backup as it is on disk; ``lost`` is known to be missing."""
     sizes = {path.name: path.stat() for path in (partial / "warc").iterdir()}
     with closing(sqlite3.connect(f"{(partial / 'state.db').resolve().as_uri()}?immutable=1", uri=True)) as db:
         (pages,) = db.execute("SELECT count(*) FROM page").fetchone()

@@ -1,7 +1,7 @@
-"""Secrets of a site, such as passwords: read from an environment variable or a file that nobody else can read.
+"""Secrets of a site, such as passwords: read from an environment variable or a file that only its owner can read.
 
-Settings and the data folder only name the place, so both can be shown, copied and backed up. A message names the place
-and the line, never what is written there.
+Settings and the data folder only name the location, so both can be shown, copied and backed up. A message names the
+location and the line, never the content.
 """
 
 import os
@@ -15,12 +15,12 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def read_secrets(where: str) -> Secrets:
-    """Read a site's secrets from ``env:NAME`` or ``file:PATH``; none if no place is named."""
+    """Read a site's secrets from ``env:NAME`` or ``file:PATH``; empty if no location is named."""
     if not where:
         return Secrets()
     kind, _, place = where.partition(":")
     if kind not in {"env", "file"} or not place:
-        # What was written may be the secret itself, so it is not repeated.
+        # The input may be the secret itself, so it is not repeated.
         raise ConfigError("name where the secrets are: write env:NAME or file:PATH")
     text = _read_environment(place) if kind == "env" else _read_file(place)
     try:
@@ -51,8 +51,8 @@ def _read_file(path: str) -> str:
 
 
 def _read_private_bytes(path: str) -> bytes:
-    """Read a secrets file after checking its permissions on the open descriptor, so that nobody can swap it."""
-    # A pipe in the file's place would otherwise be waited for without end.
+    """Read a secrets file after checking its permissions on the open descriptor, so that it cannot be swapped."""
+    # A pipe in the file's place would otherwise block forever.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
         found = os.fstat(descriptor)

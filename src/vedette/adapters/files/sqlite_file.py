@@ -1,6 +1,6 @@
 """SQLite files beside ``state.db`` in a data folder, each with a write-ahead log and a schema version.
 
-Such a file can be newer or older than the folder, or damaged, and the crawl goes on. So all of them are opened,
+Such a file can be newer or older than the folder, or damaged, and the crawl continues. So all of them are opened,
 migrated and reported in the same way, here.
 """
 
@@ -22,8 +22,8 @@ MAX_WAL_BYTES = 16 << 20
 class SqliteFile:
     """A kind of SQLite file in a data folder, with its schema and migrations.
 
-    Each of ``migrations`` leads from one version to the next. ``pragmas`` are run at each opening to write. A writer
-    waits ``busy_s`` for another. ``repair_hint`` is what to do about a file that cannot be read.
+    Each of ``migrations`` upgrades one version to the next. ``pragmas`` are run at each opening for writing. A writer
+    waits ``busy_s`` for another. ``repair_hint`` says what to do about an unreadable file.
     """
 
     name: str
@@ -37,7 +37,7 @@ class SqliteFile:
         """Open a SQLite file for writing, created or migrated if needed; a newer version is refused untouched."""
         path = folder / self.name
         with self.explain_errors(folder):
-            if not path.exists():  # to open and close a database that is in use would undo its locks
+            if not path.exists():  # opening and closing a database that is in use would release its locks
                 path.touch(mode=0o600)
             db = sqlite3.connect(path, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
             try:
@@ -52,9 +52,9 @@ class SqliteFile:
 
     @contextmanager
     def read(self, folder: Path) -> Iterator[sqlite3.Connection | None]:
-        """Open a SQLite file for reading beside its writers; None if nothing was ever written.
+        """Open a SQLite file for reading while others write; None if nothing was ever written.
 
-        An older file is migrated first, since nobody may have written since the upgrade.
+        An older file is migrated first, since it may not have been written since the upgrade.
         """
         path = folder / self.name
         if not path.exists():
@@ -77,9 +77,9 @@ class SqliteFile:
         return sqlite3.connect(address, timeout=self.busy_s, uri=True, isolation_level=None)
 
     def query(self, folder: Path, sql: str, *values: float | str) -> list[Any]:
-        """Return the rows of one SQL query on a SQLite file, beside its writers; none if nothing was ever written.
+        """Return the rows of one SQL query on a SQLite file while others write; empty if nothing was ever written.
 
-        No read stays open: the writer could not empty its log of changes meanwhile.
+        No read transaction stays open: it would prevent the writer from truncating its log.
         """
         with self.read(folder) as db:
             return db.execute(sql, values).fetchall() if db else []
@@ -91,7 +91,7 @@ class SqliteFile:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
-                if db.in_transaction:  # else it was committed within
+                if db.in_transaction:  # else it was committed inside
                     db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:

@@ -2,11 +2,12 @@
 
 index/gains.db   beside the generations, so that a new generation goes on with the same list
 
-The indexer is its only writer. The coordinator remembers in the state how far it has read (``seq``), and asks for what
-came since; reading drops nothing, and two may read. The list is bounded: when it is too long, the oldest go.
+The indexer is its only writer. The coordinator stores in the state how far it has read (``seq``), and requests what
+came since; reading drops nothing, and several may read. The list is bounded: when it is too long, the oldest are
+dropped.
 
-Sequence numbers begin with the moment at which the file was made, in microseconds. So they grow for ever, also when the
-index was lost and is rebuilt, and a reader that remembers an old number misses nothing.
+Sequence numbers start at the creation time of the file, in microseconds. So they always grow, even if the index was
+lost and is rebuilt, and a reader with an old number misses nothing.
 """
 
 import sqlite3
@@ -40,15 +41,15 @@ CREATE TABLE IF NOT EXISTS scale (
 _SINCE = "SELECT seq, page, fetched_s, what, gain, by_links, views FROM gain WHERE seq > ? ORDER BY seq LIMIT ?"
 _APPEND = "INSERT INTO gain (page, fetched_s, what, gain, by_links, views) VALUES (?, ?, ?, ?, ?, ?)"
 
-# A first fetch; a later one that found a change; one that found it gone; what it calls other pages.
+# A first fetch; a later one that found a change; one that found it gone; its anchor texts for other pages.
 GainKind = Literal["first", "again", "gone", "names"]
 
 
 class Gain(NamedTuple):
     """The measured search gain of one fetch: Delta-Q_A (``index.gains``), in views of one search, by answer quality.
 
-    A fetch may have two rows: one for the page itself, one for what it calls others (``names``). A page that others
-    call something new has a row with a gain of 0 and its new ``views``, which are None where they are unknown.
+    A fetch may have two rows: one for the page itself, one for its anchor texts for others (``names``). A page with a
+    new anchor text has a row with a gain of 0 and its new ``views``, which are None if unknown.
     """
 
     seq: int
@@ -61,7 +62,7 @@ class Gain(NamedTuple):
 
 
 class GainStore:
-    """Writer of the gain store; appended gains are durable with the next commit, and visible from then on."""
+    """Writer of the gain store; appended gains are durable and visible after the next commit."""
 
     def __init__(self, folder: Path, most: int = MAX_KEPT) -> None:
         self._most = most
@@ -74,11 +75,11 @@ class GainStore:
         self._pending += [gain[1:] for gain in gains]
 
     def save_scale(self, per_view: float) -> None:
-        """Save what a view of any result brings, in the unit of gains."""
+        """Save the value of a view of any result, in the unit of gains."""
         self._db.execute("INSERT OR REPLACE INTO scale VALUES (1, ?)", (per_view,))
 
     def commit(self) -> None:
-        """Commit the appended search gains; the file is locked for this moment only."""
+        """Commit the appended search gains; the file is locked only for this moment."""
         if not self._pending:
             return
         with self._db:
@@ -92,7 +93,7 @@ class GainStore:
         self._db.close()
 
     def _trim(self, more: int) -> None:
-        """Delete the oldest search gains now and then, when the gain store is too long."""
+        """Delete the oldest search gains occasionally, when the gain store is too long."""
         self._since_trim += more
         if self._since_trim >= min(TRIM_EVERY, self._most):
             self._since_trim = 0
@@ -103,8 +104,8 @@ class GainStore:
 def read_gains_since(index: Path, seq: int, most: int) -> list[Gain]:
     """Return the next search gains after a sequence number, oldest first; 0 is before all.
 
-    Each query uses a connection of its own: the file may be recreated between two of them. Nothing is returned
-    where there is no gain store yet.
+    Each query uses its own connection: the file may be recreated between two of them. Nothing is returned if there is
+    no gain store yet.
     """
     return [Gain(*row) for row in _query(index, _SINCE, seq, most)]
 
@@ -115,7 +116,7 @@ def read_newest_seq(index: Path) -> int:
 
 
 def read_scale(index: Path) -> float | None:
-    """Return what a view of any result brings, in the unit of gains; None where it was not measured yet."""
+    """Return the value of a view of any result, in the unit of gains; None if it was not measured yet."""
     rows = _query(index, "SELECT per_view FROM scale")
     return float(rows[0][0]) if rows else None
 
@@ -127,7 +128,7 @@ def _query(index: Path, sql: str, *values: int) -> list[tuple[Any, ...]]:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
             return db.execute(sql, values).fetchall()
-    except sqlite3.Error:  # it is just being made, or was let go
+    except sqlite3.Error:  # it is just being created, or was released
         return []
 
 
@@ -136,7 +137,7 @@ def _open_or_recreate(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         return _connect(path)
-    except sqlite3.OperationalError:  # it is in use, or may not be written
+    except sqlite3.OperationalError:  # it is in use, or not writable
         raise
     except sqlite3.DatabaseError:
         for each in sorted(path.parent.glob(f"{path.name}*")):

@@ -1,4 +1,4 @@
-"""Index generations: each a folder of its own, so that a new one can be built while the old one serves.
+"""Index generations: one folder each, so that a new one can be built while the old one serves.
 
 index/current   the number of the generation that serves
 index/7/        one generation: tantivy/ (the index), and what is beside it (``page_table``, ``indexer_store``)
@@ -69,7 +69,7 @@ class Generations:
             lock = self._try_lock(generation)
             if lock is not None:
                 return lock
-            time.sleep(RETRY_S)  # another process holds it for a moment; nothing tells when it lets go
+            time.sleep(RETRY_S)  # another process holds it briefly; there is no notification when it is released
         raise StoreBusy(f"{generation} is being written by another vedette process: stop it, or wait until it ends")
 
     def save_seq(self, generation: Path, seq: int) -> None:

@@ -5,8 +5,8 @@ index/expected.places  averages of folders and branches, for URLs that are found
 index/expected.links   an estimate of each URL by its importance alone; for people, nothing is decided by it
 index/expected.json    how it was computed, for people
 
-A background pass writes them, the coordinator reads them. Each is written whole or not at all. A mixture of two passes
-does no harm: both were true a short time ago. A file that is missing or damaged counts as no estimate.
+A background pass writes them, the coordinator reads them. Each is written atomically. A mixture of two passes does no
+harm: both were correct a short time ago. A missing or damaged file counts as no estimate.
 """
 
 import json

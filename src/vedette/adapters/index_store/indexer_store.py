@@ -1,7 +1,7 @@
 """Indexer store ``book.db``: anchor texts, aliases of URLs, title counts, and the progress of a generation.
 
 One SQLite file in each generation, committed right after the index itself: after a crash the same changes are read
-again, and the same is written.
+again, and the same rows are written.
 """
 
 import json
@@ -68,11 +68,11 @@ class IndexerStore:
         self._db.execute("BEGIN IMMEDIATE")
 
     def close(self) -> None:
-        """Close the indexer store; what was not committed is lost."""
+        """Close the indexer store; uncommitted changes are lost."""
         self._db.close()
 
     def get_progress(self, what: str) -> int:
-        """Return the progress of an indexer task in a generation; 0 if it has not begun."""
+        """Return the progress of an indexer task in a generation; 0 if it has not started."""
         row = self._db.execute("SELECT value FROM progress WHERE what = ?", (what,)).fetchone()
         return int(row[0]) if row else 0
 
@@ -80,12 +80,12 @@ class IndexerStore:
         """Set the progress of an indexer task in a generation."""
         self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (what, value))
 
-    # what pages are called
+    # anchor texts
 
     def add_anchors(self, links: Iterable[tuple[int, str]], *, again: bool) -> list[int]:
         """Add anchor texts of a page's links to the indexer store; return the targets with a new text.
 
-        ``again`` says that the page was counted before. The targets' pages are queued to be indexed again.
+        ``again`` means that the page was counted before. The targets' pages are queued to be indexed again.
         """
         told = [(target, text[:MAX_ANCHOR_LENGTH]) for target, text in links if text]
         insert = _NAME_AGAIN if again else _NAME
@@ -163,8 +163,8 @@ def follow_aliases(folder: Path, prints: Ints) -> Ints:
 def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[int, str]]:
     """Read anchor texts of URLs from the indexer store as of its last commit: position of the URL, and text.
 
-    At most ``most`` of each URL, the most frequent among the first few hundred, so that a URL with a million texts
-    costs no more.
+    At most ``most`` per URL, the most frequent among the first few hundred, so that a URL with a million texts costs no
+    more.
     """
     found: list[tuple[int, str]] = []
     with closing(_connect_readonly(folder)) as db:
@@ -181,7 +181,7 @@ def read_page_id(folder: Path, print_: int) -> int:
     try:
         with closing(_connect_readonly(folder)) as db:
             row = db.execute("SELECT page FROM known WHERE print = ?", (print_,)).fetchone()
-    except sqlite3.Error:  # it is just being made, or was let go
+    except sqlite3.Error:  # it is just being created, or was released
         return 0
     return int(row[0]) if row else 0
 

@@ -8,9 +8,8 @@ names    what the rows' small numbers stand for: languages, kinds, private sites
 rank     the importance of each page and its host, computed in the background
 versions which pages are one page of several releases (``index.versions``), one row per page id
 
-One process writes, any number read meanwhile. New data is appended, and the row points to it from then on; a row is
-written last, so it never points to what is not there. What no row points to any more is left out when the next
-generation is built.
+One process writes, any number read meanwhile. New data is appended, and then the row points to it; a row is written
+last, so it never points to missing data. Unreferenced data is left out when the next generation is built.
 """
 
 import json
@@ -36,7 +35,7 @@ ROW = np.dtype(
         ("group", "<u4"),
         ("words", "<u4"),
         ("print", "<i8"),  # of the URL
-        ("date_s", "<f8"),  # what the page says of its date; NaN where it says nothing
+        ("date_s", "<f8"),  # the stated date of the page; NaN if there is none
         ("born_s", "<f8"),
         ("fetched_s", "<f8"),
         ("text_at", "<u8"),
@@ -64,7 +63,7 @@ Rows = npt.NDArray[np.void]
 class PageFacts(NamedTuple):
     """Facts about a page in its page table row, besides where its text and words are.
 
-    ``is_canonical`` says that it stands for its copies.
+    ``is_canonical`` means that it represents its copies.
     """
 
     host: int
@@ -181,7 +180,7 @@ class PageTable:
         return piece.view("<i8") if len(piece) == size else np.zeros(0, np.int64)
 
     def unused_share(self) -> float:
-        """Return which share of the page table's text no row refers to any more."""
+        """Return the share of the page table's text that no row refers to any more."""
         size = (self.folder / "text").stat().st_size if (self.folder / "text").exists() else 0
         return 1.0 - float(self.rows["text_bytes"].sum()) / size if size else 0.0
 
@@ -287,7 +286,7 @@ class PageTableWriter(PageTable):
         self._versions[id_] = facts.version
 
     def remove(self, id_: int) -> None:
-        """Mark a page as not indexed in the page table; its links stay, for what they say about others."""
+        """Mark a page as not indexed in the page table; its links stay as evidence about other pages."""
         if id_ < len(self.rows):
             row = self._get_row(id_)
             row["flags"] = row["text_bytes"] = 0

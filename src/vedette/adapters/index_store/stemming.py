@@ -1,7 +1,7 @@
 """Stemming: the Snowball stemmers of Tantivy.
 
 Nothing is stemmed in the index: stems are computed when a vocabulary is built, and for the words of a query
-(``index.vocabulary``). So a stem is a key to compare by, and never shown.
+(``index.vocabulary``). So a stem is a key for comparison, and never shown.
 """
 
 import re
@@ -32,7 +32,7 @@ LANGUAGES = {
     "ta": "tamil",
     "tr": "turkish",
 }
-# What the tokenizer takes for a space, and nothing else.
+# What the tokenizer treats as a space, and nothing else.
 _SPACE = re.compile(r"[ \t\n\f\r]")
 
 

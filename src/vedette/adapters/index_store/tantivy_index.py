@@ -1,19 +1,19 @@
 """Tantivy index: writer and reader of the full-text index; one process writes, any number read.
 
-No text is stored here and none is parsed: text comes in words already (``vedette.text``), with spaces between; a
-query comes as a tree of values (``index.retrieval``). An index is derived data. One that cannot be read, or was
-made with other fields, is rebuilt; the messages say how.
+No text is stored or parsed here: text arrives as words (``vedette.text``), separated by spaces; a query arrives as a
+tree of values (``index.retrieval``). An index is derived data. One that cannot be read, or has other fields, is
+rebuilt; the messages say how.
 
-What tantivy does that its user must know, and what is done about it here:
+Pitfalls of tantivy, and how they are handled here:
 
-- One bad document fails a commit and takes its whole batch along; the commit after that reports success and loses its
-  documents too. So the writer remembers the batch, checks what it can beforehand, rolls back and tries again in halves.
-- Deleting by the term of an unsigned field deletes nothing, and says nothing. So pages are deleted by query.
-- A limit of no or very many hits, and a phrase of one word, end in a panic that ``except Exception`` lets through. So
-  neither is ever requested.
+- One bad document fails a commit together with its whole batch; the next commit reports success and loses its documents
+  too. So the writer remembers the batch, checks what it can beforehand, rolls back and retries in halves.
+- Deleting by the term of an unsigned field silently deletes nothing. So pages are deleted by query.
+- A limit of zero or very many hits, and a phrase of one word, cause a panic that ``except Exception`` does not catch.
+  So neither is ever requested.
 - Analyzers belong to an open index, not to its files. So they are registered each time one is opened.
-- A page that is replaced or removed counts in document frequencies until its segment is merged, which happens by
-  itself. ``IndexReader.deleted_share`` says how much of that there is.
+- A page that is replaced or removed counts in document frequencies until its segment is merged, which happens
+  automatically. ``IndexReader.deleted_share`` says how much of that there is.
 """
 
 import json
@@ -37,7 +37,7 @@ from vedette.errors import StoreBusy, StoreCorrupt, StoreError
 from vedette.index.query.retrieval import EXACT_FIELDS, NUMBER_FIELDS, TEXT_FIELDS, Hits, Node
 
 HEAP_BYTES = 64_000_000
-MAX_WORD_BYTES = 256  # of what is indexed; words are cut well below it before they come here
+MAX_WORD_BYTES = 256  # of indexed words; words are cut well below it before they get here
 
 _META = "meta.json"
 _FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
@@ -56,9 +56,9 @@ def open_writer(folder: Path, heap_bytes: int = HEAP_BYTES) -> "IndexWriter":
 
 
 class IndexWriter:
-    """Writes pages to the Tantivy index and removes them; readers see it all at once after ``commit``.
+    """Write pages to the Tantivy index and remove them; readers see all changes at once after ``commit``.
 
-    What was not committed is remembered, so that no page pays for another one's failure.
+    Uncommitted changes are remembered, so that no page suffers from another one's failure.
     """
 
     def __init__(self, folder: Path, writer: tantivy.IndexWriter) -> None:
@@ -74,14 +74,14 @@ class IndexWriter:
         self._submit(_check_id(document.get("id")), self._build_document(document))
 
     def remove(self, page_id: int) -> None:
-        """Remove a page from the Tantivy index; one that is not there is no error."""
+        """Remove a page from the Tantivy index; a missing one is no error."""
         self._submit(_check_id(page_id), None)
 
     def commit(self) -> tuple[int, ...]:
-        """Commit all changes to the Tantivy index; return the ids of pages that it cannot take.
+        """Commit all changes to the Tantivy index; return the ids of pages that it rejects.
 
-        Of these it keeps the versions that it had. Where the disk is at fault it raises ``StoreError``; the batch is
-        kept, and the next commit tries again.
+        For these it keeps the previous versions. For disk errors it raises ``StoreError``; the batch is kept, and the
+        next commit retries.
         """
         left_out = () if self._try_commit() else self._commit_in_halves(tuple(self._batch))
         self._batch.clear()
@@ -106,7 +106,7 @@ class IndexWriter:
             self._writer.delete_documents_by_query(tantivy.Query.term_query(SCHEMA, "id", page_id))
             if made is not None:
                 self._writer.add_document(made)
-        except ValueError:  # an earlier page broke the indexing thread; the commit will mend it
+        except ValueError:  # an earlier page broke the indexing thread; the commit will repair it
             self._stumbled = True
 
     def _try_commit(self) -> bool:
@@ -138,7 +138,7 @@ class IndexWriter:
         return self._commit_in_halves(ids[:half]) + self._commit_in_halves(ids[half:])
 
     def _roll_back(self) -> None:
-        """Roll back to the last Tantivy commit; only this heals a writer after a failure."""
+        """Roll back to the last Tantivy commit; only this repairs a writer after a failure."""
         try:
             self._writer.rollback()
         except ValueError as error:
@@ -223,7 +223,7 @@ class IndexReader:
         return self._searcher.doc_freq(field, word) if is_utf8(word) else 0
 
     def deleted_share(self) -> float:
-        """Return which share of the Tantivy index is deleted pages that still count in ``df`` and in scores."""
+        """Return the share of the Tantivy index that is deleted pages which still count in ``df`` and in scores."""
         try:
             segments = json.loads((self._folder / _META).read_bytes())["segments"]
         except (ValueError, OSError) as error:
@@ -232,7 +232,7 @@ class IndexReader:
         return float(deleted / max(1, sum(segment["max_doc"] for segment in segments)))
 
     def _reload(self) -> None:
-        # The version first: what is committed between the two is then seen now and looked for once more.
+        # The version first: a commit between the two is then included now and checked once more.
         self._version = _read_version(self._folder)
         self._index.reload()
         self._searcher = self._index.searcher()

@@ -1,6 +1,6 @@
 """Tantivy queries and schema: translate a query tree of plain values (``index.query.retrieval``).
 
-Nothing is parsed here: words are passed on as they are, and what would exhaust Tantivy is refused before it sees it.
+Nothing is parsed here: words are passed on unchanged, and anything that would exhaust Tantivy is refused beforehand.
 """
 
 from math import inf
@@ -27,7 +27,7 @@ from vedette.index.query.retrieval import (
 MAX_DEPTH = 12
 MAX_NODES = 2000
 MAX_SLOP = 1000
-MAX_ID = 2**63 - 1  # ids travel in arrays of int64
+MAX_ID = 2**63 - 1  # ids are stored in arrays of int64
 
 ANALYZER = "spaced"
 WORD_FIELDS = (*TEXT_FIELDS, *EXACT_FIELDS)
@@ -116,7 +116,7 @@ def _translate_leaf(node: Term | Phrase | TermSet | Range) -> Query:
 def _build_term_set(field: str, values: list[str]) -> Query:
     """Build a Tantivy query for a set of field values.
 
-    A set is looked up in the whole dictionary, which takes ten times as long as one value does.
+    A set is looked up in the whole dictionary, which takes ten times as long as one value.
     """
     if len(values) == 1:
         return Query.term_query(SCHEMA, field, values[0])
@@ -157,7 +157,7 @@ def _translate_or(parts: tuple[Node, ...], at_least: int) -> Query:
 def _translate_and(parts: tuple[Node, ...], wishes: tuple[Node, ...]) -> Query:
     """Translate an AND node with optional parts to Tantivy.
 
-    Without a required part, the optional ones alone would be a condition.
+    Without a required part, the optional ones alone would become a condition.
     """
     musts = _build_clauses(Occur.Must, parts) or [(Occur.Must, _build_constant_score(Query.all_query()))]
     return Query.boolean_query(musts + _build_clauses(Occur.Should, wishes))
@@ -184,7 +184,7 @@ def _check_weight(weight: float) -> float:
 
 
 def is_utf8(word: str) -> bool:
-    """Check that a query word is valid UTF-8: Tantivy would raise for half a surrogate pair, which JSON can carry."""
+    """Check that a query word is valid UTF-8: Tantivy would raise for half a surrogate pair, which JSON can contain."""
     try:
         word.encode()
     except UnicodeEncodeError:

@@ -44,7 +44,7 @@ def resolve_host(host: str) -> Lookup:
 class Resolver:
     """Runs DNS lookups in parallel; ``fd`` is readable when answers are waiting.
 
-    The threads are daemons: a name server that never answers must not keep the program from ending.
+    The threads are daemons: a name server that never responds must not keep the program from exiting.
     """
 
     def __init__(self, threads: int = 16) -> None:
@@ -79,7 +79,7 @@ class Resolver:
             os.eventfd_read(self.fd)
 
     def close(self) -> None:
-        """Abandon the DNS lookups under way."""
+        """Abandon the running DNS lookups."""
         with self._lock:
             if self._closed:
                 return

@@ -1,9 +1,9 @@
-"""Header filter: leave out the header lines without a colon that some servers send, before libcurl sees them.
+"""Header filter: remove header lines without a colon, which some servers send, before libcurl sees them.
 
-Browsers skip such a line; libcurl gives up the whole answer, and no option of it changes that. So a request to a server
-that was seen to do it goes through a socket pair: a thread connects to the pinned address, by TLS where the URL says
-so, passes the request on, and passes the answer back without those lines. Limits on size and time are libcurl's, as
-for any other request.
+Browsers skip such a line; libcurl rejects the whole response, and none of its options changes that. So a request to a
+server known to do this goes through a socket pair: a thread connects to the pinned address, with TLS if the URL
+requires it, forwards the request, and forwards the response without those lines. Limits on size and time are libcurl's,
+as for any other request.
 """
 
 import select
@@ -19,9 +19,9 @@ _PIECE_BYTES = 65_536
 def open_filtered(
     route: Endpoint, host: str, tls: ssl.SSLContext | None, timeout_s: float, head_bytes: int
 ) -> socket.socket:
-    """Return a connected socket to a server whose broken header lines are left out; ``host`` is its name for TLS.
+    """Return a connected socket to a server whose broken header lines are removed; ``host`` is its name for TLS.
 
-    Where no connection can be made, the socket is closed without an answer.
+    If no connection can be made, the socket is closed without a response.
     """
     theirs, ours = socket.socketpair()
     ours.settimeout(timeout_s)
@@ -31,7 +31,7 @@ def open_filtered(
 
 
 def filter_head(head: bytes) -> bytes:
-    r"""Leave out the lines of an HTTP head that have no colon, and what continues them.
+    r"""Remove the lines of an HTTP head that have no colon, and their continuations.
 
     >>> filter_head(b"HTTP/1.1 200 OK\r\nA: 1\r\n b\r\noops\r\n more: x\r\n\r\n")
     b'HTTP/1.1 200 OK\r\nA: 1\r\n b\r\n\r\n'
@@ -71,7 +71,7 @@ def _connect(route: Endpoint, host: str, tls: ssl.SSLContext | None, timeout_s: 
 
 def _answer(server: socket.socket, ours: socket.socket, head_bytes: int) -> None:
     status, rest = b"1", b""
-    while status == b"1":  # interim answers have heads of their own
+    while status == b"1":  # interim responses have heads of their own
         head, rest = _receive_head(server, head_bytes, rest)
         status = head.partition(b" ")[2][:1]
         ours.sendall(filter_head(head))
@@ -83,7 +83,7 @@ def _answer(server: socket.socket, ours: socket.socket, head_bytes: int) -> None
 
 
 def _has_more(server: socket.socket, ours: socket.socket) -> bool:
-    """Wait for more of an answer; False when libcurl has had enough, or nothing comes."""
+    """Wait for more of a response; False when libcurl has had enough, or nothing comes."""
     if isinstance(server, ssl.SSLSocket) and server.pending():
         return True
     ready, _, _ = select.select([server, ours], [], [], server.gettimeout())
@@ -91,7 +91,7 @@ def _has_more(server: socket.socket, ours: socket.socket) -> bool:
 
 
 def _receive_head(source: socket.socket, most_bytes: int, data: bytes = b"") -> tuple[bytes, bytes]:
-    """Receive an HTTP head; return it with its blank line, and what came behind it. Without an end, all is head."""
+    """Receive an HTTP head; return it with its blank line, and the bytes after it. Without an end, all is head."""
     while not (ends := [at + len(mark) for mark in (b"\r\n\r\n", b"\n\n") if (at := data.find(mark)) >= 0]):
         piece = source.recv(_PIECE_BYTES)
         if not piece or len(data) > most_bytes:

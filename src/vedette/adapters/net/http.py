@@ -1,8 +1,8 @@
 """HTTP client: libcurl's multi interface over epoll; one thread, hundreds of hosts, no blocking.
 
-Redirects are not followed, cookies not kept, proxies of the environment not used: what a request does was decided
-before it came here. Each request is pinned to an address that was resolved, checked and scheduled beforehand; a
-connection that would go anywhere else is not opened.
+Redirects are not followed, cookies not stored, environment proxies not used: everything about a request was decided
+before it gets here. Each request is pinned to an address that was resolved, checked and scheduled beforehand; a
+connection to any other address is not opened.
 """
 
 import os
@@ -30,13 +30,14 @@ from vedette.fetch.credentials import redact
 from vedette.fetch.robots.rules import MAX_ROBOTS_BYTES
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Headers, NoResponse, Origin, origin_of
 
-# The environment changes nothing: neither its proxies nor its exceptions from them are used. Nothing of libcurl's own
-# comforts is on either (redirects, cookies, passwords of a ``.netrc``): what a request does was decided before.
+# The environment has no effect: neither its proxies nor its exceptions from them are used. None of libcurl's
+# conveniences is on either (redirects, cookies, passwords of a ``.netrc``): everything about a request was decided
+# before.
 
 
-# CURLOPT_SUPPRESS_CONNECT_HEADERS, for which pycurl has no name: a proxy's own head is no part of the answer.
+# CURLOPT_SUPPRESS_CONNECT_HEADERS, for which pycurl has no name: a proxy's own head is no part of the response.
 _SUPPRESS_CONNECT_HEADERS = 265
-# What could end a line, or give the part before the path another meaning, never gets as far as the wire.
+# Characters that could end a line, or change the meaning of the part before the path, are never sent.
 _URL = re.compile(r"https?://(?![^/?#]*[@\\])[!-~]{1,65536}")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]{1,256}")
 _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]{0,65536}")
@@ -46,7 +47,7 @@ _HEADER_VALUE = re.compile(r"[\t -~\x80-\xff]{0,65536}")
 class Limits:
     """Limits on one HTTP request; times are wall time, sizes apply to bytes both before and after decompression.
 
-    A response that arrives at less than ``slow_bytes_per_s`` for ``slow_s`` on end is given up; bytes before the body
+    A response that arrives at less than ``slow_bytes_per_s`` for ``slow_s`` in a row is given up; bytes before the body
     do not count, so a head must arrive within about ``slow_s``.
     """
 
@@ -61,12 +62,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How HTTP servers are reached: a proxy (``http://`` or ``socks5h://``), and further CA roots (PEM).
+    """How HTTP servers are reached: a proxy (``http://`` or ``socks5h://``), and additional CA roots (PEM).
 
-    Without a proxy each connection goes to the pinned address, which is compared again when the socket opens. With
-    one, connections go to the proxy, which gets the name and resolves it by itself: names that lead to a private
-    address here are refused before, as usual, but where the proxy finds another address, its own rules are the only
-    ones that hold. The address of an answer is then the proxy's.
+    Without a proxy each connection goes to the pinned address, which is compared again when the socket opens. With one,
+    connections go to the proxy, which gets the name and resolves it itself: names that resolve to a private address
+    here are refused beforehand, as usual, but if the proxy finds another address, only its own rules apply. The address
+    of a response is then the proxy's.
     """
 
     proxy: str = ""
@@ -76,8 +77,8 @@ class ConnectionSettings:
 class CaBundle:
     """The CA certificates for HTTPS, as one file: the system's, and those that the operator adds.
 
-    Together they are kept in memory, under a name that libcurl can open: it reads a file once a day and keeps what it
-    read, whereas a bundle handed over as bytes would be read again for every connection.
+    Together they are stored in memory, under a name that libcurl can open: it reads a file once a day and caches it,
+    whereas a bundle passed as bytes would be parsed again for every connection.
     """
 
     def __init__(self, ca_file: str) -> None:
@@ -119,7 +120,7 @@ def create_handle(limits: Limits, way: ConnectionSettings, roots: CaBundle) -> p
 def set_request(curl: pycurl.Curl, ask: FetchRequest) -> None:
     """Set a libcurl handle's request, which ``find_request_error`` has accepted."""
     curl.setopt(pycurl.URL, ask.url)
-    # Setting an empty list would leave the headers of the request before, secrets and all, to go with this one.
+    # Setting an empty list would keep the headers of the previous request, secrets included, for this one.
     curl.unsetopt(pycurl.HTTPHEADER)
     curl.setopt(pycurl.HTTPHEADER, [_format_header(name, value) for name, value in ask.headers + ask.secret_headers])
 
@@ -146,7 +147,7 @@ def find_request_error(ask: FetchRequest) -> str:
 
 
 def _format_header(name: str, value: str) -> bytes:
-    # To libcurl a name with a colon and nothing else means that the header is not to be sent.
+    # For libcurl a name with a colon and nothing else means that the header is not sent.
     return (f"{name}: {value}" if value.strip() else f"{name};").encode("latin-1")
 
 
@@ -169,9 +170,9 @@ def _read_ca_file(ca_file: str) -> bytes:
         raise ConfigError(f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); name a PEM file") from None
 
 
-# All that a server can make us keep is counted here or in the handle: the lines and bytes of its head, the bytes of its
-# body, on the wire and unpacked. What is refused here looks to libcurl like a broken connection or a closed port, so
-# the reason is noted where it arises.
+# Everything that a server can make us store is counted here or in the handle: the lines and bytes of its head, the
+# bytes of its body, on the wire and unpacked. A refusal here appears to libcurl as a broken connection or a closed
+# port, so the reason is recorded where it arises.
 
 
 _FAILURES = {
@@ -188,16 +189,16 @@ _FAILURES = {
     pycurl.E_SEND_ERROR: Failure.RESET,
     pycurl.E_RECV_ERROR: Failure.RESET,
 }
-# One more than is read, so that a reader can tell that there was more.
+# One more than is read, so that a reader can detect that there was more.
 ROBOTS_BYTES = MAX_ROBOTS_BYTES + 1
-# What libcurl says of a header line without a colon, and for how many servers that is remembered.
+# libcurl's message for a header line without a colon, and for how many servers that is remembered.
 _NO_COLON = "without colon"
 _MAX_FILTERED = 1000
 _FINAL_STATUS = re.compile(rb"HTTP/[\d.]+ (?!1\d\d)")
 
 
 class _Socket:
-    """A socket that libcurl takes a copy of; ours is closed as soon as it has."""
+    """A socket that libcurl duplicates; ours is closed as soon as it has."""
 
     def __init__(self, own: socket.socket) -> None:
         self._socket = own
@@ -218,7 +219,7 @@ class Transfer:
     limits: Limits
     started_s: float
     head: list[bytes] = field(default_factory=list)
-    body: bytearray = field(default_factory=bytearray)  # not a list: a body may come byte by byte
+    body: bytearray = field(default_factory=bytearray)  # not a list: a body may arrive byte by byte
     head_bytes: int = 0
     cut: bool = False
     stopped: tuple[Failure, str] | None = None
@@ -273,7 +274,7 @@ class Transfer:
         )
 
     def build_failure(self, failure: Failure, detail: str, ended_s: float) -> NoResponse:
-        """Build the outcome of an HTTP request without a response; the detail holds no secrets that were sent."""
+        """Build the outcome of an HTTP request without a response; the detail contains no secrets that were sent."""
         ask = self.ask
         return NoResponse(ask.url, ask.purpose, failure, redact(detail, ask.secret_headers), self.started_s, ended_s)
 
@@ -282,7 +283,7 @@ class Transfer:
 
 
 def _is_same_address(opened: str, pinned: str) -> bool:
-    """Check whether two spellings are the same IP address; what is no address equals nothing."""
+    """Check whether two spellings are the same IP address; an invalid one equals nothing."""
     try:
         return opened == pinned or ip_address(opened) == ip_address(pinned)
     except ValueError:
@@ -388,7 +389,7 @@ class HttpClient:
         curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
 
     def _filter_headers(self, curl: pycurl.Curl, transfer: Transfer) -> None:
-        """Let a request go through the header filter, which speaks TLS for it."""
+        """Route a request through the header filter, which handles TLS for it."""
         origin, limits = origin_of(transfer.ask.url), self._limits
         if origin.scheme == "https" and self._tls is None:
             self._tls = ssl.create_default_context(cafile=self._roots.path)
@@ -401,7 +402,7 @@ class HttpClient:
 
     def _on_socket(self, what: int, fd: int, *_: object) -> None:
         if what == pycurl.POLL_REMOVE:
-            # The descriptor may be closed already; epoll forgets it by itself then.
+            # The descriptor may already be closed; epoll then drops it by itself.
             _call_quietly(self._poll.unregister, fd)
             return
         events = _to_epoll_events(what)
@@ -436,7 +437,7 @@ class HttpClient:
         return outcome
 
     def _note_broken_head(self, transfer: Transfer) -> None:
-        """Remember that a server sends header lines without a colon; the next attempt leaves them out."""
+        """Remember that a server sends header lines without a colon; the next attempt removes them."""
         if len(self._filtered) >= _MAX_FILTERED:
             del self._filtered[next(iter(self._filtered))]
         self._filtered[origin_of(transfer.ask.url)] = None

@@ -1,7 +1,7 @@
 """IPC: whole messages between the processes of one data folder, over a local stream socket, without blocking.
 
-A message is any picklable value behind its length. Unpickling runs what the sender says, so a channel is opened only
-to a process of the same user, which the kernel vouches for.
+A message is any picklable value after its length. Unpickling executes what the sender says, so a channel is opened only
+to a process of the same user, which the kernel verifies.
 """
 
 import os
@@ -17,11 +17,11 @@ from vedette.errors import StoreError
 _LENGTH = struct.Struct("<Q")
 _CREDENTIALS = struct.Struct("3i")
 _READ_BYTES = 1 << 20
-# One peer's flood must not keep the others waiting; what is left is read the next time.
+# One peer's flood must not make the others wait; the rest is read the next time.
 _MAX_READS = 64
-# No honest batch comes near it; what does is a broken sender, and must not eat the memory.
+# No honest batch comes close; anything larger is a broken sender, and must not exhaust memory.
 _MAX_MESSAGE_BYTES = 1 << 30
-# What unpickling raises for bytes that are no message of ours, or of another version of ours.
+# Exceptions raised by unpickling bytes that are no message of ours, or of another version.
 _UNREADABLE = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
 
@@ -30,7 +30,7 @@ class ChannelClosed(Exception):
 
 
 class NoAnswer(ChannelClosed):
-    """The process at the other end of an IPC channel did not answer in time; it still has the message."""
+    """The process at the other end of an IPC channel did not reply in time; it still has the message."""
 
 
 class Channel:
@@ -48,14 +48,14 @@ class Channel:
         return self._sock.fileno()
 
     def send(self, message: object) -> None:
-        """Send an IPC message as far as the socket takes it now; ``flush`` sends the rest."""
+        """Send an IPC message as far as the socket accepts it now; ``flush`` sends the rest."""
         data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         self._outbox += _LENGTH.pack(len(data))
         self._outbox += data
         self.flush()
 
     def flush(self) -> None:
-        """Send the waiting IPC messages, as far as the socket takes them."""
+        """Send the waiting IPC messages, as far as the socket accepts them."""
         while self._outbox:
             try:
                 sent = self._sock.send(memoryview(self._outbox)[:_READ_BYTES])
@@ -68,7 +68,7 @@ class Channel:
     def receive(self) -> list[object]:
         """Return every whole IPC message; raise ``ChannelClosed`` once the other side closed and all are returned.
 
-        A message that cannot be read closes the channel, too.
+        An unreadable message also closes the channel.
         """
         closed = self._receive_bytes()
         messages = list(self._split_messages())
@@ -111,9 +111,9 @@ class Channel:
 
 
 def listen(path: Path) -> socket.socket:
-    """Create a listening local socket for IPC that only this user can reach; replace one of a dead process.
+    """Create a listening local socket for IPC that only this user can access; replace one of a dead process.
 
-    It is named after it listens: a process that sees the name can connect.
+    It is named only after it listens: a process that sees the name can connect.
     """
     unready = path.with_name("~" + path.name[1:])
     with suppress(FileNotFoundError):
@@ -136,7 +136,7 @@ def listen(path: Path) -> socket.socket:
 def connect(path: Path) -> socket.socket:
     """Connect to a process that listens on a local socket for IPC; raise ``OSError`` if there is none.
 
-    It never waits: ``BlockingIOError`` says that the process lives, but accepts nothing for now.
+    It never blocks: ``BlockingIOError`` means that the process lives, but accepts nothing for now.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.setblocking(False)
@@ -149,7 +149,7 @@ def connect(path: Path) -> socket.socket:
 
 
 def is_listening(path: Path) -> bool:
-    """Check whether a process listens on a local socket for IPC, however busy it is; this never waits."""
+    """Check whether a process listens on a local socket for IPC, however busy it is; this never blocks."""
     try:
         connect(path).close()
     except OSError as error:

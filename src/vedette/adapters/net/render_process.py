@@ -1,10 +1,10 @@
 """Render child process, run as a script by ``vedette.adapters.net.renderer``; it renders one page at a time.
 
-A page's script is a program by a stranger. It runs in Chromium's own sandbox, as nobody, in a network namespace that
-has no interface, under the kernel's limits; where the machine offers less, at least the browser's proxy and resolver
-lead nowhere. Every request of the page is intercepted: those for scripts and data are passed to the parent, which
-fetches or refuses them; pictures and styles are answered with nothing; frames, pop-ups, sockets, workers that outlive
-the page and downloads are refused. The process imports nothing of ours and holds nothing that could be lost.
+A page's script is an untrusted program. It runs in Chromium's own sandbox, as nobody, in a network namespace without an
+interface, under the kernel's limits; if the machine offers less, at least the browser's proxy and resolver lead
+nowhere. Every request of the page is intercepted: those for scripts and data are passed to the parent, which fetches or
+refuses them; images and styles get an empty response; frames, pop-ups, sockets, workers that outlive the page and
+downloads are refused. The process imports nothing of ours and holds no state.
 
 A message in either direction is two lengths, a head in JSON, and a body.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LENGTHS = Struct("!II")
 MAX_HTML_BYTES = 4 << 20
-# What a page asks for through the parent; everything else is answered here.
+# Requests that go through the parent; all others are answered here.
 FETCHED_KINDS = frozenset({"script", "xhr", "fetch"})
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -57,11 +57,11 @@ _SWITCHES = (
 )
 _VIEWPORT: "ViewportSize" = {"width": 1280, "height": 1600}
 _STEP_S = 0.1
-# A page is at rest when nothing changed for so many steps: longer where it shows next to nothing yet.
+# A page is idle when nothing changed for this many steps: longer if it shows almost nothing yet.
 _QUIET_STEPS, _QUIET_EMPTY_STEPS = 4, 20
 _FEW_CHARACTERS = 200
 _MAX_SCROLLS = 5
-# How long the processes of a killed browser have to end, so that none is left to an init that does not reap.
+# How long the processes of a killed browser have to exit, so that none is left to an init that does not reap.
 _LAST_STEPS = 15
 _PIXEL = bytes.fromhex("47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b")
 
@@ -73,7 +73,7 @@ _STATE = """async () => {
   return [document.getElementsByTagName("*").length, body ? body.textContent.length : 0,
     document.documentElement.scrollHeight];
 }"""
-# Whatever waits to be scrolled to sees each part of the page for two frames. False where there is nowhere to scroll.
+# Lazy content sees each part of the page for two frames. False if there is nothing to scroll.
 _SCROLL = """async () => {
   if (document.documentElement.scrollHeight <= innerHeight) return false;
   const frame = () => new Promise(done => setTimeout(done, 34));
@@ -82,7 +82,7 @@ _SCROLL = """async () => {
   scrollTo(0, document.documentElement.scrollHeight); await frame();
   return true;
 }"""
-# Templates, scripts and pleas for JavaScript are no text of a page whose script has run; shadow trees are.
+# Templates, scripts and requests to enable JavaScript are no text of a page whose script has run; shadow trees are.
 _SERIALIZE = """() => {
   const roots = [];
   const visit = tree => {
@@ -102,7 +102,7 @@ _SERIALIZE = """() => {
 
 
 class _Job:
-    """The page that is being rendered, and what it has asked for."""
+    """The page being rendered, and its requests."""
 
     def __init__(self, head: dict[str, Any], body: bytes) -> None:
         self.head, self.body = head, body
@@ -114,7 +114,7 @@ class _Job:
 
 
 class _Renderer:
-    """Render pages in one browser, as the parent process asks for them."""
+    """Render pages in one browser, on request of the parent process."""
 
     def __init__(self, writer: asyncio.StreamWriter, browser: "Browser") -> None:
         self._writer, self._browser = writer, browser
@@ -127,7 +127,7 @@ class _Renderer:
         self._writer.write(LENGTHS.pack(len(said), len(body)) + said + body)
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
-        """Serve the parent's messages until it closes the line."""
+        """Serve the parent's messages until it closes the connection."""
         self.send({"type": "ready"})
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
@@ -178,7 +178,7 @@ class _Renderer:
         return page
 
     async def _settle(self, page: "Page", job: _Job) -> None:
-        """Wait until the page is at rest, scroll through it, and wait again where that brought something."""
+        """Wait until the page is idle, scroll through it, and wait again if that loaded something."""
         left_s, before = float(job.head["script_s"]), None
         for _ in range(_MAX_SCROLLS):
             state, left_s = await self._rest(page, job, left_s)
@@ -187,7 +187,7 @@ class _Renderer:
             before = state
 
     async def _rest(self, page: "Page", job: _Job, left_s: float) -> tuple[list[int], float]:
-        """Wait until the page is at rest; return its state, and what is left of its time."""
+        """Wait until the page is idle; return its state, and its remaining time."""
         before: list[int] = []
         quiet = 0
         while True:
@@ -215,7 +215,7 @@ class _Renderer:
                 await route.abort("blockedbyclient")
 
     async def _answer_document(self, route: "Route", request: "Request", job: _Job) -> None:
-        """Answer the page itself with what was fetched; remember where its script wants to go from there."""
+        """Answer the page itself with the fetched response; remember where its script navigates from there."""
         if request.frame.parent_frame is not None or job.served:
             if request.frame.parent_frame is None:
                 job.moved = request.url[:2_000]
@@ -225,7 +225,7 @@ class _Renderer:
         await route.fulfill(status=200, headers={"content-type": job.head["content_type"]}, body=job.body)
 
     async def _answer_part(self, route: "Route", request: "Request", job: _Job) -> None:
-        """Pass a request of the page to the parent, and its answer back to the page."""
+        """Pass a request of the page to the parent, and the response back to the page."""
         job.asked += 1
         number = next(self._numbers)
         answer = job.parts[number] = asyncio.get_running_loop().create_future()
@@ -248,23 +248,23 @@ def _has_children() -> bool:
 
 
 def _confine(folder: str, memory_bytes: int) -> None:
-    """Give up what rendering does not need: the network, privileges, the environment, large files."""
+    """Drop what rendering does not need: the network, privileges, the environment, large files."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the orphans of a killed browser are buried by the kernel
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps the orphans of a killed browser
     if os.geteuid() == 0:
         libc.unshare(_CLONE_NEWNET)
         os.chown(folder, _NOBODY, _NOBODY)
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user takes it back
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user resets it
     elif libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) == 0:
         _map_user(os.getuid(), os.getgid())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
-    # Not the address space, of which the browser reserves terabytes, but what it may write to.
+    # Not the address space, of which the browser reserves terabytes, but writable memory.
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     os.chdir(folder)
     os.environ.clear()
@@ -272,7 +272,7 @@ def _confine(folder: str, memory_bytes: int) -> None:
 
 
 def _map_user(user: int, group: int) -> None:
-    """Be the same user in the new user namespace, without whom the browser could not make its own."""
+    """Map the same user into the new user namespace; the browser needs it to create its own."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with suppress(OSError):
             Path(f"/proc/self/{name}").write_text(text, encoding="ascii")
@@ -287,7 +287,7 @@ async def _serve(line: socket.socket, browser_path: str, *, sandbox: bool) -> No
             browser = await driver.chromium.launch(
                 executable_path=browser_path, chromium_sandbox=sandbox, args=list(_SWITCHES)
             )
-        except Exception as error:  # noqa: BLE001 - the parent says what became of it
+        except Exception as error:  # noqa: BLE001 - the parent reports the outcome
             said = json.dumps({"type": "unavailable", "why": str(error)[:4_000]}).encode()
             writer.write(LENGTHS.pack(len(said), 0) + said)
             await writer.drain()
@@ -298,7 +298,7 @@ async def _serve(line: socket.socket, browser_path: str, *, sandbox: bool) -> No
 def main() -> None:
     """Serve rendering requests from standard input until the other end closes it."""
     folder, browser_path, sandbox, memory_bytes = sys.argv[1:]
-    import_module("playwright.async_api")  # before privileges go: the user "nobody" may not be able to read it
+    import_module("playwright.async_api")  # before dropping privileges: the user "nobody" may not be able to read it
 
     line = socket.socket(fileno=os.dup(0))
     _confine(folder, int(memory_bytes))

@@ -1,10 +1,10 @@
-"""Page renderer: run the scripts of pages in a browser that is a child process with limits.
+"""Page renderer: run the scripts of pages in a browser in a limited child process.
 
-Nothing here waits. Submit pages, watch ``fd``, and ``collect`` what came: requests that a page makes, to be answered
-with ``answer_part``, and in the end the rendered HTML or why there is none. ``collect`` also enforces the limits, so
-call it a few times a second while anything is ``pending``. The browser is started when it is first needed, renders one
-page at a time, and is ended with all its processes at a deadline, when it takes too much memory, after a number of
-pages, and when idle for long. What it sends is believed only within bounds: a page may have taken it over.
+Nothing here blocks. Submit pages, watch ``fd``, and ``collect`` events: requests that a page makes, to be answered with
+``answer_part``, and finally the rendered HTML or why there is none. ``collect`` also enforces the limits, so call it a
+few times a second while anything is ``pending``. The browser is started when it is first needed, renders one page at a
+time, and is killed with all its processes at a deadline, when it uses too much memory, after a number of pages, and
+after being idle for long. Its messages are trusted only within limits: a page may control it.
 """
 
 import json
@@ -38,7 +38,7 @@ NO_SANDBOX = (
     "the browser cannot use its sandbox here: allow user namespaces, "
     'or set crawl.browser = "unsandboxed" if you trust the sites'
 )
-# In the archived head of a rendered page: what its rendering took.
+# In the archived head of a rendered page: the cost of its rendering.
 RENDERED_HEADER = "x-crawler-rendered"
 _MAX_HEAD_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 18
@@ -59,7 +59,7 @@ class RenderFailure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RenderJob:
-    """A fetched page to render, and as whom its requests are made."""
+    """A fetched page to render, and the User-Agent and site of its requests."""
 
     url: str
     content_type: str
@@ -68,7 +68,7 @@ class RenderJob:
 
 
 class PartWanted(NamedTuple):
-    """A request of the page that is being rendered; it waits for ``answer_part``."""
+    """A request of the page being rendered; it waits for ``answer_part``."""
 
     number: int
     url: str
@@ -85,7 +85,7 @@ class PartAnswer(NamedTuple):
 
 
 class RenderedPage(NamedTuple):
-    """The HTML of a page after its script ran, how long the browser worked on it, and for how many requests."""
+    """The HTML of a page after its script ran, browser seconds used, and number of requests."""
 
     html: bytes
     seconds: float
@@ -93,7 +93,7 @@ class RenderedPage(NamedTuple):
 
 
 class FailedPage(NamedTuple):
-    """Why a page could not be rendered, and how long the browser worked on it in vain."""
+    """Why a page could not be rendered, and the browser seconds wasted on it."""
 
     reason: RenderFailure
     seconds: float = 0.0
@@ -106,9 +106,9 @@ RenderEvent = PartWanted | RenderedPage | FailedPage
 class RenderLimits:
     """Limits on one page, on waiting ones, and on the life of a browser.
 
-    ``script_s`` is after which time without an open request what there is of a page is taken; ``cpu_s`` and ``wall_s``
-    are when it is given up. Processor time tells an endless loop from a busy machine. ``memory_bytes`` is for all
-    processes of the browser together, and for what one of them may write to.
+    ``script_s`` is the time without an open request after which the current state of a page is used; ``cpu_s`` and
+    ``wall_s`` are when it is given up. CPU time distinguishes an endless loop from a busy machine. ``memory_bytes`` is
+    for all processes of the browser together, and for the writable memory of one of them.
     """
 
     script_s: float = 15.0
@@ -124,12 +124,12 @@ class RenderLimits:
 
 
 def find_browser() -> str:
-    """Return the path of the system's Chromium; empty where it or Playwright is missing."""
+    """Return the path of the system's Chromium; empty if it or Playwright is missing."""
     return next(filter(None, map(shutil.which, BROWSER_NAMES)), "") if find_spec("playwright") else ""
 
 
 def explain_missing_browser(setting: str = "sandboxed") -> str:
-    """Return what must be installed or set before pages can be rendered; empty where nothing is missing.
+    """Return what must be installed or set before pages can be rendered; empty if nothing is missing.
 
     ``setting`` is that of ``crawl.browser``.
     """
@@ -141,7 +141,7 @@ def explain_missing_browser(setting: str = "sandboxed") -> str:
 
 
 class _Child:
-    """A render child process with its browser, and what it has sent so far."""
+    """A render child process with its browser, and its messages so far."""
 
     def __init__(self, browser: str, limits: RenderLimits, *, sandbox: bool) -> None:
         self.line, theirs = socket.socketpair()
@@ -166,7 +166,7 @@ class _Child:
 
     def flush(self) -> None:
         """Send what is left of earlier messages."""
-        with suppress(OSError):  # no room, or nobody there: the next receive notices that
+        with suppress(OSError):  # full buffer, or no process: the next receive notices that
             while self._unsent:
                 del self._unsent[: self.line.send(self._unsent)]
 
@@ -176,7 +176,7 @@ class _Child:
         return bool(self._unsent)
 
     def receive(self) -> list[tuple[dict[str, Any], bytes]] | None:
-        """Receive the complete messages of the render child; None where it ended or broke the rules."""
+        """Receive the complete messages of the render child; None if it ended or broke the protocol."""
         ended = False
         try:
             while piece := self.line.recv(_PIECE_BYTES):
@@ -211,7 +211,7 @@ class _Child:
         return found
 
     def kill(self) -> None:
-        """Kill every process of the browser; the child itself buries them, and ends."""
+        """Kill every process of the browser; the child itself reaps them, and exits."""
         self.line.close()
         for pid in list_descendants(self.process.pid):
             with suppress(ProcessLookupError, PermissionError):
@@ -219,7 +219,7 @@ class _Child:
 
 
 class PageRenderer(Generic[Key]):
-    """Submit pages under keys, answer their requests, and collect what became of them, one page at a time."""
+    """Submit pages under keys, answer their requests, and collect the outcomes, one page at a time."""
 
     def __init__(self, browser: str, limits: RenderLimits = RenderLimits(), *, sandbox: bool = True) -> None:  # noqa: B008 - it is frozen
         self._browser, self._limits, self._sandbox = browser, limits, sandbox
@@ -245,7 +245,7 @@ class PageRenderer(Generic[Key]):
 
     @property
     def is_alive(self) -> bool:
-        """Whether ``collect`` must be called: a page waits, or a browser runs or is ending."""
+        """Whether ``collect`` must be called: a page waits, or a browser runs or is exiting."""
         return bool(self.pending or self._child or self._dying)
 
     def submit(self, key: Key, job: RenderJob) -> None:
@@ -257,7 +257,7 @@ class PageRenderer(Generic[Key]):
         self._start_next()
 
     def answer_part(self, number: int, answer: PartAnswer) -> None:
-        """Answer a request of the page that is being rendered; late answers count for nothing."""
+        """Answer a request of the page being rendered; late answers are ignored."""
         if self._child is None or number not in self._parts:
             return
         self._parts.discard(number)
@@ -267,7 +267,7 @@ class PageRenderer(Generic[Key]):
         self._child.send({**head, "content_type": answer.content_type}, answer.body)
 
     def collect(self) -> list[tuple[Key, RenderEvent]]:
-        """Return what pages asked for and what became of them since the last call, in order."""
+        """Return the requests and outcomes of pages since the last call, in order."""
         self._reap()
         if self._child is not None:
             self._check_child(self._child)
@@ -281,11 +281,11 @@ class PageRenderer(Generic[Key]):
         self._waiting.clear()
         while self._dying:
             self._reap()
-            time.sleep(_CLOSE_STEP_S)  # they end by themselves; this is how often we look
+            time.sleep(_CLOSE_STEP_S)  # they exit by themselves; this is the polling interval
         self._poll.close()
 
     def _reap(self) -> None:
-        """Wait for ended children, help those along that do not end, and remove what they wrote."""
+        """Wait for exited children, kill those that hang, and remove their files."""
         for child, until_s in self._dying:
             if time.monotonic() > until_s:
                 child.process.kill()
@@ -310,7 +310,7 @@ class PageRenderer(Generic[Key]):
             self._finish(failure)
 
     def _find_excess(self, child: _Child, now_s: float) -> RenderFailure | None:
-        """Return which limit the current page has passed; None where it keeps them all."""
+        """Return which limit the current page has exceeded; None if it is within all."""
         limits, late_s = self._limits, now_s - self._started_s
         if not child.is_ready:
             return RenderFailure.UNAVAILABLE if late_s > limits.start_s else None
@@ -333,7 +333,7 @@ class PageRenderer(Generic[Key]):
             self.trouble = NO_SANDBOX if "sandbox" in str(head.get("why")).lower() else str(head.get("why"))[:200]
             self._finish(RenderFailure.UNAVAILABLE)
         elif self._current is None:
-            self._drop_child()  # it speaks out of turn
+            self._drop_child()  # an unexpected message
         elif kind == "part":
             self._on_part(head)
         elif kind == "done":
@@ -385,7 +385,7 @@ class PageRenderer(Generic[Key]):
         return child
 
     def _finish(self, outcome: RenderedPage | RenderFailure) -> None:
-        """Record the outcome of the current page; end a browser that failed, is old or has grown."""
+        """Record the outcome of the current page; kill a browser that failed, is old or has grown."""
         if self._current is not None:
             self._stop_clock()
             ended = FailedPage(outcome, self._worked_s) if isinstance(outcome, RenderFailure) else outcome
@@ -423,14 +423,14 @@ def list_descendants(pid: int) -> list[int]:
 
 
 class Usage(NamedTuple):
-    """What a process and those below it use: bytes of their own, and processor time so far."""
+    """Resource use of a process and its descendants: private bytes, and CPU time so far."""
 
     memory_bytes: int
     cpu_s: float
 
 
 def measure_usage(pid: int) -> Usage:
-    """Measure the memory and processor time of a process and those below it."""
+    """Measure the memory and CPU time of a process and its descendants."""
     family = (pid, *list_descendants(pid))
     return Usage(sum(map(_read_memory_bytes, family)), sum(map(_read_cpu_s, family)))
 
@@ -450,7 +450,7 @@ def _read_cpu_s(pid: int) -> float:
 
 
 def _read_stat(pid: int) -> list[str]:
-    """Read the numbers of a process from its state on, past a name that may hold anything."""
+    """Read the numbers of a process from its state on, past a name that may contain anything."""
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
 
 

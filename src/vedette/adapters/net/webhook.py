@@ -1,6 +1,6 @@
 """Webhook client: one POST to an address that was resolved and checked, and is checked again on connecting.
 
-Redirects are not followed, and of the answer only the status counts. Whatever happens is a value, never an exception.
+Redirects are not followed, and only the status of the response counts. Every outcome is a value, never an exception.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ class WebhookClient:
         curl.setopt(pycurl.POSTFIELDSIZE_LARGE, len(body))
         curl.setopt(pycurl.READFUNCTION, BytesIO(body).read)
         curl.setopt(pycurl.HEADERFUNCTION, transfer.on_header_line)
-        curl.setopt(pycurl.WRITEFUNCTION, lambda _data: None)  # what a receiver says is not kept
+        curl.setopt(pycurl.WRITEFUNCTION, lambda _data: None)  # the response body is discarded
         curl.setopt(pycurl.MAXFILESIZE_LARGE, self._limits.body_bytes)
         try:
             curl.perform()
@@ -92,7 +92,7 @@ class WebhookClient:
         return PostResult(status, "" if 200 <= status < 300 else f"it returned status {status}")
 
     def _resolve_route(self, url: str) -> Endpoint | str:
-        """Resolve the address that a webhook message goes to, or return why it may not go there."""
+        """Resolve the address of a webhook message, or return why it is not allowed."""
         origin = origin_of(url)
         found = resolve_host(origin.host)
         if not found.addresses:

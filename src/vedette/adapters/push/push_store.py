@@ -1,7 +1,7 @@
-"""Push store: WebSub subscriptions, change signals that wait to be judged, trust in their sources, ping keys.
+"""Push store: WebSub subscriptions, unchecked change signals, trust in their sources, ping keys.
 
-Its tables are in ``state.db`` and are made where they are missing, so no folder needs another format. The caller
-commits. Times named ``wall_s`` are the wall's: hubs know no other.
+Its tables are in ``state.db`` and are created if missing, so no folder needs another format. The caller commits. Times
+named ``wall_s`` are wall time: hubs know no other.
 """
 
 import json
@@ -86,7 +86,7 @@ _SAVE_CREDIT = (
 
 
 class Subscription(NamedTuple):
-    """A WebSub subscription to a feed that a hub pushes, or is to push."""
+    """A WebSub subscription to a feed, active or requested."""
 
     topic: str
     hub: str
@@ -103,7 +103,7 @@ class Subscription(NamedTuple):
 
 
 class SignalRow(NamedTuple):
-    """A stored push signal: a URL that a source says is new or has changed, and when it is fetched for that."""
+    """A stored push signal: a URL that a source reports as new or changed, and when it will be fetched."""
 
     url_id: int
     source: str
@@ -197,7 +197,7 @@ class PushStore:
         return next(iter(self._query_subscriptions("WHERE topic = ?", topic)), None)
 
     def list_due_subscriptions(self, wall_s: float, most: int) -> list[Subscription]:
-        """List the WebSub subscriptions whose hub is due to be asked, most overdue first."""
+        """List the WebSub subscriptions whose hub is due for a request, most overdue first."""
         return self._query_subscriptions("WHERE next_wall_s <= ? ORDER BY next_wall_s LIMIT ?", wall_s, most)
 
     def save_subscription(self, row: Subscription) -> None:
@@ -223,12 +223,12 @@ class PushStore:
         self._db.executemany("INSERT OR REPLACE INTO push_signal VALUES (?, ?, ?, ?, ?)", rows)
 
     def find_signalled(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these URLs whose push signal is not judged yet."""
+        """Return those of these URLs whose push signal is not checked yet."""
         sql = "SELECT url_id FROM push_signal WHERE url_id IN (SELECT value FROM json_each(?))"
         return [id_ for (id_,) in self._db.execute(sql, (json.dumps(list(ids)),))]
 
     def count_signals(self, source: str) -> int:
-        """Count the push signals of a source that are not judged yet."""
+        """Count the push signals of a source that are not checked yet."""
         return int(self._db.execute("SELECT count(*) FROM push_signal WHERE source = ?", (source,)).fetchone()[0])
 
     def list_due_signals(self, now_s: float, most: int) -> list[tuple[int, str]]:
@@ -237,19 +237,19 @@ class PushStore:
         return self._db.execute(sql, (now_s, most)).fetchall()
 
     def mark_woken(self, ids: Sequence[int]) -> None:
-        """Take push signals off the schedule; they are still to be judged."""
+        """Take push signals off the schedule; they are still to be checked."""
         self.postpone_signals(inf, ids)
 
     def postpone_signals(self, wake_s: float, ids: Sequence[int]) -> None:
-        """Postpone push signals, since their host has no room before."""
+        """Postpone push signals, since their host has no capacity before."""
         self._db.executemany("UPDATE push_signal SET wake_s = ? WHERE url_id = ?", [(wake_s, id_) for id_ in ids])
 
     def list_judgeable(self, most: int) -> list[FetchedSignal]:
-        """List pages with a push signal that were fetched since, so that it can be judged."""
+        """List pages with a push signal that were fetched since, so that it can be checked."""
         return [FetchedSignal(*row)._replace(is_new=bool(row[-1])) for row in self._db.execute(_JUDGEABLE, (most,))]
 
     def delete_signals(self, ids: Sequence[int]) -> None:
-        """Delete push signals that were judged."""
+        """Delete push signals that were checked."""
         self._db.executemany("DELETE FROM push_signal WHERE url_id = ?", [(id_,) for id_ in ids])
 
     def delete_signals_before(self, at_s: float) -> None:
@@ -268,7 +268,7 @@ class PushStore:
         self._db.execute(_SAVE_CREDIT, (source, *credit, signals, heard_s))
 
     def list_credits(self, most: int) -> list[CreditRow]:
-        """List the sources of push signals, latest heard first."""
+        """List the sources of push signals, most recent first."""
         sql = "SELECT source, came_true, did_not, signals, heard_s FROM push_credit ORDER BY heard_s DESC LIMIT ?"
         return [CreditRow(row[0], SignalTrust(*row[1:3]), *row[3:]) for row in self._db.execute(sql, (most,))]
 

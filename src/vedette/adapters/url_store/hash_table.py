@@ -1,21 +1,21 @@
-"""URL hash table: which URLs are known, and under which id, at 64 bits a slot.
+"""URL hash table: which URLs are known, and under which id, at 64 bits per slot.
 
-A coordinator gets millions of links and knows four of five already, so the answer must come from memory, in batches, at
-few bytes. Ids are given in the order of arrival, from 1 on; they are the row numbers of the state.
+A coordinator gets millions of links and knows four of five already, so lookups must come from memory, in batches, with
+few bytes. Ids are assigned in order of arrival, from 1; they are the row numbers of the state.
 
-A fingerprint is stirred with a secret number, and the upper 53 bits of what results are the URL's *hash*. Its upper
-part, scaled to the number of buckets, is the *home* bucket (16 slots, side by side in memory); a URL lives in the first
-bucket from there on that had room, and buckets fill from the left. Nothing is ever taken out. So
+A fingerprint is hashed with a secret number, and the upper 53 bits of the result are the URL's *hash*. Its upper part,
+scaled to the number of buckets, is the *home* bucket (16 adjacent slots); a URL is stored in the first bucket from
+there on that had room, and buckets fill from the left. Nothing is ever removed. So
 
 - a search ends at the first bucket with room, and compares 16 slots at once;
-- homes grow with hashes, so the table is sorted by hash but for its clusters. It grows by one pass of sorting and
+- homes grow with hashes, so the table is sorted by hash except within its clusters. It grows by one pass of sorting and
   streaming, so cheaply that it can always be three quarters full; a table that doubles would be half empty.
 
-A slot holds the id in its lower bits and a *tag* above: the lower bits of the hash, as many as fit. Its place gives the
-rest: a tag recurs only every 62 buckets or more, and no URL lives further than that (``reach``) from its home. So two
-URLs are taken for one only if all 53 bits agree: with ten million known URLs, once in a billion new ones.
+A slot has the id in its lower bits and a *tag* above: the lower bits of the hash, as many as fit. Its position gives
+the rest: a tag recurs only every 62 buckets or more, and no URL is stored further than that (``reach``) from its home.
+So two URLs collide only if all 53 bits agree: with ten million known URLs, once in a billion new ones.
 
-The secret keeps a web site from choosing URLs that crowd one bucket, or that pass for a URL of another site.
+The secret prevents a web site from choosing URLs that crowd one bucket, or that collide with a URL of another site.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ class AddResult:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How URL hashes are spread over a number of buckets, and how they are read back from tag and position."""
+    """How URL hashes are spread over a number of buckets, and how they are recovered from tag and position."""
 
     buckets: int
 
@@ -74,13 +74,13 @@ class _Shape:
 
     @property
     def reach(self) -> int:
-        """How many buckets behind its home a URL may be stored so that its tag still identifies it."""
+        """How many buckets after its home a URL may be stored so that its tag still identifies it."""
         tags = 1 << self.tag_bits >> (HASH_BITS - HOME_BITS)
         return min(MAX_REACH, ((tags - 1) * self.buckets >> HOME_BITS) - 1)
 
     @property
     def rows(self) -> int:
-        """Number of URL hash table buckets in memory, including room for what overflows the last home."""
+        """Number of URL hash table buckets in memory, including room for overflow of the last home."""
         return self.buckets + self.reach + 1
 
     def homes(self, hashes: UInt64s) -> Positions:
@@ -96,7 +96,7 @@ class _Shape:
         return (slots & ((1 << self.id_bits) - 1)).astype(np.uint32)
 
     def hashes(self, slots: UInt64s, rows: UInt64s) -> UInt64s:
-        """Return the URL hashes of taken slots: the largest with that tag whose home is not behind its place."""
+        """Return the URL hashes of used slots: the largest with that tag whose home is not after its position."""
         beyond = (((rows + 1) << HOME_BITS) + (self.buckets - 1)) // self.buckets
         largest = (beyond << (HASH_BITS - HOME_BITS)) - 1
         return largest - ((largest - (slots >> self.id_bits)) & ((1 << self.tag_bits) - 1))
@@ -203,7 +203,7 @@ class UrlTable:
             column = ((rows >> shape.id_bits) == tags[:, None]).argmax(axis=1)
             slots = rows[np.arange(len(rows)), column]
             found = (slots >> shape.id_bits) == tags
-            # An empty slot looks like tag 0 with id 0, which is the right answer: taken slots stand left of it.
+            # An empty slot reads as tag 0 with id 0, which is the right answer: used slots are left of it.
             ids[rest[found]] = shape.ids(slots[found])
             on = np.flatnonzero(~found & (rows[:, -1] != 0))
             if not on.size:
@@ -234,7 +234,7 @@ class UrlTable:
             room = np.flatnonzero(taken < BUCKET_SLOTS)
             slots = at[room] * BUCKET_SLOTS + taken[room]
             flat[slots] = words[rest[room]]
-            # Of several that want one slot the last to write has it; the others look again.
+            # Of several that want one slot the last write wins; the others search again.
             done = np.zeros(len(rest), np.bool_)
             done[room] = flat[slots] == words[rest[room]]
             at[taken == BUCKET_SLOTS] += 1
@@ -253,8 +253,8 @@ class UrlTable:
     def _rehash(self, shape: _Shape) -> UInt64s | None:
         """Return the URL hash table's slots in another shape, or None if a URL would be beyond reach.
 
-        Between two buckets with room lie whole clusters, so pieces that are cut there follow each other in the order
-        of their hashes: each is sorted by itself and appended behind the one before.
+        Between two buckets with room there are whole clusters, so pieces cut there follow each other in hash order:
+        each is sorted by itself and appended to the previous one.
         """
         slots = np.zeros((shape.rows, BUCKET_SLOTS), np.uint64)
         end = 0
@@ -263,7 +263,7 @@ class UrlTable:
             if not ids.size:
                 continue
             homes, count = shape.homes(hashes), np.arange(len(ids))
-            # Each stands at its home or right behind the one before: a running maximum of (home - count) + count.
+            # Each is at its home or right after the previous one: a running maximum of (home - count) + count.
             ahead = homes * BUCKET_SLOTS - count
             ahead[0] = max(ahead[0], end)
             places = np.maximum.accumulate(ahead) + count
@@ -274,7 +274,7 @@ class UrlTable:
         return slots
 
     def _find_cuts(self) -> list[int]:
-        """Find where the URL hash table may be cut: behind buckets with room, about every 16 384 buckets."""
+        """Find where the URL hash table may be cut: after buckets with room, about every 16 384 buckets."""
         room = np.flatnonzero(self._slots[:, -1] == 0)
         wanted = np.arange(STREAM_BUCKETS, len(self._slots), STREAM_BUCKETS)
         behind = room[np.minimum(np.searchsorted(room, wanted), len(room) - 1)] + 1

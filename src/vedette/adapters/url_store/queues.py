@@ -1,14 +1,15 @@
-"""Host queues: which URLs of a host wait, and in which order, at four bytes a known URL.
+"""Host queues: which URLs of a host wait, and in which order, at four bytes per known URL.
 
-Every host has eight *front queues*, Mercator's priorities, 0 the best. A queue is a ring of ids: one array has, for
-each id, the id that comes after it, and each queue knows its last one, after which comes its first. So a URL joins and
-leaves at the cost of two array cells, however long the queue, and no index on disk is touched.
+Every host has eight *front queues*, Mercator's priorities, 0 the best. A queue is a ring of ids: one array holds, for
+each id, the next id, and each queue knows its last one, which is followed by its first. So a URL joins and leaves at
+the cost of two array cells, however long the queue, and no index on disk is touched.
 
-An id that does not wait needs no successor; its cell says instead what became of it (a *mark*), so that no id can be
-queued, leased or ended twice.
+An id that does not wait needs no successor; its cell holds its state instead (a *mark*), so that no id can be queued,
+leased or ended twice.
 
-A URL is taken from the best queue that has one, or, given a random number, from a queue drawn among those that have one
-with weights that halve from each to the next worse: then nothing starves. The draw's propensity comes with the URL.
+A URL is taken from the best non-empty queue, or, given a random number, from a queue drawn among the non-empty ones
+with weights that halve from each to the next worse: then nothing starves. The propensity of the draw is returned with
+the URL.
 """
 
 from bisect import bisect_right
@@ -110,8 +111,7 @@ class HostQueues:
     def pop(self, hosts: Sequence[int], lots: Sequence[float] | None) -> list[PoppedUrl]:
         """Pop one URL id for each mention of a host, none for a host with an empty queue.
 
-        ``lots`` are random numbers of [0, 1), one for each mention; without them the best queue is emptied
-        first.
+        ``lots`` are random numbers in [0, 1), one for each mention; without them the best queue is emptied first.
         """
         popped = []
         for turn, host in enumerate(hosts):
@@ -122,7 +122,7 @@ class HostQueues:
         return popped
 
     def mark(self, ids: Ids, mark: int) -> None:
-        """Mark what became of URL ids that are in no host queue."""
+        """Mark the state of URL ids that are in no host queue."""
         if len(ids):
             self.reserve_ids(int(ids.max()))
             self._after[ids] = MAX_IDS + 1 + mark
@@ -174,7 +174,7 @@ class HostQueues:
         """List the waiting URLs of a host in order with their queues, without the best, which holds requests."""
         ids: list[int] = []
         fronts: list[int] = []
-        after = self._after.data  # one number of it costs a fifth of what one of the array does
+        after = self._after.data  # reading a number from the list costs a fifth of reading it from the array
         for front in range(1, FRONTS) if host < len(self._last) else ():
             last = int(self._last[host, front])
             before, at = len(ids), 0

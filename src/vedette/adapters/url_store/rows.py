@@ -1,14 +1,14 @@
-"""SQL rows and snapshot file of the URL store, and the fence that every write to them passes.
+"""SQL rows and snapshot file of the URL store, and the fence that checks every write to them.
 
-Rows are appended by increasing id, which is what SQLite does fastest; only ``lease`` has rows taken out, and it is as
-small as the number of URLs that are leased. The state of a URL is a log (``fate``), not a column: a column would be
-written all over the table.
+Rows are appended by increasing id, which SQLite does fastest; only ``lease`` has rows deleted, and it is as small as
+the number of leased URLs. The state of a URL is a log (``fate``), not a column: a column would be written all over the
+table.
 
-A write is refused when it comes from a past that the state does not share:
+A write is refused if it is based on an outdated state:
 
 - its *epoch* is older than that of a partition's owner: another process owns the hosts by now;
 - its *turn* (a number that each write raises by one) is not that of the state: a write was rolled back or failed half
-  way, or another process wrote, and what the writer has in memory is not what the state has.
+  way, or another process wrote, and the writer's memory does not match the state.
 """
 
 import json
@@ -31,8 +31,8 @@ from vedette.adapters.url_store.queues import HostQueues
 from vedette.errors import StoreCorrupt, StoreError
 from vedette.model import PARTITIONS
 
-# The snapshot is never needed: a file that is missing, cut short, altered or of another state reads as nothing. It is
-# numpy's archive of arrays with a checksum behind it; the turn says of which moment of the state it is.
+# The snapshot is optional: a file that is missing, truncated, altered or of another state reads as nothing. It is
+# numpy's archive of arrays followed by a checksum; the turn identifies the moment of the state.
 
 _LAYOUT = 1
 _SUM_BYTES = 8
@@ -73,7 +73,7 @@ def read_snapshot(path: Path, secret: int) -> UrlSnapshot | None:
 
 
 def _compute_checksum(file: IO[bytes], size_bytes: int) -> bytes:
-    """Compute the checksum of a URL snapshot's first bytes; the file is left positioned behind them."""
+    """Compute the checksum of a URL snapshot's first bytes; the file is left positioned after them."""
     digest = xxhash.xxh3_64()
     file.seek(0)
     while size_bytes and (piece := file.read(min(size_bytes, _PIECE_BYTES))):

@@ -1,15 +1,15 @@
 """URL store (frontier): known URLs, added in batches, leased out host by host, acknowledged; the caller commits.
 
-Memory has what is asked often: which URLs are known (``hash_table``) and in which order those of a host wait
-(``queues``), at most 16 bytes a URL. The state has the rest, in rows that are appended (``rows``). Memory is rebuilt
-from one scan of the rows; a snapshot saved at a clean end spares that.
+Memory has what is used often: which URLs are known (``hash_table``) and in which order those of a host wait
+(``queues``), at most 16 bytes per URL. The state has the rest, in appended rows (``rows``). Memory is rebuilt from one
+scan of the rows; a snapshot saved at a clean exit avoids that.
 
 The store writes through the caller's connection, which may have more to write in the same transaction. After a rollback
 memory and state differ: the store refuses further writes and must be opened again.
 
-A URL waits, or is leased to one worker, or has ended with a fate: exactly one. A lease ends when its worker
-acknowledges it or puts it back, or by time; what returns unfetched joins the end of its queue, so that a URL which
-brings down every worker does not keep its host from going on.
+A URL waits, is leased to one worker, or has ended with a fate: exactly one. A lease ends when its worker acknowledges
+it or puts it back, or by time; an unfetched URL rejoins the end of its queue, so that a URL which crashes every worker
+does not block its host.
 """
 
 import sqlite3
@@ -33,8 +33,8 @@ SCAN_ROWS = 20_000
 Hosts = npt.NDArray[np.int64]
 
 
-_LEASED = 0  # the mark of what has not ended, beside the fates
-_REQUEUED = 0  # in the log of fates: it waits again
+_LEASED = 0  # the mark of what has not ended, in addition to the fates
+_REQUEUED = 0  # in the log of fates: it is queued again
 
 _NAMED_LEASES = (
     "SELECT url_id, host, priority FROM lease "
@@ -93,7 +93,7 @@ class UrlStore:
         return cast("list[int]", ids)
 
     def add(self, told: LinkBatch, found_s: float) -> Ids:
-        """Add links to the URL store; return the ids of those that were unknown and now wait."""
+        """Add links to the URL store; return the ids of those that were unknown and are now queued."""
         hosts = np.asarray(told.hosts, np.int64)
         priorities = _check_fronts(told.priorities)
         if not len(hosts) == len(told.urls) == len(told.depths) == len(priorities):
@@ -211,7 +211,7 @@ class UrlStore:
         return [name for name, id_ in self._hosts.items() if id_ in busy]
 
     def save_snapshot(self, image: Path) -> None:
-        """Save a snapshot of the URL store, which spares the next start its scan if nothing is written after."""
+        """Save a snapshot of the URL store, which saves the next start its scan if nothing is written after."""
         if self._db.in_transaction:
             raise StoreError("known URLs can be saved only after a commit: commit first")
         write_snapshot(image, self._gate.secret, self._gate.turn, self._table, self._queues)
@@ -290,7 +290,7 @@ class UrlStore:
             self._table.restore_counts(found.table.to_arrays()["named"])
 
     def _scan(self) -> None:
-        """Rebuild the URL store from all rows, in the order of ids: a URL without lease and final state waits."""
+        """Rebuild the URL store from all rows, in order of ids: a URL without lease and final state is queued."""
         known = self._db.execute("SELECT max(id) FROM url").fetchone()[0] or 0
         self._table, self._queues = UrlTable(self._gate.secret, room=known), HostQueues()
         self._queues.reserve_hosts(len(self._hosts))

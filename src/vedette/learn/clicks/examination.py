@@ -184,7 +184,7 @@ def _find_last_click(log: ClickLog) -> Ints:
 
 
 def _compute_stop_probabilities(model: CascadeModel, log: ClickLog) -> tuple[Floats, Floats]:
-    """Compute the probability that a search ended at each depth without another click, and the log of the known path."""
+    """Compute the probability that a search ended at each depth without another click, and the log of its path."""
     attraction = np.clip(model.attraction[log.result], _TINY, 1 - _TINY)
     last, places = _find_last_click(log)[:, None], np.arange(log.places)
     on, content = model.perseverance, model.satisfaction
