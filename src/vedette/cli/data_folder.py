@@ -82,7 +82,7 @@ def crawl_settings(options: argparse.Namespace) -> RuntimeSettings:
 
 
 def apply_configured_sites(options: argparse.Namespace) -> None:
-    """Add the sites of ``vedette.toml`` that are new, and change what it sets otherwise than the data folder has it."""
+    """Add the sites of ``vedette.toml`` that are new, and update settings that differ from the data folder."""
     config = load_config(options)
     known = {row.site.start: row for row in open_data_folder(options).site_rows()} if config.sites else {}
     commands = [command for table in config.sites for command in _configure_site(table, known.get(table.site.start))]
@@ -90,7 +90,7 @@ def apply_configured_sites(options: argparse.Namespace) -> None:
 
 
 def take_back_contact(options: argparse.Namespace) -> None:
-    """Let a contact on the command line take the place of one that was set in the console or with ``vedette set``."""
+    """Let a contact on the command line replace one that was set in the console or with ``vedette set``."""
     folder = data_folder(options)
     if options.contact is None or not (folder / "format").exists():
         return
@@ -144,7 +144,7 @@ def read_exported_file(file: Path) -> str:
 def format_command(command: str, options: argparse.Namespace) -> str:
     """Format a whole ``vedette`` command on the same data folder, to be typed next.
 
-    What ``up`` and ``crawl`` were told and the folder does not keep is said again.
+    Options of ``up`` and ``crawl`` that the folder does not store are repeated.
     """
     places = {name: getattr(options, name, None) for name in ("config", "data")}
     words = [*command.split(), *_list_words(places)]
@@ -159,7 +159,7 @@ def format_command(command: str, options: argparse.Namespace) -> str:
 
 
 def _list_words(typed: Mapping[str, object], usual: object = None) -> Iterator[str]:
-    """Yield options of the command line with their values, but for those that are not set or as ``usual``."""
+    """Yield options of the command line with their values, except those that are unset or ``usual``."""
     for name, value in typed.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:

@@ -1,8 +1,8 @@
 """The ``vedette`` program: its table of commands, argument parsing, and one-line errors with suggestions.
 
-A command's module is imported when that command is typed, and no other. It has ``DESCRIPTION`` (its ``--help``),
-``add_arguments(parser)`` and ``run(options)``; subcommands set ``run`` by their own defaults. Exit codes: 0 done,
-1 failed, 2 wrong usage.
+A command's module is imported only when that command is typed. It has ``DESCRIPTION`` (its ``--help``),
+``add_arguments(parser)`` and ``run(options)``; subcommands set ``run`` by their own defaults. Exit codes: 0 done, 1
+failed, 2 wrong usage.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from typing import NamedTuple, NoReturn, Protocol, cast
 from vedette.errors import UsageError, VedetteError
 from vedette.version import __version__
 
-# Before numpy is loaded, which reads it. Each job has a process of its own: threads for the products of small matrices
-# would only be in the way.
+# Before numpy is imported, which reads it. Each job has its own process: threads for products of small matrices would
+# only interfere.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)  # type: ignore[arg-type]  # argparse's own keywords, passed on
 
     def error(self, message: str) -> NoReturn:
-        """Raise a ``UsageError`` with what argparse found wrong and which help to read."""
+        """Raise a ``UsageError`` with argparse's message and which help to read."""
         wrong = re.fullmatch(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL)
         if wrong:
             near = difflib.get_close_matches(wrong[1], re.findall(r"[a-z-]+", wrong[2]), 1)
@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader of our output has enough; Python would complain once more while closing it.
+        # The reader of our output has closed it; Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code

@@ -53,7 +53,7 @@ class ProgressLine:
 class ProgressBar:
     """A progress bar on a terminal, an occasional line elsewhere; a context manager.
 
-    The caller draws it: a thread of its own would not survive forks.
+    The caller draws it: a separate thread would not survive forks.
     """
 
     def __init__(self, total: int, *, quiet: bool, interval_s: float) -> None:
@@ -67,7 +67,7 @@ class ProgressBar:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
             from rich.table import Column
 
-            # A name of a cell is not markup, and may be long.
+            # A cell's name is not markup, and may be long.
             fitted = Column(ratio=1, no_wrap=True, overflow="ellipsis")
             words = TextColumn("{task.description}", markup=False, table_column=fitted)
             columns = (MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), words)
@@ -83,7 +83,7 @@ class ProgressBar:
             self._bar.stop()
 
     def draw(self, done: int | None, words: str, line: Callable[[float], str], *, soon: bool = False) -> None:
-        """Draw the progress bar with its words; where it is no terminal, print the line if one is due."""
+        """Draw the progress bar with its words; without a terminal, print the line if one is due."""
         now_s = time.monotonic()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, description=words, refresh=True)
@@ -189,7 +189,7 @@ def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]
 
 
 def _describe_host_trouble(status: StatusNumbers) -> str:
-    """Describe for the progress screen how many hosts fail to answer properly, by reason."""
+    """Describe for the progress screen how many hosts fail to respond properly, by reason."""
     trouble = Counter(status["hosts_in_trouble"].values())
     return f"hosts in trouble: {format_counts(trouble)}" if trouble else ""
 

@@ -1,9 +1,9 @@
 """``vedette.toml``: the machine's settings, read once into frozen dataclasses.
 
-Durations and sizes are written with their unit, because a bare number is read differently by everybody. An unknown key
-is an error that names the nearest known one, because a misspelt setting that is silently ignored costs days. Each
-setting is declared once, at its field: key, kind, default and meaning. Reading, checking, ``override`` and
-``describe`` (against which the documentation is tested) all follow from that.
+Durations and sizes are written with their unit, because a bare number is ambiguous. An unknown key is an error that
+names the nearest known one, because a misspelled setting that is silently ignored costs days. Each setting is declared
+once, at its field: key, kind, default and meaning. Parsing, validation, ``override`` and ``describe`` (against which
+the documentation is tested) all follow from that.
 """
 
 import difflib
@@ -132,7 +132,7 @@ def parse(text: str, source: str) -> Config:
 
 
 def override(config: Config, settings: Mapping[str, str]) -> Config:
-    """Return the configuration with some settings changed, as typed on a command line: numbers come as text too.
+    """Return the configuration with some settings changed, as typed on a command line: numbers are text too.
 
     >>> override(Config(), {"crawl.delay": "2s", "crawl.concurrency": "8"}).crawl.concurrency
     8
@@ -141,9 +141,9 @@ def override(config: Config, settings: Mapping[str, str]) -> Config:
 
 
 def override_by_environment(config: Config, environment: Mapping[str, str]) -> Config:
-    """Return the configuration with what environment variables set: ``VEDETTE_CRAWL_DELAY`` is ``crawl.delay``.
+    """Return the configuration with settings from environment variables: ``VEDETTE_CRAWL_DELAY`` is ``crawl.delay``.
 
-    An empty variable sets nothing. One that looks like a setting and is none is an error.
+    An empty variable sets nothing. One that resembles a setting but is none is an error.
 
     >>> override_by_environment(Config(), {"VEDETTE_CRAWL_DELAY": "2s", "VEDETTE_PORT": "tcp://10.0.0.1:80"}).crawl.delay_s
     2.0
@@ -160,7 +160,7 @@ def override_by_environment(config: Config, environment: Mapping[str, str]) -> C
 
 
 def _refuse_misspelt(variable: str) -> None:
-    """Raise an error for a variable that is meant as a setting; others may belong to other programs."""
+    """Raise an error for a variable that seems to be meant as a setting; others may belong to other programs."""
     name = variable.removeprefix(ENVIRONMENT_PREFIX)
     is_of_section = name.partition("_")[0].lower() in _SECTIONS
     if name in _OTHER_VARIABLES or _SERVICE_LINK.search(variable):

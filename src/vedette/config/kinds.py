@@ -38,7 +38,7 @@ class Switch:
 
 Value = TypeVar("Value")
 
-# Both from the largest unit to the smallest: a value is written in the first that takes it as a whole number.
+# Both from the largest unit to the smallest: a value is written in the first that gives a whole number.
 _SECONDS = {"d": Decimal(86400), "h": Decimal(3600), "min": Decimal(60), "s": Decimal(1), "ms": Decimal("0.001")}
 _BYTES = {
     "GiB": Decimal(2**30),
@@ -55,7 +55,7 @@ _RATE = re.compile(r"([0-9]{1,9})/(s|min|h|d)")
 
 
 class ValueType(Protocol[Value]):
-    """A kind of configuration value: reads, checks and writes it; its ``ConfigError`` says what to write."""
+    """A kind of configuration value: parses, checks and formats it; its ``ConfigError`` says what to write."""
 
     def read(self, value: object) -> Value:
         """Check a configuration value from the file, and return it converted."""
@@ -161,7 +161,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class PolicyName:
-    """The kind of settings that name a policy: one of a few that everybody is told of, or any of ``all_names``."""
+    """The kind of settings that name a policy: one of a few documented ones, or any of ``all_names``."""
 
     named: tuple[str, ...]
     all_names: tuple[str, ...]
@@ -338,7 +338,7 @@ def _out_of_range(at_least: str, at_most: str) -> ConfigError:
 
 
 def format_value(value: object) -> str:
-    """Format a configuration value for an error message, about as the file has it, on one line."""
+    """Format a configuration value for an error message, roughly as in the file, on one line."""
     if isinstance(value, str):
         return f'"{format_line(value)}"'
     if isinstance(value, bool):

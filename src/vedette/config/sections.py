@@ -27,7 +27,7 @@ from vedette.engine.scheduling.refresh_policies import DEFAULT_POLICY, POLICIES
 from vedette.serve.ads.live_policies import AD_POLICIES, DEFAULT_AD_POLICY, NAMED_AD_POLICIES
 from vedette.serve.rank.reranking import DEFAULT_PROMOTION, PROMOTIONS
 
-# It is sent in a header of every request, so nothing that could end the header or its comment gets in.
+# It is sent in a header of every request, so it must contain nothing that could end the header or its comment.
 _CONTACT = re.compile(r"(?=[!-~]+\Z)(?:[^@()]+@[^@()]+|https?://[^()/]+[^()]*)")
 _PROXY = re.compile(r"(?:http|socks5h)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}")
 _FILE = re.compile(r"[^\x00-\x1f\x7f-\x9f]+")

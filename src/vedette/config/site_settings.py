@@ -1,7 +1,7 @@
 """A site's settings as people write them: ``key=value`` on a command line, ``[[site]]`` tables in TOML.
 
 Each key is declared once; options, ``set``, ``export`` and ``import`` follow from it. An unknown key is an error that
-names the nearest known one. Only what differs from the default is written out.
+names the nearest known one. Only values that differ from the default are written.
 """
 
 import json
@@ -35,7 +35,7 @@ _NOT_SETTINGS = ("start", "paused")
 
 
 class _TablePlace(NamedTuple):
-    """The place of a ``[[site]]`` table in a text, for error messages."""
+    """The position of a ``[[site]]`` table in a text, for error messages."""
 
     text: str
     begin: int
@@ -88,7 +88,7 @@ def _parse_switch(value: object) -> bool:
 
 
 def _parse_delay(value: object) -> float:
-    return parse_duration(str(value))  # of a bare number it says that the unit is missing
+    return parse_duration(str(value))  # for a bare number it says that the unit is missing
 
 
 def _parse_hours(value: object) -> str:
@@ -109,7 +109,7 @@ def _parse_rate(value: object) -> float:
 
 
 def _parse_share(value: object) -> float:
-    """Parse the ``share`` setting of a site: ``20%``, or 0.2 where TOML has numbers."""
+    """Parse the ``share`` setting of a site: ``20%``, or 0.2 as a TOML number."""
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     share = float(percent[1]) / 100 if percent else value
     if not isinstance(share, int | float) or isinstance(share, bool) or not 0.00001 <= share <= 1:
@@ -131,7 +131,7 @@ def _parse_owned(value: object) -> bool:
 
 def _parse_secrets(value: object) -> str:
     if not _SECRETS.fullmatch(_parse_text(value)):
-        # What was written may be the secret itself, so it is not repeated.
+        # The input may be the secret itself, so it is not repeated.
         raise ConfigError("name where the secrets are: write env:NAME or file:PATH")
     return _parse_text(value)
 
@@ -161,7 +161,7 @@ def _parse_readers(value: object) -> tuple[str, ...]:
 def _parse_promises(value: object) -> tuple[str, ...]:
     """Parse the ``promise`` setting of a site: sources with their poll interval, such as ``/news=15min``.
 
-    They are stored as seconds and address.
+    They are stored as seconds and URL.
     """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -182,7 +182,7 @@ def _parse_promise(text: str) -> str:
 
 
 def _parse_sitemaps(value: object) -> tuple[str, ...]:
-    """Parse the ``sitemap`` setting of a site: addresses of sitemaps, such as ``/news-sitemap.xml``."""
+    """Parse the ``sitemap`` setting of a site: URLs of sitemaps, such as ``/news-sitemap.xml``."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) and _PLACE.fullmatch(text) for text in texts):
         raise ConfigError("write the URL or path of a sitemap, such as /news-sitemap.xml")
@@ -247,18 +247,18 @@ _KEYS = {
     "render": _Key("render", _parse_render),
     "render_from": _Key("render_from", _parse_hosts, list),
 }
-# Of these, each word on a command line adds one.
+# For these, each word on a command line adds one.
 _MANY = (_parse_texts, _parse_promises, _parse_sitemaps)
 
 
 def site_of_text(text: str, settings: Mapping[str, object]) -> Site:
-    """Build a site from the address that a person typed and its settings by key, as TOML has them."""
+    """Build a site from the typed URL and its settings by key, as in TOML."""
     fields: Any = parse_settings(settings)
     return validate_site(replace(read_site(text), **fields))
 
 
 def parse_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Parse a site's settings, by key as TOML has them, into ``Site`` fields with their new values.
+    """Parse a site's settings, by key as in TOML, into ``Site`` fields with their new values.
 
     >>> parse_settings({"delay": "5s"})
     {'delay_s': 5.0}
@@ -267,7 +267,7 @@ def parse_settings(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def validate_site(site: Site) -> Site:
-    """Check that a site's settings for scope, patterns and overruled judgements make sense; return the site."""
+    """Check that a site's settings for scope, patterns and overruled judgments are valid; return the site."""
     read_site(
         site.start,
         scope=site.scope,
@@ -328,7 +328,7 @@ def format_sites(sites: Iterable[tuple[Site, bool]]) -> str:
 def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     """Parse ``[[site]]`` tables in TOML into sites, each with whether it is paused.
 
-    A ``UsageError`` names the place and what to write.
+    A ``UsageError`` names the line and what to write.
     """
     if len(text) > _MAX_BYTES:
         raise UsageError(f"{source}: larger than {format_size(_MAX_BYTES)}, so not a list of sites")

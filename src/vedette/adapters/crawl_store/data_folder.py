@@ -1,10 +1,10 @@
 """Data folder: lock, open and read the state of a crawl; one process tree holds it at a time.
 
 state.db   SQLite with a write-ahead log: known URLs, leases, pages, hosts, sites
-urls       the known URLs as saved at a clean end; rebuilt when missing
+urls       the known URLs as saved at a clean exit; rebuilt when missing
 bands      the MinHash banding index over page content; rebuilt when missing or behind
-warc/      what was fetched; warc/unacknowledged has what was found there and no state vouches for
-format     a number; a newer one is refused untouched, an older one brought up to date
+warc/      fetched pages; warc/unacknowledged has data found there that no state refers to
+format     a number; a newer format is refused, an older one is upgraded
 lock       held while a process uses the folder
 """
 

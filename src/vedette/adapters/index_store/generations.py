@@ -1,9 +1,9 @@
 """Index generations: one folder each, so that a new one can be built while the old one serves.
 
-index/current   the number of the generation that serves
-index/7/        one generation: tantivy/ (the index), and what is beside it (``page_table``, ``indexer_store``)
+index/current   the number of the serving generation
+index/7/        one generation: tantivy/ (the index), and its side files (``page_table``, ``indexer_store``)
 index/7/seq     the last queued change that is durable in it
-index/7/complete  is there once it has seen all pages
+index/7/complete  exists once it has all pages
 index/7/lock    held by its writer
 """
 

@@ -1,9 +1,9 @@
 """Store of impact estimates: expected search gain of first fetches of unseen URLs, as files beside the index.
 
-index/expected         a number of four bytes for each URL by its id, NaN where nothing is expected; mapped to memory
+index/expected         four bytes for each URL by its id, NaN without an estimate; memory-mapped
 index/expected.places  averages of folders and branches, for URLs that are found later, and bounds of front queues
-index/expected.links   an estimate of each URL by its importance alone; for people, nothing is decided by it
-index/expected.json    how it was computed, for people
+index/expected.links   an estimate of each URL by its importance alone; for display only
+index/expected.json    how it was computed, for display
 
 A background pass writes them, the coordinator reads them. Each is written atomically. A mixture of two passes does no
 harm: both were correct a short time ago. A missing or damaged file counts as no estimate.

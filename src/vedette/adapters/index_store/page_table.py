@@ -1,10 +1,10 @@
 """Page table: memory-mapped per-page data beside the index, by page id: numbers, text, forward index, links.
 
-pages    one row per page id, mapped to memory
-text     the text of pages, packed (``index.fields.pack_page``), one behind the other
+pages    one row per page id, memory-mapped
+text     the text of pages, packed (``index.fields.pack_page``), one after the other
 terms    the words of pages as numbers, for ranking
 links    the fingerprints of the URLs that pages link to
-names    what the rows' small numbers stand for: languages, kinds, private sites
+names    the meaning of the rows' small numbers: languages, kinds, private sites
 rank     the importance of each page and its host, computed in the background
 versions which pages are one page of several releases (``index.versions``), one row per page id
 

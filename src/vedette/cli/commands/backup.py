@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_summary(copied: BackupResult, to: Path, *, as_json: bool) -> int:
-    """Print what a backup copied; return exit code 1 where something was missing from the data folder."""
+    """Print what a backup copied; return exit code 1 if something was missing from the data folder."""
     for words in copied.missing:
         print(f"missing: {words}", file=sys.stderr)
     if as_json:

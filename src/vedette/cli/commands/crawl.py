@@ -129,7 +129,7 @@ def format_summary(numbers: Mapping[str, Any]) -> str:
 
 
 def _format_next_try(at_s: float | None, numbers: Mapping[str, Any]) -> str:
-    """Format when the next try is due, in the summary of ``vedette crawl``; empty where that is not known."""
+    """Format when the next try is due, in the summary of ``vedette crawl``; empty if unknown."""
     if at_s is None:
         return ""
     return f"; next try {format_relative_time(max(at_s, numbers['now_s']), numbers['now_s'])}"

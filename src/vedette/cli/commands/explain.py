@@ -1,6 +1,6 @@
 """``vedette explain URL``: print everything that was decided about one URL, and by which rule.
 
-``--json`` prints the plain values of ``runtime.explain`` as they are; the sentences are made of nothing else.
+``--json`` prints the plain values of ``runtime.explain``; the sentences are built from nothing else.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 Explanation = dict[str, Any]
 
-# What the author says of a page is not ours to overrule.
+# What the author says about a page is not ours to overrule.
 _AUTHOR_OBJECTIONS = frozenset({"noindex", "author"})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -170,7 +170,7 @@ def _copy_lines(info: Explanation, options: argparse.Namespace) -> Iterator[str]
 
 
 def _overrule_command(names: list[str], site: Explanation, options: argparse.Namespace) -> str:
-    """Return the ``vedette sites set`` command that adds overruled judgements to those of the site."""
+    """Return the ``vedette sites set`` command that adds overruled judgments to those of the site."""
     wanted = [name for name in get_args(Overrule) if name in names or name in site["overrule"]]
     return format_command(f"sites set {site['start']} overrule={','.join(wanted)}", options)
 
@@ -197,7 +197,7 @@ _LINE_LABELS = {
 
 
 def refresh_lines(refresh: dict[str, Any] | None) -> Iterator[str]:
-    """Return the ``vedette explain`` lines on a page's refreshes; none where a fixed rule sets its refreshes."""
+    """Return the ``vedette explain`` lines on a page's refreshes; none if a fixed rule sets them."""
     return _format_facts(describe_refresh(refresh))
 
 
@@ -297,7 +297,7 @@ def _describe_page(page: Explanation, now_s: float) -> str:
 
 
 def _describe_retry(info: Explanation, options: argparse.Namespace) -> str:
-    """Describe when a failed URL is tried again; empty for one that was refused."""
+    """Describe when a failed URL is retried; empty for one that was refused."""
     known, now_s = info["known"], info["now_s"]
     if known["standing"] != "failed":
         return ""

@@ -1,4 +1,4 @@
-"""``vedette fetch URL…``: ask the running coordinator, or a temporary one, for URLs and wait for the results."""
+"""``vedette fetch URL…``: request URLs from the running coordinator, or a temporary one, and wait for the results."""
 
 import argparse
 import json
@@ -118,7 +118,7 @@ class _FetchRequest:
     def wait(self) -> None:
         """Wait until all URLs of ``vedette fetch`` are fetched, or patience runs out."""
         while not self.poll():
-            time.sleep(POLL_INTERVAL_S)  # the coordinator answers questions, it does not call back
+            time.sleep(POLL_INTERVAL_S)  # the coordinator responds, but does not call back
 
     def results(self) -> list[UrlStatus]:
         """Return the result of each URL of ``vedette fetch``, in the order of the command line."""
@@ -187,7 +187,7 @@ class _TemporaryTree:
             except VedetteError as error:
                 self.error, self.done = error, True
         if self.done:
-            with suppress(VedetteError):  # it is ending already
+            with suppress(VedetteError):  # it is exiting already
                 call_coordinator(self.folder, Request("stop"))
 
     def _advance(self) -> bool:

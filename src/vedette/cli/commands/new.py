@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     folder, since = data_folder(options), _parse_cursor(options.since)
     if not 1 <= options.n <= MAX_ITEMS:
         raise UsageError(f"-n {options.n}: write a number from 1 to {MAX_ITEMS}")
-    with open_state_reader(folder) as view:  # a folder without a crawl is told in words
+    with open_state_reader(folder) as view:  # a folder without a crawl is reported in words
         allowed = tuple(row.site.start for row in view.store.list_sites())
     news = FolderNewPages(folder)
     if options.watch and not news.has_alert(options.watch):
@@ -82,7 +82,7 @@ def _follow(news: FolderNewPages, batch: ItemBatch, options: argparse.Namespace,
     while True:
         _print_batch(batch, options)
         if not batch.more:
-            time.sleep(POLL_INTERVAL_S)  # what is new is read from a file, which does not call back
+            time.sleep(POLL_INTERVAL_S)  # new pages are read from a file, which does not call back
         batch = news.list_after(batch.cursor, options.n, options.watch, allowed)
 
 

@@ -72,7 +72,7 @@ def _parse_whole(text: str) -> int:
     return int(text)
 
 
-WORKLOAD_DAYS = 90  # after which a search counts next to nothing
+WORKLOAD_DAYS = 90  # after which a search counts for almost nothing
 MAX_ERRORS_SHOWN = 5
 STANDARD_INPUT = Path("-")
 
@@ -142,7 +142,7 @@ def _world_now_s(folder: Path) -> float:
 
 @dataclass(slots=True)
 class _QueryImport:
-    """The import of a file of queries: yields its usable lines as rows, and counts and keeps the bad ones."""
+    """The import of a file of queries: yield its usable lines as rows, and count and keep the bad ones."""
 
     now_s: float
     searches: int = 0

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run ``vedette retry``: let failed URLs wait again, and print how many."""
+    """Run ``vedette retry``: requeue failed URLs, and print how many."""
     done = execute(options, RetryFailed(_find_target(options) if options.target else ""))
     when = (
         ""
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _find_target(options: argparse.Namespace) -> str:
-    """Return the URL that was typed; a host alone means the site that starts there, whatever its scheme."""
+    """Return the typed URL; a host alone means the site that starts there, whatever its scheme."""
     typed = read_site(options.target).start
     starts = [row.site.start for row in open_data_folder(options).site_rows()]
     spellings = (typed, typed.replace("https://", "http://", 1))

@@ -1,4 +1,4 @@
-"""``vedette search WORDS…``: update the index where no process does, search it and print the results."""
+"""``vedette search WORDS…``: update the index if no process does, search it and print the results."""
 
 import argparse
 import json
@@ -80,7 +80,7 @@ def slate_lines(slate: Slate, now_s: float, *, why: bool, bold: bool) -> Iterato
 
 
 def _no_result_lines(slate: Slate, behind: str) -> Iterator[str]:
-    """Yield the lines that ``vedette search`` prints without results, with the reason where it is known."""
+    """Yield the lines that ``vedette search`` prints without results, with the reason if it is known."""
     asked = _clean_text(slate.request.query, MAX_TITLE_LENGTH)
     if slate.total and slate.request.page > 1:
         yield f'There is no page {slate.request.page} for "{asked}": {format_count(slate.total, "page")} match.'
@@ -116,7 +116,7 @@ def _result_lines(result: SearchResult, now_s: float, *, bold: bool) -> Iterator
 def _highlight(snippet: Snippet) -> str:
     """Return a result's snippet for the terminal with its matches in bold.
 
-    Each character keeps its position, so that the marks still fit.
+    Each character keeps its position, so that the highlights still fit.
     """
     text, parts, done = _clean_text(snippet.text, len(snippet.text)), [], 0
     for start, end in sorted(snippet.marks):

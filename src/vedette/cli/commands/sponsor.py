@@ -104,7 +104,7 @@ def _add_ad_commands(inner: Subparsers) -> None:
 
 def _save_advertiser(options: argparse.Namespace) -> int:
     row = parse_advertiser(options.name, options.key or "", options.budget or "")
-    # What is not named stays as it is.
+    # Omitted options stay as they are.
     for before in _open_ads_service(options).list_advertisers():
         if before.name == row.name:
             row = row._replace(key=before.key) if options.key is None else row

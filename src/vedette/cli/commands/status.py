@@ -174,7 +174,7 @@ def _format_pace(now: Status) -> str:
 
 
 def _content_lines(reading: Status) -> Iterator[str]:
-    """Yield the ``vedette status`` lines on content extraction: what came of parsing the fetched pages."""
+    """Yield the ``vedette status`` lines on content extraction: the results of parsing the fetched pages."""
     said = {
         "copies of other pages": reading["copies"],
         "pages with objections to indexing": reading["objected"],
@@ -214,7 +214,7 @@ def _trouble_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _describe_retries(told: Status, options: argparse.Namespace) -> str:
-    """Describe for ``vedette status`` when failed URLs are tried again."""
+    """Describe for ``vedette status`` when failed URLs are retried."""
     retries, now_s = told["retries"], _world_now_s(told)
     at_once = f"to retry now: {format_command('retry', options)}"
     if not retries["urls"]:

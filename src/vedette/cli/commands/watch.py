@@ -73,7 +73,7 @@ def _add(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     desk = _open_alert_service(options)
     watches, messages, held_up = desk.list_alerts(), desk.list_messages(MAX_MESSAGES), desk.list_stuck()
-    # What comes after a message that its receiver does not take has not been tried, and says nothing.
+    # Messages after one that its receiver rejects were not tried, and say nothing.
     last = {sent.name: sent for sent in reversed(messages)} | {name: sent for name, (sent, _) in held_up.items()}
     behind = {name: count for name, (_, count) in held_up.items()}
     if options.json:

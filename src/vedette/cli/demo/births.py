@@ -4,9 +4,9 @@
     uniform    every known URL in turn
     sitemaps   sitemaps alone, as often as the budget lets them; what no sitemap names is not found
 
-Each has a crawler, a data folder and a server of its own over the same web, and the same budget for all that it
-fetches. All begin with a full crawl without a budget; then they learn for a quarter of a day; then births count. A
-receiver of webhooks notes what is reported; the synthetic web knows when pages were born.
+Each has its own crawler, data folder and server over the same web, and the same budget for everything it fetches. All
+begin with a full crawl without a budget; then they learn for a quarter of a day; then new pages count. A webhook
+receiver records what is reported; the synthetic web knows when pages were published.
 """
 
 import argparse
@@ -143,10 +143,10 @@ def format_minutes(seconds: float) -> str:
 
 SPEED = 200.0
 LEARNING_DAYS = 0.25
-# Births of the last hours are not counted: they had no time to be found.
+# Pages of the last hours are not counted: there was no time to find them.
 IGNORED_TAIL_S = 4 * 3_600.0
-# Fetches a day, as a part of the pages known at the start; and of these what looks at sitemaps may take, so that new
-# pages and robots.txt have room.
+# Fetches per day, as a share of the pages known at the start; and the share of these for polls of sitemaps, leaving the
+# rest for new pages and robots.txt.
 BUDGET_SHARE, SITEMAPS_SHARE = 1.0, 0.6
 STEPS_PER_DAY = 24
 NEVER_S = 30 * DAY_S
@@ -210,7 +210,7 @@ def _configure_contender(
         for order in orders:
             execute_command(order, state, clock.now(), "the demo")
         state.db.execute("COMMIT")
-    # All lists are looked at once as the first crawl left them; then at this pace, where no price is asked.
+    # All lists are polled once after the first crawl; then at this pace, if there is no price.
     turn_s = {"uniform": len(held) / budget * DAY_S, "sitemaps": NEVER_S}.get(one.policy)
     return one if turn_s is None else replace(one, settings=_set_source_interval(one.settings, turn_s))
 
@@ -239,7 +239,7 @@ def _measure(
 
 
 def _true_births(world: SyntheticWorld, begin_s: float, end_s: float) -> dict[str, float]:
-    """Return the synthetic pages born in a period that crawlers may find, with their true times of birth."""
+    """Return the synthetic pages published in a period that crawlers may find, with their true times."""
     urls = [url for host in world.sites for url in world.live_pages(host, end_s)]
     truths = [(url, truth) for url in urls if (truth := world.truth(url)) is not None]
     return {url: truth.born_s for url, truth in truths if truth.indexable and begin_s <= truth.born_s < end_s}

@@ -185,7 +185,7 @@ def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
 
 
 def _start_docs(server: ServerHandle, folder: Path, stack: ExitStack) -> ServerHandle | None:
-    """Serve the documentation beside the synthetic web, where it is installed."""
+    """Serve the documentation beside the synthetic web, if it is installed."""
     if find_docs() is None:
         return None
     world = f"{docs_site.__name__}:{open_docs_site.__name__}"

@@ -1,6 +1,6 @@
 """Crawlers of ``vedette demo`` side by side over one synthetic web, each with its folder, server, log and policy.
 
-All share one clock. Each has a server of its own, so that its log says what this crawler fetched, and when.
+All share one clock. Each has its own server, so that its log says what this crawler fetched, and when.
 """
 
 import sys
@@ -36,7 +36,7 @@ PRINT_INTERVAL_S = 10.0
 TICK_S = 0.1
 MAX_CRAWL_S = 300.0
 ASK_TIMEOUT_S = 0.7
-# Other spellings of a page would be pages of their own, and tell nothing of changes or births.
+# Other spellings of a page would be separate pages, and say nothing about changes or new pages.
 OTHER_SPELLINGS = ("*?*",)
 LOG_NAME = "access.log"
 
@@ -179,7 +179,7 @@ def _stop_trees(trees: Sequence[Supervisor]) -> None:
                 ask_coordinator(tree.settings.folder, Request("stop"), timeout_s=ASK_TIMEOUT_S)
         tend_trees(waiting)
         waiting = [tree for tree in waiting if tree.is_alive and not tree.is_over]
-        time.sleep(TICK_S)  # they end by themselves; this is how often we look
+        time.sleep(TICK_S)  # they exit by themselves; this is the polling interval
     for tree in trees:
         tree.stop()
 
@@ -205,7 +205,7 @@ def observe(
 ) -> tuple[float, float]:
     """Let demo time pass under a daily fetch budget; return when measuring began and when it ended.
 
-    ``moments`` are seconds from the beginning; at each of them ``on_step`` gets its number and its time.
+    ``moments`` are seconds from the start; at each of them ``on_step`` gets its number and its time.
     """
     with run_trees(contenders, f"{budget}/d", forever=True) as trees:
         clock = contenders[0].settings.clock
@@ -214,6 +214,6 @@ def observe(
             while clock.now() < begin_s + moment_s:
                 check()
                 tend_trees(trees)
-                time.sleep(TICK_S / 2)  # how often we look; crawlers run in other processes
+                time.sleep(TICK_S / 2)  # polling interval; crawlers run in other processes
             on_step(step, begin_s + moment_s)
         return begin_s, clock.now()

@@ -1,7 +1,7 @@
 """``vedette demo --days``: keep weeks of a synthetic web fresh by several refresh policies, in minutes.
 
-Each policy has a crawler of its own, as ``vedette up`` runs it but for the search page. All begin with a full crawl
-without a budget. Then time counts, and all have the same budget for everything that they fetch.
+Each policy has its own crawler, as ``vedette up`` runs it except for the search page. All begin with a full crawl
+without a budget. Then time counts, and all have the same budget for everything they fetch.
 """
 
 import argparse
@@ -55,7 +55,7 @@ COLUMN_MEANINGS = (
     ("gained per 1000 refreshes", "what refreshes added to the quality, in percentage points"),
     ("budget used", "all fetches, as a share of what the budget allowed"),
 )
-# Below this, a crawler has not kept up with its time, or had nothing to do.
+# Below this, a crawler was too slow for its clock, or had nothing to do.
 MIN_BUDGET_USED = 0.9
 
 
@@ -236,7 +236,7 @@ def _format_console_json(month: MonthReport, plots: dict[str, Plot]) -> str:
 SAMPLES_PER_DAY = 2
 POLICIES = (DEFAULT_POLICY, "uniform", "nutch")
 SPEED = 5_000.0
-# Of the pages that are known; robots.txt, feeds and new pages take about half of it.
+# Share of the known pages; robots.txt, feeds and new pages take about half of it.
 BUDGET_SHARE = 0.1
 
 

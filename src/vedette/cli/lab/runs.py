@@ -26,7 +26,7 @@ from vedette.lab.runs.discovery.headlines import compute_headlines
 from vedette.lab.worlds.catalog import WorldLocation, list_worlds, locate_world, split_worlds
 
 PRINT_INTERVAL_S = 5.0
-# The experiment that runs the crawler's own decisions anyway.
+# The experiment that always runs the crawler's own decisions.
 ALWAYS_LIVE = "refresh"
 
 
@@ -54,7 +54,7 @@ class RunProgress(ProgressBar):
 
 
 WIDTH = 100
-MAX_LINES = 40  # what is longer is for a report
+MAX_LINES = 40  # longer ones are for a report
 MAX_ROWS = 10_000
 NAME_COLUMNS = ("world", "budget", "policy")
 
@@ -164,7 +164,7 @@ def _print_how_to_resume(folder: RunFolder) -> Iterator[None]:
 
 
 def _parse_wanted(options: argparse.Namespace) -> RunRequest:
-    # What is asked of each host, or of the crawler's own modules, is an experiment of its own, named after the other.
+    # Runs by host, or with the crawler's own modules, are separate experiments, named after the other.
     each = "-per-host" if options.per_host else "-as-live" if options.as_live else ""
     names = _split_list(options.experiments)
     return RunRequest(
@@ -224,7 +224,7 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
 
 
 def print_headlines(options: argparse.Namespace) -> int:
-    """Run ``vedette lab headlines``: print how a discovery policy does against a rival, both ways of averaging."""
+    """Run ``vedette lab headlines``: compare a discovery policy with a rival, both ways of averaging."""
     rows = [row for run in options.runs for row in read_run(run).rows]
     found = compute_headlines(rows, options.policy, options.rival)
     if not found:

@@ -1,8 +1,8 @@
-"""Ad selection for the search results of a data folder: chosen by the policy of the settings, charged in the ledger.
+"""Ad selection for the search results of a data folder: chosen by the configured policy, charged in the ledger.
 
-``serve.ads.selection`` decides; here it is given the campaigns of ``state.db``, the ledger, the clock and visitors.
-Each server process selects on its own from the counts of all, reloaded every second; the ledger decides what it may
-promise. Whatever goes wrong here, the search goes on without ads.
+``serve.ads.selection`` decides; here it gets the campaigns of ``state.db``, the ledger, the clock and visitors. Each
+server process selects independently from the counts of all, reloaded every second; the ledger decides what it may
+promise. If anything fails here, the search continues without ads.
 """
 
 import secrets
@@ -54,7 +54,7 @@ def build_settings(serve: Serve) -> AdSettings:
 
 
 class AdMarket(NamedTuple):
-    """Advertisers, campaigns and ads of a data folder, and what of them runs on a day."""
+    """Advertisers, campaigns and ads of a data folder, and which of them run on a day."""
 
     advertisers: Mapping[str, AdvertiserRow]
     campaigns: Mapping[str, CampaignRow]
@@ -68,7 +68,7 @@ class AdMarket(NamedTuple):
             if ad.standing == "approved"
             and ad.campaign in self.campaigns
             and self.campaigns[ad.campaign].runs_on(day)
-            # It was read strictly when it was submitted; nobody pays for what a fault of ours let through.
+            # It was validated strictly when submitted; no one pays for what a bug of ours let through.
             and not check_landing_url(ad.url)
         ]
 
@@ -95,7 +95,7 @@ def load_market(folder: Path) -> AdMarket:
 class FolderAdServer:
     """A ``web.public.ads.AdServer`` over one data folder: selects ads and charges clicks.
 
-    ``seed`` is of the draws between equal ads; a random one unless a test sets it.
+    ``seed`` is for draws between equal ads; random unless a test sets it.
     """
 
     def __init__(
@@ -129,9 +129,9 @@ class FolderAdServer:
         return found
 
     def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:
-        """Charge an ad click in the ledger and return where it leads.
+        """Charge an ad click in the ledger and return its target URL.
 
-        It is charged at once or not at all; the person is led on either way, unless the ad was revoked.
+        It is charged at once or not at all; the user is redirected either way, unless the ad was revoked.
         """
         try:
             return self._record_click(showing, visit)
@@ -171,7 +171,7 @@ class FolderAdServer:
         ad = self._market.ads.get(showing.ad)
         if ad and self._selection.is_running(showing.ad, showing.phrase):
             return ClickOutcome(ad.url, why)
-        # Who comes again after it was taken back is told so, whatever else is wrong with the click.
+        # A click on a revoked ad is reported as such, whatever else is wrong with it.
         return ClickOutcome(refusal=(check_landing_url(ad.url) if ad else "") or ClickRejection.OFF_TARGET.value)
 
     def _refresh(self, now: Moment) -> None:
@@ -184,7 +184,7 @@ class FolderAdServer:
         self._refreshed_s = now.at_s
 
     def _hash_address(self, visit: Visitor, now: Moment) -> str:
-        """Return the visitor hash of an address alone: a browser's name can be made up."""
+        """Return the visitor hash of an address alone: a browser's name can be forged."""
         return hash_visitor(Visitor(visit.address), self._salt(time.strftime("%Y-%m-%d", time.gmtime(now.at_s))))
 
     def _open_ledger(self) -> LedgerStore:
@@ -196,7 +196,7 @@ class FolderAdServer:
         return moment_of(datetime.fromtimestamp(self._wall(), self._zone))
 
     def _report_trouble(self, trouble: str) -> None:
-        """Report a problem of ad selection on stderr, once until it is over."""
+        """Report a problem of ad selection on stderr, once until it is resolved."""
         if trouble and trouble != self._trouble:
             sys.stderr.write(f"vedette: no sponsored results for now: {trouble}\n")
             sys.stderr.flush()

@@ -36,7 +36,7 @@ class _Campaigns(NamedTuple):
 
 
 class FolderAdService:
-    """A ``web.ads.ports.AdService`` over one data folder; it reads beside the writers."""
+    """A ``web.ads.ports.AdService`` over one data folder; it reads while others write."""
 
     def __init__(self, folder: Path, settings: AdSettings, wall: Callable[[], float] = time.time) -> None:
         self._folder, self._settings, self._zone, self._wall = folder, settings, settings.zone, wall
@@ -143,7 +143,7 @@ class FolderAdService:
         return next((row.name for row in rows if row.key and row.key == name and keys.get(name) == row.digest), "")
 
     def check_landing_url(self, url: str) -> str:
-        """Return why an ad's landing URL is refused: by its spelling, then by its DNS addresses today."""
+        """Return why an ad's landing URL is refused: by its spelling, then by its current DNS addresses."""
         if why := check_landing_url(url):
             return why
         host = origin_of(url).host

@@ -1,8 +1,8 @@
-"""New page collector for alerts: the indexer reports pages that can be found for the first time and are new.
+"""New page collector for alerts: the indexer reports pages that are new and searchable for the first time.
 
 A page that nearly repeats an earlier page, or that a known page now redirects to, is not new: a site that was rebuilt
-under other addresses alerts nobody. What is collected is on disk before the index is, and so before the coordinator
-drops what it was read from.
+under other URLs triggers no alerts. Collected pages are on disk before the index is, and so before the coordinator
+drops their source.
 """
 
 import sys
@@ -15,9 +15,9 @@ from vedette.model import fingerprint
 
 
 class NewPageCollector:
-    """Collects new pages for alerts until the indexer's next commit.
+    """Collect new pages for alerts until the indexer's next commit.
 
-    An index generation that is built in the background collects them, too: a page counts once.
+    An index generation that is built in the background collects them too: a page counts once.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -29,7 +29,7 @@ class NewPageCollector:
         self._now_s = 0.0
 
     def add_page(self, page: PageRecord) -> None:
-        """Collect a page that has become findable as new for alerts, unless it is a duplicate."""
+        """Collect a page that has become searchable as new for alerts, unless it is a duplicate."""
         if not page.how:
             return
         print_ = fingerprint(page.url)
@@ -40,7 +40,7 @@ class NewPageCollector:
             self._duplicates[print_] = None
 
     def drop_page(self, page: PageRecord, *, could_be_found: bool) -> None:
-        """Drop a page that is not findable from the new pages; what it redirects to is not new either."""
+        """Drop a page that is not searchable from the new pages; its redirect target is not new either."""
         self._fresh.pop(fingerprint(page.url), None)
         if could_be_found and (page.location or page.canonical):
             self._now_s = max(self._now_s, page.fetched_s)

@@ -1,4 +1,4 @@
-"""Alert publisher: give new pages a sequence number once they can be found, with the alerts that they match.
+"""Alert publisher: give new pages a sequence number once they are searchable, with the alerts they match.
 
 Places are compared with the URL. Queries are run on the index itself, with only the new pages as candidates, so that an
 alert finds what a search with the same words would.
@@ -30,13 +30,13 @@ from vedette.web.auth.access import Identity, allowed_sites
 
 BATCH_SIZE = 100
 ANYWHERE = "*"
-# What cannot be found after so long (wall time) went away again, and is told to nobody.
+# A page that is not searchable after this long (wall time) has disappeared again, and is not reported.
 FIND_TIMEOUT_S = 600.0
 MAX_TEXT = 300
 
 
 def is_in_place(place: str, url: str) -> bool:
-    """Check whether a new page lies in the place that an alert names.
+    """Check whether a new page is in the place that an alert watches.
 
     >>> places = ("example.org", "docs.example.org/ops", "ops", "*")
     >>> [is_in_place(place, "https://docs.example.org/ops/lag") for place in places]
@@ -54,7 +54,7 @@ def can_notify(watch: AlertRow, private: str, sites: Sequence[Site]) -> bool:
 
 
 class AlertMatcher:
-    """Matches the new pages that the indexer reported with alerts and publishes them, step by step."""
+    """Match the new pages that the indexer reported with alerts and publish them, step by step."""
 
     def __init__(self, folder: Path, clock: Clock, store: AlertStore) -> None:
         self._folder, self._clock, self._store = folder, clock, store
@@ -63,7 +63,7 @@ class AlertMatcher:
         self._first_seen_s: dict[int, float] = {}
 
     def step(self) -> int:
-        """Publish the new pages that can be found by now to alerts; return their number."""
+        """Publish the new pages that are searchable by now to alerts; return their number."""
         fresh = self._store.list_new_pages(BATCH_SIZE)
         snapshot = refresh_snapshot(self._generations, self._snapshot) if fresh else None
         if snapshot is None:
@@ -143,7 +143,7 @@ def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, priv
 
 
 def _choose_birth_s(own_s: float | None, listed_s: float | None) -> float | None:
-    """Choose a new page's publication date: its own, or the listing's where its own has only the day.
+    """Choose a new page's publication date: its own, or the listing's if its own has only the day.
 
     >>> pairs = ((86_400.0, 90_000.0), (90_001.0, 90_000.0), (None, 90_000.0), (86_400.0, None))
     >>> [_choose_birth_s(*pair) for pair in pairs]

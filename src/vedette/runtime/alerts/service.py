@@ -16,7 +16,7 @@ from vedette.web.public.new_page_ports import ItemBatch
 
 
 class FolderAlertService:
-    """A ``web.console.ports.alerts.AlertService`` over one data folder; it reads beside the writers."""
+    """A ``web.console.ports.alerts.AlertService`` over one data folder; it reads while others write."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder = settings.folder
@@ -59,7 +59,7 @@ class FolderAlertService:
         return SentMessage(name, self._reader.list_deliveries(1, watch.alert_id)[0])
 
 
-# What one question looks through at most; whoever may see little goes on from the cursor.
+# How many items one request scans at most; a user who may see few continues from the cursor.
 MAX_READS = 10
 LAST_SEQ = 1 << 62
 
@@ -67,7 +67,7 @@ ReadItems = Callable[[int, int, str | None], list[AlertItem]]
 
 
 class FolderNewPages:
-    """A ``web.public.new_page_ports.NewPages`` over one data folder; it reads beside the writers."""
+    """A ``web.public.new_page_ports.NewPages`` over one data folder; it reads while others write."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -109,7 +109,7 @@ class FolderNewPages:
         return ItemBatch(tuple(found), cursor, more)
 
     def _get_alert_id(self, watch: str) -> str | None:
-        """Return the id of an alert, or None if new pages of all alerts are meant.
+        """Return the id of an alert, or None for new pages of all alerts.
 
         An alert that does not exist matches nothing.
         """

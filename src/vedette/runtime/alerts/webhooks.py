@@ -24,11 +24,11 @@ from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.auth.access import Identity, allowed_sites
 from vedette.web.public.new_page_ports import item_to_json
 
-# The signature is HMAC-SHA256 over the time, a full stop and the body, so that neither can be another's. The secret is
-# made of the folder's own and the mark of the watch: it is kept nowhere, and a watch made anew has another.
+# The signature is HMAC-SHA256 over the time, a full stop and the body, so that neither can be replaced. The secret is
+# derived from the folder's own and the id of the alert: it is not stored, and a recreated alert has another.
 
 
-SECRET_PREFIX = "whsec_"  # noqa: S105 - no secret, but how one begins
+SECRET_PREFIX = "whsec_"  # noqa: S105 - no secret, but the prefix of one
 
 
 def derive_secret(folder_secret: bytes, watch: AlertRow) -> str:
@@ -85,7 +85,7 @@ def build_poster(config: Config, *, demo: bool = False) -> WebhookClient:
 
 
 class WebhookSender:
-    """Builds webhook messages from the alert store and the crawl state, and sends them."""
+    """Build webhook messages from the alert store and the crawl state, and send them."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder: Path = settings.folder

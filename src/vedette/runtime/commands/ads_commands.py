@@ -114,7 +114,7 @@ class _AdCommands:
         if before.campaign != ad.campaign:
             raise UsageError(f"the ad {ad.id} belongs to another campaign: submit a new one")
         self._store.save_ad(ad._replace(standing="submitted", added_s=before.added_s))
-        # What was approved once may be shown again as it was.
+        # An ad that was approved once may be shown again unchanged.
         again = () if before.standing == "submitted" else (ReviewAd(ad.id, before.standing),)
         return f"edited {_describe_ad(ad.id, ad)}; it needs approval again", (SaveAd(before), *again)
 

@@ -5,7 +5,7 @@ from vedette.errors import UsageError
 from vedette.suggest import did_you_mean
 from vedette.web.commands.commands import AddAlert, Command, RemoveAlert
 
-# Each is asked for every batch of new pages.
+# Each is evaluated for every batch of new pages.
 MAX_ALERTS = 500
 
 AlertCommand = AddAlert | RemoveAlert

@@ -1,4 +1,4 @@
-"""Client of operator commands: ask the running coordinator, or execute on the data folder if none runs."""
+"""Client of operator commands: send them to the running coordinator, or run them on the data folder if none runs."""
 
 import time
 from pathlib import Path
@@ -35,9 +35,9 @@ def call_coordinator(folder: Path, request: Request) -> dict[str, Any] | None:
 
 
 def ask_briefly(folder: Path, request: Request) -> dict[str, Any] | None:
-    """Ask a data folder's coordinator for what the state does not hold; None if none runs.
+    """Query a data folder's coordinator for what the state does not contain; None if none runs.
 
-    Raises ``ChannelClosed`` if it does not answer at once: there is an answer without it.
+    Raises ``ChannelClosed`` if it does not respond at once: there is an answer without it.
     """
     try:
         return _check_reply(ask_coordinator(folder, request, BRIEF_TIMEOUT_S))
@@ -50,7 +50,7 @@ def send_command(
 ) -> dict[str, Any] | None:
     """Have a data folder's coordinator execute a command, once per ``id_``; None if none runs.
 
-    If no answer comes in time, the state says whether the command was carried out.
+    If no response comes in time, the state says whether the command was executed.
     """
     request = Request("order", {"order": command, "who": actor}, id_ or uuid4().hex)
     try:
@@ -72,7 +72,7 @@ def _check_reply(reply: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain_silence(folder: Path, error: ChannelClosed) -> StoreError:
-    """Explain why a command has no answer, and whether it will be carried out."""
+    """Explain why a command has no response, and whether it will be executed."""
     if not isinstance(error, NoAnswer):
         return StoreError(f"not done: the vedette running on {folder} is stopping or overloaded; try again")
     silent_s = read_status(folder).age_s
@@ -85,7 +85,7 @@ def _explain_silence(folder: Path, error: ChannelClosed) -> StoreError:
 def run_command(folder: Path, command: Command | AdCommand, actor: str) -> dict[str, Any]:
     """Run a client's command via the coordinator or on the folder; return what was done, and if one runs.
 
-    Where a coordinator runs, the command applies at once.
+    If a coordinator runs, the command applies at once.
     """
     reply = send_command(folder, command, actor)
     if reply is not None:

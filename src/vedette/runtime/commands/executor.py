@@ -1,8 +1,8 @@
 """Execute operator commands on the state, for a running coordinator and for the offline command line.
 
-Reads top to bottom: ``execute_command`` logs what ``_apply`` did, ``_EXECUTORS`` says which function applies which
-commands. A command is checked as a whole before anything is written. What was done is written into the state's log of
-actions, together with the commands that undo it, where it can be undone; undoing is an action like any other.
+Reads top to bottom: ``execute_command`` logs what ``_apply`` did, ``_EXECUTORS`` maps commands to functions. A command
+is checked as a whole before anything is written. Each action is written to the state's log of actions, together with
+the commands that undo it, if it can be undone; undoing is an action like any other.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def execute_command(
 ) -> CommandResult:
     """Execute an operator's command on the state and log the action, in a transaction that the caller commits.
 
-    ``delay_s`` is the configured delay between requests to a host, which promises of a site must leave room for.
+    ``delay_s`` is the configured delay between requests to a host, which limits a site's promises.
     """
     if not state.db.in_transaction:
         state.db.execute("BEGIN IMMEDIATE")
@@ -127,7 +127,7 @@ def _undo_action(number: int, state: State, now_s: float, delay_s: float) -> App
         try:
             _, inverse = _apply(command_from_json(one), state, now_s, delay_s)
             redo = [*inverse, *redo]
-        except UsageError as error:  # somebody did it by hand meanwhile; the rest can still be taken back
+        except UsageError as error:  # it was undone by hand meanwhile; the rest can still be undone
             refused.append(error)
     if len(refused) == len(row.action.undo):
         raise refused[0]

@@ -1,11 +1,11 @@
-"""Import URL lists and WARC archives into a data folder that no other process uses meanwhile.
+"""Import URL lists and WARC archives into a data folder that no other process is using.
 
-What belongs to no site of the folder is skipped. An imported URL waits to be fetched, also if it had failed. A response
-from a WARC file becomes a page as if it had been fetched then: it is parsed, its links are followed, a record of our
-own is archived, and its URL counts as fetched; unless the stored page is newer. The good parts of a damaged file are
+URLs that belong to no site of the folder are skipped. An imported URL is queued for fetching, even if it had failed. A
+response from a WARC file becomes a page as if it had been fetched then: it is parsed, its links are followed, our own
+record is archived, and its URL counts as fetched; unless the stored page is newer. The good parts of a damaged file are
 imported, the rest is reported.
 
-Commits are made regularly, so an import that was interrupted can simply be started again.
+Commits are made regularly, so an interrupted import can simply be started again.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ DEPTH = 1
 BATCH = 200
 BATCH_BYTES = 16 << 20
 MAX_NAMED = 100
-# No worker has this number, so these leases are never taken for those of one.
+# No worker has this number, so these leases are never mistaken for a worker's.
 NO_WORKER = -1
 
 
@@ -95,7 +95,7 @@ class Importer:
             self._state.commit()
 
     def _revive_failed(self, urls: Sequence[str]) -> None:
-        """Let those of the imported URLs wait again that had failed."""
+        """Requeue those of the imported URLs that had failed."""
         known = self._state.urls.find_ids(urls).tolist()
         failed = [id_ for id_ in dict.fromkeys(known) if self._state.urls.find_state(id_) is UrlState.FAILED]
         self._state.store.delete_failures(failed)
@@ -203,7 +203,7 @@ class Importer:
         self.summary.urls += self._coordinator.add_urls(result.sources, 0, result.ended_s, front=0)
         self.summary.urls += self._coordinator.add_urls(result.links, result.task.depth + 1, result.ended_s)
 
-    # the imported URLs of a host need not be fetched
+    # skip fetching the imported URLs of a host
 
     def _finish_urls(self, host: str, ids: set[int]) -> None:
         """Mark a host's imported URLs as fetched: lease all of its waiting URLs, and release the others."""

@@ -24,7 +24,7 @@ PAGE_TIMEOUT_S = 3.0
 
 
 def send_command(folder: Path, command: Command | AdCommand, by: str, id_: str = "") -> CommandResult:
-    """Send an operator's command to the coordinator of a data folder, which commits before it answers."""
+    """Send an operator's command to the coordinator of a data folder, which commits before it responds."""
     reply = client.send_command(folder, command, by, id_, PAGE_TIMEOUT_S)
     if reply is None:
         raise StoreError("not done: the crawler is restarting; try again in a moment")
@@ -32,14 +32,14 @@ def send_command(folder: Path, command: Command | AdCommand, by: str, id_: str =
 
 
 def _post_command(folder: Path, command: Command, by: str) -> None:
-    """Leave a command with the coordinator of a data folder, without waiting for its answer."""
+    """Queue a command with the coordinator of a data folder, without waiting for its response."""
     channel = Channel(connect(folder / SOCKET))
     channel.send(Request("order", {"order": command, "who": by}))
     channel.close()
 
 
 class FolderOperator:
-    """The console's ``AdminService`` for the operator of one data folder, read beside the coordinator."""
+    """The console's ``AdminService`` for the operator of one data folder, read while the coordinator runs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class FolderOperator:
         return self._secret
 
     def is_operator_token(self, token: str) -> bool:
-        """Check the operator's token against the data folder; never cached, so a replaced token ends at once."""
+        """Check the operator's token against the data folder; never cached, so a replaced token is invalid at once."""
         return matches_digest(token, self._query(CrawlStore.read_token_digest))
 
     def session_opened_s(self, digest: str) -> float | None:

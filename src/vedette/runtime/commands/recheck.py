@@ -1,4 +1,4 @@
-"""Requeue URLs: those that a change of rules affects, and failed ones that the operator wants tried again."""
+"""Requeue URLs: those affected by a rule change, and failed ones that the operator wants to retry."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ NOTHING_FAILED = "nothing to retry: no URL has failed"
 
 
 def requeue_urls(state: State, ids: Sequence[int], *, without_pages: bool = False) -> None:
-    """Requeue URLs at the end of the queue for a recheck, and drop their notes and, if wanted, their pages."""
+    """Requeue URLs at the end of the queue for a recheck, and drop their notes and optionally their pages."""
     if ids:
         state.store.delete_url_data(ids, pages=without_pages)
         state.urls.requeue(ids, LAST_FRONT)
@@ -27,7 +27,7 @@ def requeue_urls(state: State, ids: Sequence[int], *, without_pages: bool = Fals
 def reindex_pages(state: State, ids: Sequence[int]) -> None:
     """Enqueue those of the URLs that have a stored page for indexing again, in batches.
 
-    A batch has a few hundred ids, as rows are larger than ids.
+    A batch has a few hundred ids, since rows are larger than ids.
     """
     pieces = (ids[at : at + BATCH_SIZE] for at in range(0, len(ids), BATCH_SIZE))
     state.store.enqueue_page_ids([id_ for piece in pieces for id_ in state.store.get_pages(piece)])
@@ -63,7 +63,7 @@ def _find_partitions(said: HiddenRules, state: State) -> Sequence[int]:
 
 
 def requeue_refused_addresses(state: State) -> None:
-    """Requeue URLs whose host lies at an address that was not allowed, since a contact allows public ones."""
+    """Requeue URLs whose host has an address that was not allowed, since a contact allows public ones."""
     requeue_urls(state, [id_ for id_, _ in StateReader(state.db).list_refused(Failure.ADDRESS)])
 
 
@@ -90,7 +90,7 @@ def retry_failed(command: RetryFailed, state: State, _now_s: float) -> tuple[str
 
 
 def _list_failed(state: State, target: str) -> list[tuple[int, str, str]]:
-    """List the failed URLs that a target means: a site by its start, a URL as its site spells it, or all."""
+    """List the failed URLs that a target selects: a site by its start, a URL as its site spells it, or all."""
     failed = StateReader(state.db).list_failed()
     if not target:
         return failed

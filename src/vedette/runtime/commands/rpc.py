@@ -1,9 +1,9 @@
 """RPC between command line or console and a running coordinator: requests and responses as plain values.
 
 ``RequestHandler.handle`` dispatches by verb; the verb ``order`` goes on to ``executor.execute_command``. A response
-leaves after the commit that follows it, so "done" can be relied on. Answers to commands are committed with them, by
-the command's id: a client that was not answered in time can read there what came of it, or send it again. A wrong
-request is answered with an ``error`` in words; it never ends the coordinator.
+leaves after the commit that follows it, so "done" can be relied on. Results of commands are committed with them, by the
+command's id: a client without a response in time can read the result there, or send the command again. An invalid
+request gets an ``error`` in words; it never ends the coordinator.
 """
 
 from collections import Counter, deque
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(slots=True)
 class _RateMeter:
-    """Meter of the crawl's pages a second of wall time over the last minute, for the RPC status response."""
+    """Meter of the crawl's pages per second of wall time over the last minute, for the RPC status response."""
 
     points: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -176,7 +176,7 @@ class RequestHandler:
         return {"now_s": now_s, "urls": [told[url] for url in urls]}
 
     def _request_robots(self, url: str) -> Response:
-        """Request a robots.txt to be read again; its URL is its id, since it is no page."""
+        """Request a robots.txt to be fetched again; its URL is its id, since it is no page."""
         origin = origin_of(url)
         if not self._coordinator.host_table.sites.find_by_host(origin.host):
             raise SiteError(f'{url} belongs to no active site; to list them: "vedette sites list"')
@@ -208,7 +208,7 @@ class RequestHandler:
         return {"now_s": now_s, "urls": rows}
 
     def _get_robots_result(self, url: str, now_s: float) -> Response:
-        """Return the progress of a robots.txt that an RPC client wants to be read again."""
+        """Return the progress of a robots.txt that an RPC client requested."""
         origin = origin_of(url)
         is_pending = origin in self._coordinator.host_table.get(origin.host).robots_pending
         state, words = self._coordinator.robots.get(origin, UNKNOWN), ""
@@ -321,7 +321,7 @@ def collect_discovery_stats(poller: SourcePoller) -> Response:
 def collect_refresh_stats(refresher: RefreshScheduler) -> Response:
     """Collect refresh statistics for the RPC status; decaying sums of about the last day, None if unknown.
 
-    ``expected`` and ``found`` are changes by tenths of the forecast chance, ``counted`` the refreshes.
+    ``expected`` and ``found`` are changes by tenths of the forecast probability, ``counted`` the refreshes.
     """
     forecast = refresher.forecast
     return {

@@ -59,7 +59,7 @@ def load_current(settings: RuntimeSettings) -> RuntimeSettings:
     try:
         with read_state(settings.folder) as db:
             return apply_to_settings(settings, CrawlStore(db))
-    except StoreError:  # it is just being made
+    except StoreError:  # it is just being created
         return settings
 
 
@@ -69,7 +69,7 @@ def is_learning_on(store: CrawlStore, *, configured: bool) -> bool:
 
 
 def find_promotion(store: CrawlStore, configured: str) -> str:
-    """Find the rule by which unproven results are tried; one that this version does not know is ignored."""
+    """Find the rule for trying unproven results; one that this version does not know is ignored."""
     chosen = load_overrides(store).get("serve.promotion", configured)
     return chosen if chosen in PROMOTIONS else configured
 
@@ -78,7 +78,7 @@ def execute_setting_command(command: SetMachine, state: State, _now_s: float) ->
     """Execute a command on runtime settings; return what was done, and the command that undoes it."""
     before = load_overrides(state.store)
     typed = {name: value for name, value in command.changes.items() if value is not None}
-    override(Config(), typed)  # what is no setting at all, or no value of one, is said first
+    override(Config(), typed)  # an unknown setting or invalid value is reported first
     if others := [name for name in command.changes if name not in SETTABLE]:
         listed = f"{', '.join(SETTABLE[:-1])} and {SETTABLE[-1]}"
         raise UsageError(f"{others[0]} cannot be changed without a restart; these can: {listed}")

@@ -18,7 +18,7 @@ from vedette.runtime.commands.recheck import reindex_pages, requeue_urls
 from vedette.suggest import did_you_mean
 from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSite, RemoveSite, SetSite
 
-# What an operator may overrule, and the refusals that do not hold then.
+# What an operator may overrule, and the refusals that this lifts.
 OVERRULED_REFUSALS: Mapping[Overrule, Refusal] = {"trap": Refusal.TRAP, "copy": Refusal.COPY}
 
 
@@ -46,7 +46,7 @@ def execute_site_command(command: SiteCommand, state: State, now_s: float) -> tu
 
 
 def _check_render(command: SiteCommand) -> None:
-    """Refuse to render all pages of a site where there is no browser to do it."""
+    """Refuse to render all pages of a site if there is no browser."""
     sites = [site for site, _ in command.sites] if isinstance(command, ImportSites) else []
     sites += [command.site] if isinstance(command, AddSite) else []
     modes = [site.render for site in sites] + ([command.changes.get("render")] if isinstance(command, SetSite) else [])
@@ -115,7 +115,7 @@ def _remove_site(command: RemoveSite, state: State, rows: Mapping[str, SiteRow])
 def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
     """Delete the pages of a removed site that no other site covers.
 
-    URLs stay known, so that ids never change; without a page they wait, and are refused when their turn comes.
+    URLs stay known, so that ids never change; without a page they are queued, and refused when their turn comes.
     """
     partition = partition_of(origin_of(site.start).host)
     ids = [
@@ -128,14 +128,14 @@ def _forget_pages(state: State, site: Site, others: SiteIndex) -> int:
 
 
 def _requeue_in_scope(state: State) -> None:
-    """Requeue URLs that no site covered before the site command, and one covers now."""
+    """Requeue URLs that no site covered before the site command, but one covers now."""
     sites = SiteIndex([row.site for row in state.store.list_sites()])
     noted = state.store.find_urls_by_note(str(Refusal.OUT_OF_SCOPE))
     requeue_urls(state, [id_ for id_, url in noted if sites.find_site(url) is not None])
 
 
 def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
-    """Requeue URLs refused by a judgement that their site now overrules; return how many, in words."""
+    """Requeue URLs refused by a judgment that their site now overrules; return how many, in words."""
     now = {row.site.start: row.site for row in state.store.list_sites()}
     sites = SiteIndex(list(now.values()))
     ids: list[int] = []
@@ -149,7 +149,7 @@ def _requeue_overruled(state: State, old: Mapping[str, Site]) -> str:
 
 
 def _reindex_rejudged(state: State, old: Mapping[str, Site]) -> None:
-    """Reindex the pages of each site whose overruled judgements the site command changed."""
+    """Reindex the pages of each site whose overruled judgments the site command changed."""
     now = {row.site.start: row.site for row in state.store.list_sites()}
     for start, site in {**old, **now}.items():
         if _get_overrules(start, old) != _get_overrules(start, now):

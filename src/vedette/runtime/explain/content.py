@@ -1,7 +1,7 @@
 """Collect the facts of a page's content, as plain values: its text, its copies, objections to indexing it.
 
-Also of URLs that are held back as traps or copies: why, and until when. ``web.console.explain.content_text`` and
-``vedette explain`` put them into words; names stay, since programs read them.
+Also for URLs that are held back as traps or copies: why, and until when. ``web.console.explain.content_text`` and
+``vedette explain`` put them into words; names are stable, since programs read them.
 """
 
 import json
@@ -82,7 +82,7 @@ def collect_rendering(url: str, page: PageRow | None, site: Site, reader: StateR
 
 
 def _find_rendering(page: PageRow | None, folder: Path) -> str | None:
-    """Return what the rendering of an archived page took; None where it was not rendered."""
+    """Return the cost of rendering an archived page; None if it was not rendered."""
     if page is None or page.place is None:
         return None
     with suppress(StoreError):
@@ -128,7 +128,7 @@ def _is_indexed(id_: int, folder: Path) -> bool:
 def _is_exact_copy(page: PageRow, stands: int, reader: StateReader) -> bool:
     """Check whether a page's content is an exact copy of its group's representative, as far as the state shows.
 
-    Its fingerprints of texts ignore digits and case, which the index compares, too.
+    Its text fingerprints ignore digits and case, which the index also compares.
     """
     contents, other = reader.store.get_contents([page.id, stands]), reader.store.get_page(stands)
     if other is None or stands not in contents or not 200 <= other.status < 300:
@@ -174,7 +174,7 @@ def _describe_index(found: Mapping[str, str], overruled: tuple[Overrule, ...], a
 
 
 def collect_trap_hold(id_: int, why: str, reader: StateReader) -> JsonObject | None:
-    """Collect why a refused URL is held back as a trap, and the yield of pages like it; None if it is not."""
+    """Collect why a refused URL is held back as a trap, and the yield of similar pages; None if it is not."""
     if not why.startswith(Refusal.TRAP):
         return None
     place = reader.find_hold(id_)

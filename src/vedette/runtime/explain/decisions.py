@@ -35,7 +35,7 @@ JsonObject = dict[str, Any]
 def collect_polling(id_: int, reader: StateReader, now_s: float, live: JsonObject | None = None) -> JsonObject | None:
     """Collect the facts of the polling decision about a discovery source; None if the page is no source.
 
-    ``live`` has the estimates of a running coordinator (``commands``); without it, those last saved are used.
+    ``live`` has the estimates of a running coordinator (``commands``); otherwise those last saved are used.
     """
     told, reason = (SourceSummary(**live["told"]), live["reason"]) if live else _load_stored(id_, reader, now_s)
     looks = reader.store.get_known_pages([id_])
@@ -53,7 +53,7 @@ def _load_stored(id_: int, reader: StateReader, now_s: float) -> tuple[SourceSum
     return poller.summarize_source(id_, now_s), poller.explain([id_], now_s).get(id_, "")
 
 
-# Worth and price come from the coordinator where one runs, which alone knows the budget; else they are left out.
+# Worth and price come from a running coordinator, which alone knows the budget; otherwise they are omitted.
 
 
 MAX_MATCHES, MAX_NAMES = 3, 8
@@ -95,7 +95,7 @@ def _load_names(url: str, folder: Path) -> list[str]:
     generation = Generations(folder).current()
     try:
         return [text for _, text in read_anchors(generation, [fingerprint(url)], MAX_NAMES)] if generation else []
-    except sqlite3.Error:  # it is just being made, or was deleted
+    except sqlite3.Error:  # it is just being created, or was deleted
         return []
 
 
@@ -153,7 +153,7 @@ def _fetch_kind(url: str, page: PageRow | None, *, is_looked_at: bool) -> str:
 def collect_ranking(id_: int, url: str, folder: Path, now_s: float) -> JsonObject | None:
     """Collect the facts of ranking decisions about a page; None before any search was recorded.
 
-    ``likes``, ``looks`` and ``expected`` are None where learning is not in use, or has no data on the page.
+    ``likes``, ``looks`` and ``expected`` are None if learning is not in use, or has no data on the page.
     """
     generations = Generations(folder)
     told = load_ranking_status(generations.folder)

@@ -1,7 +1,7 @@
 """Collect everything that explains a URL: state, robots.txt, host, and decisions with their rules.
 
 They are plain values for console and command line; ``web.console.explain.url_text`` puts them into words. Their names
-stay, since ``vedette explain --json`` prints them as they are.
+are stable, since ``vedette explain --json`` prints them.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,7 +69,7 @@ def collect_explanation(url: str, folder: Path, schedule: Schedule, ask: AskCoor
 
 
 def _ask_live(ask: AskCoordinator, request: Request) -> tuple[JsonObject | None, bool]:
-    """Ask the coordinator for its live state of a URL; return the answer, and whether it was too busy for one."""
+    """Query the coordinator for its live state of a URL; return the answer, and whether it was too busy for one."""
     try:
         return ask(request), False
     except ChannelClosed:
@@ -117,7 +117,7 @@ class _UrlCollector(NamedTuple):
     ) -> str:
         """Return the rule that sets when a page is due: promise, idle time, polling, refresh policy, fixed interval.
 
-        Lists are fetched again by polling alone; any other source at the time of the refresh policy, if not before.
+        Lists are fetched again only by polling; any other source when the refresh policy says, if not before.
         """
         promise, idle = describe_promise(site, url) if site else "", explain_idle_wait(self.reader.store, url, page)
         rules = (look, refresh) if is_source(url, page.kind) else (refresh, look)
@@ -158,7 +158,7 @@ def _describe_robots(url: str, site: Site | None, reader: StateReader, now_s: fl
     origin = origin_of(url)
     state = reader.store.get_robots(origin) or robots_state.UNKNOWN
     verdict = robots_state.check_url(state, url, now_s)
-    # What ran out decides nothing, but it is the best guess at what the next copy will say.
+    # An expired file decides nothing, but it is the best guess at the next copy.
     line = state.rules.check(url).line
     return {
         "url": origin.robots_url,
@@ -196,7 +196,7 @@ def _describe_url(row: UrlRow, live: JsonObject | None, reader: StateReader) -> 
 
 
 def _find_retry_s(id_: int, reader: StateReader) -> float | None:
-    """Return when a failed URL is tried again; None where it was given up."""
+    """Return when a failed URL is retried; None if it was given up."""
     failed, page = reader.store.get_failure(id_), reader.store.get_page(id_)
     times = (failed.due_s if failed else inf, page.due_s if page else inf)
     return min(times) if isfinite(min(times)) else None

@@ -1,10 +1,10 @@
-"""Gain meter: measure what fetches bring to search quality while the indexer indexes them, in batches.
+"""Gain meter: measure the search gain of fetches while the indexer indexes them, in batches.
 
-A change costs what it moves: queries whose words are where they were are not scored again. Gains are exact all the
-same; how often a page is shown takes all of its queries, and is measured now and then.
+A change costs only what it moves: queries whose words are unchanged are not scored again. Gains are still exact; how
+often a page is shown needs all of its queries, and is measured occasionally.
 
-A fetch may bring something to other pages, too: anchor texts. These pages are indexed again later, and the gain of that
-is credited to the page whose fetch gave the name.
+A fetch may also change other pages, through anchor texts. These pages are reindexed later, and the gain is credited to
+the page whose fetch gave the anchor text.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, load
 from vedette.text import WideHashes
 
 MAX_PENDING_NAMES = 200_000
-# What queries gained is kept after so many changes: they say little one by one.
+# Query gains are saved after this many changes: single ones say little.
 SAVE_NEEDS_EVERY = 200
-# How often a page is shown is measured with a first fetch, with a new name, when its text gets longer or shorter, and
-# with so many of all other changes: these move few of its queries, and the last number holds meanwhile.
+# How often a page is shown is measured with a first fetch, with a new anchor text, when its text length changes, and
+# with this share of all other changes: these move few of its queries, and the last number stays valid meanwhile.
 VIEWS_SHARE = 0.125
 _BODY = TEXT_FIELDS.index("body")
 SEED = 1
-MAX_WORDS = 1 << 17  # measured at once; with more, what is worked with falls out of the processor's caches
+MAX_WORDS = 1 << 17  # measured at once; more would not fit in the CPU caches
 
 
 class FetchRef(NamedTuple):
@@ -61,7 +61,7 @@ class _TextChange(NamedTuple):
 class GainMeter:
     """Collect text changes in the indexer, measure their search gains, and append them to the gain store.
 
-    Without a store nothing is collected. ``changes`` counts the changes: with each, curves become a little more out of
+    Without a store nothing is collected. ``changes`` counts the changes: each makes the curves a little more out of
     date.
     """
 
@@ -81,7 +81,7 @@ class GainMeter:
 
     @property
     def is_idle(self) -> bool:
-        """Whether search gains are not measured, as there is no store."""
+        """Whether search gains are not measured, since there is no store."""
         return self._store is None
 
     def prefetch_words(self, ids: Sequence[int]) -> None:
@@ -102,11 +102,11 @@ class GainMeter:
     def on_new_names(self, fetch: FetchRef, targets: Sequence[int]) -> None:
         """Record that a fetch gave pages new anchor texts, by URL fingerprint; they are reindexed later.
 
-        A page that is named through an alias is not found again; the gain of that name is not credited.
+        A page that is linked through an alias is not found again; the gain of that anchor text is not credited.
         """
         if self.is_idle or not targets:
             return
-        if len(self._namers) > MAX_PENDING_NAMES:  # most of them are of pages that are not in the index
+        if len(self._namers) > MAX_PENDING_NAMES:  # most of them are for pages that are not in the index
             self._namers.clear()
         self._namers.update(dict.fromkeys(targets, fetch))
 
@@ -164,7 +164,7 @@ class GainMeter:
         )
 
     def _add_to_needs(self, prints: WideHashes, gained: Floats, changes: int) -> None:
-        """Add the gains of page changes by query to the query needs, for the next query curves; older ones fade."""
+        """Add the gains of page changes by query to the query needs, for the next query curves; older ones decay."""
         if prints is not self._gain_prints:
             self._save_needs(fades=len(self._gain_prints) > 0)
             self._gain_prints, self._gain_by_query = prints, np.zeros(len(prints))
@@ -178,7 +178,7 @@ class GainMeter:
             return
         folder = self._table.folder
         needs = load_needs(folder).add_gains(self._gain_prints, self._gain_by_query, self._changes_since_save)
-        with suppress(OSError):  # the generation was let go, or the disk is full: it is only evidence
+        with suppress(OSError):  # the generation was released, or the disk is full: it is only evidence
             save_needs(folder, needs.decay() if fades else needs)
         self._gain_by_query, self._changes_since_save = np.zeros(len(self._gain_prints)), 0
 
@@ -215,7 +215,7 @@ class GainMeter:
 
 
 def _build_rows(seen: _TextChange, gain: float, by_links: float, views: float) -> list[Gain]:
-    """Build the gain store's rows for a page itself, or for the page that named it and the page named."""
+    """Build the gain store's rows for a page itself, or for the linking page and the linked page."""
     if seen.kind != "names":
         return [Gain(0, *seen.fetch, seen.kind, gain, by_links, None if isnan(views) else views)]
     named = [] if isnan(views) else [Gain(0, *seen.page, "names", 0.0, 0.0, views)]

@@ -1,15 +1,14 @@
-"""Impact pass: estimate what first fetches of unseen URLs would bring to search, for the coordinator.
+"""Impact pass: estimate the search gain of first fetches of unseen URLs, for the coordinator.
 
 python -m vedette.runtime.indexing.impact FOLDER CLOCK
 
-A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and what fetched
-pages bring now, by the score of search; it estimates every unseen URL and writes a number for each
+A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and the current
+gains of fetched pages, by the score of search; it estimates every unseen URL and writes a number for each
 (``index_store.impact_store``). Before people have searched, and before enough pages are in the index, there is nothing
-to learn, and unseen URLs come breadth first.
+to learn, and unseen URLs are in breadth-first order.
 
-Each pass has to be *paid*: it waits until indexing has taken twenty times the processor time that the last one took, or
-the index has grown by half; and something must have changed. Where there was nothing to learn yet it checks again after
-a minute.
+Each pass has to be *paid*: it waits until indexing has taken twenty times the CPU time of the last pass, or the index
+has grown by half; and something must have changed. If there was nothing to learn yet it checks again after a minute.
 """
 
 import sys
@@ -56,13 +55,14 @@ from vedette.text import WordHashes, hash_words
 
 MAX_TRAINING_PAGES = 20_000  # pages, the latest that were found
 URLS_AT_ONCE, PAGES_AT_ONCE = 10_000, 1000
-MAX_REPORTED_QUERIES = 1_000  # the most frequent, which are named to people
-# A making is paid by so much of what indexing has taken since the last; unpaid where the index has grown by so much.
+MAX_REPORTED_QUERIES = 1_000  # the most frequent, which are shown to people
+# Share of the CPU time of indexing since the last pass that a pass may take; without that if the index has grown by
+# this much.
 CPU_SHARE = 0.05
 GROWTH_FACTOR, MAX_AGE_S, EMPTY_RETRY_S = 1.5, 3600.0, 60.0
 CHECK_EVERY_S = 2.0
-REST_FACTOR = 5.0  # it is paid for otherwise, so it need not rest for long
-MAX_SHIFT = 0.2  # so far what people ask for may be from what curves were made of
+REST_FACTOR = 5.0  # it is paid for otherwise, so a short pause is enough
+MAX_SHIFT = 0.2  # how far searches may shift from those the curves were built from
 SEED = 1
 POLICY = Impact()  # the lab's, of this name
 
@@ -113,7 +113,7 @@ def is_due(told: Mapping[str, Any] | None, pages: int, spent_s: float, *, has_ch
 
 
 def measure_shift(curves: QueryCurves, asked: Workload, now_s: float) -> float:
-    """Measure how far searches have shifted since curves were made, by their words: 0 the same, 1 all different."""
+    """Measure how far searches have shifted since curves were built, by their words: 0 the same, 1 all different."""
     terms = asked.top_terms(now_s, MAX_WORDS)
     numbers = hash_words(" ".join(term.words for term in terms).encode("utf-8", "replace"))
     now = np.array([term.weight for term in terms], np.float64)
@@ -136,7 +136,7 @@ def _sum_by_word(watched: WatchedQueries) -> tuple[WordHashes, Floats]:
 def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) -> int:
     """Run an impact pass: learn from fetched pages, and estimate all unseen URLs; return how many.
 
-    ``began_s`` is the processor time at which it began, by default now.
+    ``began_s`` is the CPU time at which it started, by default now.
     """
     began_s = time.process_time() if began_s is None else began_s
     generation = Generations(folder).current()
@@ -153,7 +153,7 @@ def run_impact_pass(folder: Path, now_s: float, began_s: float | None = None) ->
 
 
 class _Fetched(NamedTuple):
-    """Fetched pages by ascending id, what each brings now, and their scores for queries of several words."""
+    """Fetched pages by ascending id, the current gain of each, and their scores for queries of several words."""
 
     ids: Ints
     gain: Floats
@@ -161,7 +161,7 @@ class _Fetched(NamedTuple):
 
 
 class _ImpactPass:
-    """One impact pass, over an index generation and the crawl state beside it."""
+    """One impact pass, over an index generation and the crawl state."""
 
     def __init__(self, folder: Path, shelf: LiveIndexSnapshot) -> None:
         self._folder, self._shelf, self._table = folder, shelf, shelf.table
@@ -191,10 +191,10 @@ class _ImpactPass:
         return ScoringCurves(curves, AnswerScorer(curves.watched))
 
     def _measure_gains(self, by: ScoringCurves) -> _Fetched | None:
-        """Measure what first fetches of the latest pages would bring now; unindexed fetches bring nothing.
+        """Measure the current gain of first fetches of the latest pages; unindexed fetches have none.
 
-        Gains measured when each page was fetched would not do: people search for other things by now, and other pages
-        have come. None where too few pages are in the index.
+        Gains measured when each page was fetched would not do: people now search for other things, and other pages have
+        come. None if too few pages are in the index.
         """
         latest = list_fetched(self._folder, Generations(self._folder).min_indexed_seq() or 0, MAX_TRAINING_PAGES)
         fetched = np.sort(np.array(latest, np.int64))
@@ -259,5 +259,5 @@ class _ImpactPass:
 
 if __name__ == "__main__":
     lower_priority()
-    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
         run_impact_pass(Path(sys.argv[1]), parse_clock(sys.argv[2]).now(), began_s=0.0)

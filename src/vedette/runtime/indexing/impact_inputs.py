@@ -1,7 +1,7 @@
-"""Impact inputs: what index and state know of URLs before they are fetched.
+"""Impact inputs: what index and state know about URLs before they are fetched.
 
-Fetched pages are described as they would be if they had not been fetched, as far as possible: by anchor texts and by
-the links of other pages. What was added since is included.
+Fetched pages are described as if they had not been fetched, as far as possible: by anchor texts and by the links of
+other pages. Later additions are included.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class LinkStats(NamedTuple):
     importance: Floats
 
     def get(self, prints: Ints) -> tuple[Ints, Floats]:
-        """Look up in-links and importance of URLs by fingerprint; the least where nothing links to a URL."""
+        """Look up in-links and importance of URLs by fingerprint; the minimum if nothing links to a URL."""
         if not len(self.prints):
             return np.zeros(len(prints), np.int64), np.zeros(len(prints))
         at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)
@@ -47,7 +47,8 @@ def fingerprint_urls(urls: Sequence[UrlFacts]) -> Ints:
 def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
     """Compute link statistics and PageRank over indexed pages and unseen URLs, for the impact pass.
 
-    Importance is its logarithm, to the mean: what is linked from everywhere has a thousand times what others have.
+    Importance is its logarithm, relative to the mean: a page linked from everywhere has a thousand times the usual
+    value.
     """
     ids = table.indexed
     own = table.rows["print"][ids]
@@ -66,7 +67,7 @@ def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
 
 
 def describe_urls(urls: Sequence[UrlFacts], prints: Ints, known: LinkStats, generation: Path) -> DescribedUrls:
-    """Build the feature rows of URLs for the impact pass: all that is known before they are fetched."""
+    """Build the feature rows of URLs for the impact pass: everything known before they are fetched."""
     texts = [one.url for one in urls]
     folder, branch = hash_folders(texts)
     inlinks, importance = known.get(prints)

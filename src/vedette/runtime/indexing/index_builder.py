@@ -1,6 +1,6 @@
-"""Index builder: add and remove pages of one generation as the state says, with the page table beside the index.
+"""Index builder: add and remove pages of one generation according to the state, index and page table.
 
-The same code serves a few pages that just came, all of them after a loss, and a new generation beside the old one.
+The same code serves a few pages that just arrived, all of them after a loss, and a new generation beside the old one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,9 +49,9 @@ READ_BYTES = 64 << 20
 
 
 class IndexBuilder:
-    """The only writer of an index generation; ``earlier`` is the generation that it will replace.
+    """The only writer of an index generation; ``earlier`` is the generation it will replace.
 
-    Search gains of fetches are written to ``gains``, where given.
+    Search gains of fetches are written to ``gains``, if given.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class IndexBuilder:
         self._documents: DocumentReader[int] = DocumentReader()
 
     def set_rules(self, sites: Sequence[Site], concealed: HiddenRules = NO_HIDDEN_RULES) -> None:
-        """Set the operator's sites (what they overrule, how links are read) and hidden pages for indexing."""
+        """Set the operator's sites (overruled judgments, link rules) and hidden pages for indexing."""
         self.hidden_changed |= concealed != self._hidden
         self._hidden = concealed
         if self._site_list == list(sites):
@@ -133,7 +133,7 @@ class IndexBuilder:
         self.pending = 0
 
     def close(self) -> None:
-        """Close the index builder; what was not committed is indexed again."""
+        """Close the index builder; uncommitted pages are indexed again."""
         self._documents.close()
         self._writer.close()
         self.table.close()
@@ -192,7 +192,7 @@ class IndexBuilder:
             self._remove_page(page.id, page)
             return
         again = self.table.is_indexed(page.id)
-        # By the title that the page has itself; what is kept may have another by now.
+        # By the title that the page has itself; the stored one may differ by now.
         version = self.table.get_version(page.id) if kept else version_key_of(page.url, stored.title)
         stored = self._set_title(stored, page, again=again)
         if self._is_exact_copy(page, stored):
@@ -233,7 +233,7 @@ class IndexBuilder:
         return other is not None and public and (other.title, other.body) == (stored.title, stored.body)
 
     def _set_title(self, stored: StoredPage, page: PageRecord, *, again: bool) -> StoredPage:
-        """Set the title of an indexed page to the name that tells it from other pages of its host."""
+        """Set the title of an indexed page to the name that distinguishes it from other pages of its host."""
         print_ = xxhash.xxh64_intdigest(stored.title.encode("utf-8", "replace")) >> 1
         bearers = self.store.count_title(page.host, print_, count=not again)
         title = choose_title(stored.title, stored.headings, bearers)

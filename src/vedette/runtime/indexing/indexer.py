@@ -1,6 +1,6 @@
 """Indexer: follow the index queue, so that fetched pages are searchable within seconds; rebuild a generation.
 
-The state is read beside the coordinator, which is never delayed. Progress that is durable is noted in a file
+The state is read while the coordinator runs, which is never delayed. Durable progress is recorded in a file
 (``generations``), and the coordinator drops that part of the queue.
 
 python -m vedette.runtime.indexing.indexer FOLDER CLOCK    rebuilds the index in the background (``RebuildJob``)
@@ -26,14 +26,14 @@ from vedette.runtime.search.lexicon import write_lexicon
 COMMIT_EVERY_S = 1.0
 MAX_NEWS = 256
 MAX_PENDING = 4000
-# Pages with new anchor texts are indexed again a few at a time, after what is new itself.
+# Pages with new anchor texts are reindexed a few at a time, after new pages.
 MAX_RENAMED = 64
 RULES_EVERY_S = 2.0
-# Steps with changes that came while a generation was built; the indexer goes on from there.
+# Steps for changes that came while a generation was built; the indexer continues from there.
 MAX_FINAL_STEPS = 100
-# When so much of an index is new, importance and vocabulary are computed again.
+# When this much of an index is new, importance and vocabulary are computed again.
 RERANK_SHARE = 0.1
-# When a new generation is built by itself: so much of the text is unused, of at least so many bytes.
+# When to build a new generation automatically: this share of the text is unused, of at least this many bytes.
 UNUSED_SHARE = 0.5
 MIN_BYTES = 256 << 20
 CHECK_EVERY_S = 60.0
@@ -59,11 +59,11 @@ class Indexer:
 
     @property
     def built_until(self) -> int:
-        """The page id up to which the indexer has built a new generation; -1 where it is complete."""
+        """The page id up to which the indexer has built a new generation; -1 if it is complete."""
         return self.builder.store.get_progress("built")
 
     def step(self) -> bool:
-        """Index the next queued pages and commit where it is time; return whether there were any."""
+        """Index the next queued pages and commit if it is time; return whether there were any."""
         self._reload_rules_if_old()
         worked = self._build_step() or self._follow_news() or self._reindex_renamed()
         self._commit_if_due(idle=not worked)
@@ -134,7 +134,7 @@ def open_indexer(folder: Path, clock: Clock) -> Indexer:
 
 
 def catch_up(folder: Path, clock: Clock) -> int:
-    """Index everything that is queued, and end; return how many pages are searchable."""
+    """Index everything that is queued, and stop; return how many pages are searchable."""
     indexer = open_indexer(folder, clock)
     try:
         while indexer.step():

@@ -17,7 +17,7 @@ from vedette.policy import Ints
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
 from vedette.runtime.search.lexicon import write_lexicon
 
-# It is worked out again when the index has grown by this share, and at the latest after so many seconds.
+# It is computed again when the index has grown by this share, and at the latest after this many seconds.
 GROWTH = 0.1
 MAX_AGE_S = 1800.0
 
@@ -31,7 +31,7 @@ class ImportanceJob(BackgroundJob):
         self._is_requested = False
 
     def request_run(self) -> None:
-        """Request a run of the PageRank job, as pages were hidden or shown again: suggestions must follow."""
+        """Request a run of the PageRank job, since pages were hidden or shown again: suggestions must follow."""
         self._is_requested = True
 
     def step(self, table: PageTable, now_s: float) -> None:
@@ -76,6 +76,6 @@ def _load_edges(table: PageTable, ids: Ints, generation: Path) -> tuple[Ints, In
 
 if __name__ == "__main__":
     lower_priority()
-    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
         compute_importance(Path(sys.argv[1]))
         write_lexicon(Path(sys.argv[1]))

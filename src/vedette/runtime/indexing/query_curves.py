@@ -1,16 +1,15 @@
-"""Query curves job: the score curves that gains are measured with, computed in a background process.
+"""Query curves job: the score curves for measuring gains, computed in a background process.
 
 python -m vedette.runtime.indexing.query_curves FOLDER CLOCK
 
 It reads the queries of the event store and the words of all pages, and writes the curves to the generation
-(``curves``), where the indexer finds them. It also asks search some of the queries and notes how many of the first ten
-results are those that the measurement takes for the first ten (*overlap@10*): what is measured is what is served.
+(``curves``), where the indexer finds them. It also runs some of the queries through search and records how many of the
+first ten results are also the first ten by measurement (*overlap@10*): what is measured is what is served.
 
-Curves need not be of this moment. There is reason to compute them again when the index has grown by half, when as many
-pages have changed as there are, and after a day, since people ask for other things; but each run has to be *paid*: it
-waits until indexing has taken a hundred times the processor time that the last run took. So measuring gains stays a
-small part of indexing, however large the index is. Unpaid they are computed where there are none, where the index has
-grown fourfold, and after a week.
+Curves need not be current. They should be computed again when the index has grown by half, when as many pages have
+changed as there are, and after a day, since searches change; but each run has to be *paid*: it waits until indexing has
+taken a hundred times the CPU time of the last run. So measuring gains stays a small part of indexing, however large the
+index is. They are computed unpaid if there are none, if the index has grown fourfold, and after a week.
 """
 
 import sys
@@ -67,7 +66,7 @@ def save_needs(generation: Path, needs: QueryNeeds) -> None:
 
 
 def load_needs(generation: Path) -> QueryNeeds:
-    """Load the saved query needs; empty where they are missing or invalid."""
+    """Load the saved query needs; empty if they are missing or invalid."""
     with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
         needs = QueryNeeds(*(kept[name] for name in QueryNeeds._fields))
         sizes = {len(column) for column in needs}
@@ -77,25 +76,25 @@ def load_needs(generation: Path) -> QueryNeeds:
 
 
 CURVES_FILE = "curves"
-WINDOW_S = 90 * 86_400.0  # what is older counts next to nothing
+WINDOW_S = 90 * 86_400.0  # older searches count for almost nothing
 PAGES_AT_ONCE = 1000
-NAME_SAMPLE = 20_000  # of so many pages, evenly spread, it is read what they are called
-# A reason to make them anew: the index has grown by so much, so many of its pages have changed, or so long ago.
+NAME_SAMPLE = 20_000  # number of pages, evenly spread, whose titles and anchor texts are read
+# Reasons to compute them again: growth of the index, share of changed pages, or age.
 GROWTH_FACTOR, CHANGED_SHARE, MAX_AGE_S = 1.5, 1.0, 86_400.0
-# What a making may take of what indexing has taken since the last; and when it is not asked for that.
+# Share of the CPU time of indexing since the last run that a run may take; and when that does not apply.
 CPU_SHARE = 0.01
 FORCED_GROWTH, FORCED_AGE_S = 4.0, 7 * 86_400.0
 CHECK_EVERY_S = 2.0
-# Of the most frequent words so many are looked up in the vocabulary for their other forms.
+# How many of the most frequent words are looked up in the vocabulary for their other forms.
 MAX_SPELLED = 2_000
-MIN_WEIGHT = 1e-6  # of searches for a word beside those of whole queries
+MIN_WEIGHT = 1e-6  # of searches for a word besides those of whole queries
 COMPARED_QUERIES, COMPARED_RESULTS = 50, 10
 
 
 class CurveInfo(NamedTuple):
-    """How query curves were made: number of pages, CPU time of the whole process, and their age.
+    """How query curves were built: number of pages, CPU time of the whole process, and their age.
 
-    ``overlap`` is the share of served first results that are measured as such, NaN where none were compared.
+    ``overlap`` is the share of served first results that are measured as such, NaN if none were compared.
     """
 
     pages: int
@@ -105,7 +104,7 @@ class CurveInfo(NamedTuple):
 
 
 class ScoringCurves(NamedTuple):
-    """Query curves, with what scores pages for their queries."""
+    """Query curves, with the scorer of pages for their queries."""
 
     curves: QueryCurves
     scorer: AnswerScorer
@@ -126,7 +125,7 @@ class CurvesJob(BackgroundJob):
             return False
         self._next_check_s = now_s + CHECK_EVERY_S
         spent_s = self._cpu_s()
-        # Whoever turns to another generation counts from 0.
+        # Another generation starts counting from 0.
         since = abs(changes - self._changes)
         is_time = is_due(read_curve_info(table.folder), len(table.indexed), since, spent_s - self._last_cpu_s)
         if is_time:
@@ -179,7 +178,7 @@ class CurveFile:
 
 
 def read_curve_info(generation: Path) -> CurveInfo | None:
-    """Read how a generation's query curves were made; None where there are none that can be read."""
+    """Read how a generation's query curves were built; None if there are none that can be read."""
     path = generation / CURVES_FILE
     with suppress(*UNREADABLE), np.load(path) as kept:
         pages, took_s, overlap = kept["made"].tolist()
@@ -190,7 +189,7 @@ def read_curve_info(generation: Path) -> CurveInfo | None:
 def update_curves(folder: Path, generation: Path, now_s: float, began_s: float | None = None) -> None:
     """Compute the query curves from the current queries and pages, and save them in the generation.
 
-    ``began_s`` is the processor time at which it began, by default now.
+    ``began_s`` is the CPU time at which it started, by default now.
     """
     began_s = time.process_time() if began_s is None else began_s
     shelf = LiveIndexSnapshot(generation)
@@ -203,9 +202,9 @@ def update_curves(folder: Path, generation: Path, now_s: float, began_s: float |
 
 
 def save_curves(generation: Path, curves: QueryCurves, about: CurveInfo, needy: Ints | None = None) -> None:
-    """Save query curves where the indexer of a generation finds them, with how they were made.
+    """Save query curves where the indexer of a generation finds them, with how they were built.
 
-    ``needy`` are the queries by which new versions of known pages are measured; without it all are.
+    ``needy`` are the queries for measuring new versions of known pages; by default all are.
     """
     with replace_file(generation / CURVES_FILE) as file:
         np.savez(
@@ -227,7 +226,7 @@ def load_workload(folder: Path, now_s: float) -> Workload:
 
 
 class BuiltCurves(NamedTuple):
-    """Query curves as built over all pages: with what is measured as the first results of some queries."""
+    """Query curves as built over all pages, with the first results of some queries by measurement."""
 
     curves: QueryCurves
     sample: tuple[str, ...]
@@ -285,7 +284,7 @@ def build_curves(shelf: LiveIndexSnapshot, asked: Workload, now_s: float) -> Bui
 
 
 def _list_shown(shelf: LiveIndexSnapshot) -> Ints:
-    """List the pages that search can show: of copies, the one that stands for them."""
+    """List the pages that search can show: of copies, the canonical one."""
     ids = shelf.table.indexed
     signals = shelf.get_signals(ids)
     if signals.is_canonical is None:
@@ -305,7 +304,7 @@ def _list_first(queries: Ints, query: Ints, page: Ints, score: Floats) -> tuple[
 def measure_overlap(shelf: LiveIndexSnapshot, built: BuiltCurves, now_s: float) -> float:
     """Measure overlap@10: the share of the first ten served results that are measured as such; NaN without queries.
 
-    Search answers by relevance alone: what was learned from clicks, and chance, are left out.
+    Results are ordered by relevance alone: click learning and randomness are left out.
     """
     searcher, shared, served = Searcher(shelf), 0, 0
     for text, first in zip(built.sample, built.first, strict=True):
@@ -327,6 +326,6 @@ if __name__ == "__main__":
     lower_priority()
     data_folder = Path(sys.argv[1])
     current = Generations(data_folder).current()
-    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
         if current is not None:
             update_curves(data_folder, current, parse_clock(sys.argv[2]).now(), began_s=0.0)

@@ -1,1 +1,1 @@
-"""Monitoring for the console, read from a data folder beside the running coordinator."""
+"""Monitoring for the console, read from a data folder while the coordinator runs."""

@@ -1,4 +1,4 @@
-"""Fetch budget statistics for the console, read beside the coordinator, which saves them every minute."""
+"""Fetch budget statistics for the console, from what the coordinator saves every minute."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

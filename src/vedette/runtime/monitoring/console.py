@@ -1,6 +1,6 @@
 """Monitoring of a data folder for the console: crawl, refresh, discovery, searches, storage, time series.
 
-Many threads call it at once, as often as pages are loaded, so answers are cached for seconds, costly ones for longer.
+Many threads call it at once, as often as pages are loaded, so results are cached for seconds, costly ones for longer.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ from vedette.web.console.ports.monitoring import (
 FAST_TTL_S, SLOW_TTL_S = 1.0, 5.0
 MAX_QUERIES = 1000
 MAX_RISING = 20
-WINDOW_S = 90 * DAY_S  # what is older counts next to nothing
+WINDOW_S = 90 * DAY_S  # older searches count for almost nothing
 MAX_CACHED = 64
 _COUNTS_SQL = (
     "SELECT (SELECT count(*) FROM site), "  # noqa: S608 - our own words
@@ -114,7 +114,7 @@ class FolderMonitor:
     def get_runtime_settings(self) -> RuntimeSettings:
         """Return the current runtime settings from state and configuration for the console.
 
-        They are never cached, since the operator who changed one sees it at once.
+        They are never cached, since an operator who changes one must see it at once.
         """
         config, chosen = _or_default(self._load_config, (self._config, dict[str, str]()))
         crawl, serve = config.crawl, config.serve
@@ -129,7 +129,7 @@ class FolderMonitor:
         )
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
-        """List what refreshes brought to search for the console's monitoring, summed over a few minutes each."""
+        """List the search gains of refreshes for the console's monitoring, summed over a few minutes each."""
         return self._gains.sum_since(since_s, self._clock.now())
 
     def get_search_stats(self, span_s: float) -> SearchStats:
@@ -164,7 +164,7 @@ class FolderMonitor:
         """Check whether the configuration has searches recorded, for the console's monitoring."""
         return self._config.serve.keep_slates_days > 0
 
-    # looking
+    # reading
 
     def _load_crawl(self) -> CrawlStatus:
         sites, unindexed, need_script = _or_default(self._count_sites, (0, 0, 0))
@@ -211,7 +211,7 @@ class FolderMonitor:
             return tuple(view.summarize_held([row.site for row in view.store.list_sites()]))
 
     def _count_sites(self) -> tuple[int, int, int]:
-        """Count the sites, the pages that wait to be indexed, and those that need JavaScript, for the crawl status."""
+        """Count the sites, the pages waiting to be indexed, and those that need JavaScript, for the crawl status."""
         with read_state(self._folder) as db:
             sites, unindexed, need_script = db.execute(_COUNTS_SQL).fetchone()
         return int(sites), int(unindexed), int(need_script)
@@ -264,7 +264,7 @@ class FolderMonitor:
         return won | self._read_overlap() | measure_discovery_delay(self._folder, now_s)
 
     def _read_overlap(self) -> dict[str, float]:
-        """Read how many of the served first results are those that gains are measured by; nothing if unknown."""
+        """Read the overlap of served and measured first results; nothing if unknown."""
         generation = Generations(self._folder).current()
         about = read_curve_info(generation) if generation is not None else None
         return {"overlap_at_10": about.overlap} if about is not None and isfinite(about.overlap) else {}

@@ -1,6 +1,6 @@
-"""Discovery statistics for the console: what discovery sources bring, and how soon new pages are found.
+"""Discovery statistics for the console: the yield of discovery sources, and how soon new pages are found.
 
-They are read from a data folder beside the coordinator, which saves its estimates of sources every few minutes.
+They are read from a data folder while the coordinator runs, which saves its estimates of sources every few minutes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def measure_discovery_delay(folder: Path, now_s: float) -> dict[str, float]:
 def _load_found(folder: Path, since_s: float) -> tuple[FoundPage, ...]:
     try:
         return tuple(FoundPage(*row) for row in AlertReader(folder).list_births(since_s, MAX_PAGES))
-    except StoreError:  # its writers say so, and mend it
+    except StoreError:  # its writers report and repair it
         return ()
 
 
@@ -59,7 +59,7 @@ def _build_sources(poller: SourcePoller, store: CrawlStore, now_s: float) -> tup
 
 
 def _find_reasons(looks: Sequence[KnownPage], told: Mapping[int, str], sites: SiteIndex) -> dict[int, str]:
-    """Find why each discovery source is polled when it is: a promise, or what the policy says."""
+    """Find why each discovery source is polled when it is: a promise, or the policy's reason."""
     found = {}
     for look in looks:
         site = sites.find_site(look.url)

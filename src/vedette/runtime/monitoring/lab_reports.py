@@ -1,7 +1,7 @@
 """Lab reports in a data folder, for the console: files written by ``vedette lab report --data``.
 
-A requested name is never made into a path: it is looked up among the files that exist. Links are not followed, and the
-size of what is read is limited.
+A requested name is never used as a path: it is looked up among the existing files. Links are not followed, and file
+sizes are limited.
 """
 
 import json
@@ -122,7 +122,7 @@ MAX_ENTRIES = 20_000
 MAX_REPORTS = 200
 MAX_REPORT_BYTES = 4_000_000
 MAX_PLOT_BYTES = 1_000_000
-# What a report's writer calls its files; a name in addresses is the part between.
+# File names of a report; the name in URLs is the part between.
 _REPORT = re.compile(r"lab-([a-z0-9][a-z0-9-]{0,200})\.json")
 _PLOT = re.compile(r"lab-[a-z0-9][a-z0-9-]{0,240}\.svg")
 
@@ -165,9 +165,9 @@ class FolderReports:
         )
 
     def load_plot(self, name: str, file: str) -> bytes | None:
-        """Load a lab report's SVG plot file if it exists and looks like ours.
+        """Load a lab report's SVG plot file if it exists and seems to be ours.
 
-        It must have no declarations, whose entities can grow.
+        It must have no declarations, whose entities can expand.
         """
         if not _is_plot_of(name, file) or all(entry.name != file for entry in self._list_files()):
             return None
@@ -188,7 +188,7 @@ class FolderReports:
         found = {}
         for entry in self._list_files():
             if match := _REPORT.fullmatch(entry.name):
-                with suppress(FileNotFoundError):  # it went just now
+                with suppress(FileNotFoundError):  # it just disappeared
                     stat = entry.stat(follow_symlinks=False)
                     found[match[1]] = (stat.st_mtime_ns, stat.st_size)
         return found

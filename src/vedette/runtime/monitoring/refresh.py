@@ -1,4 +1,4 @@
-"""Refresh statistics for the console: what the refresh policy says about pages, and what fetches brought.
+"""Refresh statistics for the console: the refresh policy's verdict on pages, and the gains of fetches.
 
 The coordinator saves its policy's memory, so the same policy can be queried here, and the coordinator never waits.
 """
@@ -49,7 +49,7 @@ def load_refresh_report(folder: Path, schedule: Schedule, now_s: float) -> Refre
 
 
 class _RefreshProbe:
-    """Probe of the refresh policy at one moment of a data folder, for the console's list of due pages."""
+    """Probe of the refresh policy for a data folder at one moment, for the console's list of due pages."""
 
     def __init__(
         self,
@@ -78,9 +78,9 @@ class _RefreshProbe:
 
 
 class GainSums:
-    """Sums of what refreshes brought to search, over a few minutes each, read incrementally for the console.
+    """Search gains of refreshes, summed over a few minutes each, read incrementally for the console.
 
-    The gain of first fetches is not counted: a page that was not there cannot have been out of date.
+    The gain of first fetches is not counted: a page that did not exist cannot have been out of date.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -90,7 +90,7 @@ class GainSums:
         self._seq = 0
 
     def sum_since(self, since_s: float, now_s: float) -> list[tuple[float, float]]:
-        """Return the sums of refresh gains since a time, each at the end of its minutes, earliest first."""
+        """Return the sums of refresh gains since a time, each at the end of its interval, earliest first."""
         with self._lock:
             self._read_new(now_s)
             ends = sorted((BUCKET_S * (number + 1), gain) for number, gain in self._sums.items())

@@ -30,10 +30,10 @@ from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.web.commands.commands import Rule
 from vedette.web.console.ports.sites import RobotsPreview, RobotsVerdict
 
-# Politeness holds here as in the crawl. A host that is crawled, or was, is not asked: its robots.txt is known, or the
-# coordinator asks for it in its own time. Others are asked one after the other, with a rest between the hops of a
-# redirect; what they said is remembered for a while. When the last request ended is told, so that the host can have
-# its rest before the crawl asks for anything. No secrets are sent: the site is not one yet.
+# Politeness applies here as in the crawl. A host that is or was crawled is not contacted: its robots.txt is known, or
+# the coordinator fetches it at its own pace. Others are requested one after the other, with a delay between the hops of
+# a redirect; results are cached for a while. The time of the last request is reported, so that the host gets its delay
+# before the crawl's first request. No credentials are sent: the site is not added yet.
 
 
 TIMEOUT_S = 10.0
@@ -60,7 +60,7 @@ class RobotsProbe(NamedTuple):
 
 
 def preview_from_state(site: Site, state: RobotsState, now_s: float, asked_s: float | None = None) -> RobotsPreview:
-    """Return a site preview's robots.txt verdict on the site's start, from a robots.txt that is stored."""
+    """Return a site preview's robots.txt verdict on the site's start, from a stored robots.txt."""
     url, words = origin_of(site.start).robots_url, robots_state.describe_state(state, now_s)
     verdict = robots_state.check_url(state, site.start, now_s)
     if isinstance(verdict, UrlDisallowed):
@@ -94,7 +94,7 @@ class RobotsPreviewer:
     ) -> tuple[Lookup, RobotsPreview]:
         """Look up a previewed site's host and fetch its robots.txt; takes about ten seconds at most.
 
-        ``asked_s`` is when it was fetched before, perhaps by another process.
+        ``asked_s`` is when it was fetched before, possibly by another process.
         """
         origin = origin_of(site.start)
         seen = self._get_cached(origin, site, may_ask=may_ask)
@@ -106,7 +106,7 @@ class RobotsPreviewer:
         return seen.lookup, preview_from_state(site, seen.state, self._settings.clock.now(), seen.asked_s)
 
     def _get_cached(self, origin: Origin, site: Site, *, may_ask: bool) -> RobotsProbe | None:
-        """Return the cached robots.txt probe of a host or make one; None if none is cached and none may be made."""
+        """Return the cached robots.txt probe of a host or make one; None if none is cached and none is allowed."""
         key = origin, site.allow_private
         if not self._lock.acquire(timeout=TIMEOUT_S):
             return RobotsProbe(Lookup(origin.host, ()), why_not=_BUSY)
@@ -126,7 +126,7 @@ class RobotsPreviewer:
             del self._cache[next(iter(self._cache))]
         self._cache[key] = time.monotonic() + CACHE_TTL_S, seen
 
-    def _fetch(self, origin: Origin, private: bool) -> RobotsProbe:  # noqa: FBT001 - half of what is remembered by
+    def _fetch(self, origin: Origin, private: bool) -> RobotsProbe:  # noqa: FBT001 - part of the cache key
         rules = build_rules(load_current(self._settings), [])
         with self._open_session() as walk:
             lookup = walk.look_up(origin)
@@ -192,11 +192,11 @@ class _PreviewSession:
             if hops == MAX_HOPS or rest_s > self._remaining_s or not self._is_same_place(origin_of(target), origin):
                 elsewhere = f"robots.txt redirects to {target}; the crawler will follow that."
                 return RobotsProbe(lookup, UNKNOWN, asked_s, elsewhere)
-            time.sleep(rest_s)  # politeness: the host has just answered
+            time.sleep(rest_s)  # politeness: the host has just responded
             url, hops = target, hops + 1
 
     def _is_same_place(self, target: Origin, origin: Origin) -> bool:
-        """Check whether a robots.txt redirect stays on the previewed host, and on its detour if it has one."""
+        """Check whether a robots.txt redirect stays on the previewed host, and on its override if it has one."""
         detours = [find_endpoint(each, self._settings.detours) for each in (target, origin)]
         return target.host == origin.host and (detours[0] is None) == (detours[1] is None)
 

@@ -84,7 +84,7 @@ class FolderSiteService:
         return next((StoredSite(row.site, row.paused) for row in rows if row.site.start == start), None)
 
     def preview_site(self, site: Site, asked_s: float | None = None) -> SitePreview:
-        """Preview a site before it is added; a host that is crawled already is not contacted again."""
+        """Preview a site before it is added; a host that is already crawled is not contacted again."""
         origin = origin_of(site.start)
         with open_state_reader(self._folder) as view:
             others = [row.site for row in view.store.list_sites()]

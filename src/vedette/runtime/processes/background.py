@@ -7,14 +7,14 @@ import sys
 from vedette.adapters.subprocesses import die_with_parent
 
 NICENESS = 15
-# It is not begun again before this many times the processor time of the last time has passed, nor before a moment has.
-# Not the time of the wall: where others are busy it takes long, and what it works for would come late twice.
+# The next run starts after this many times the CPU time of the last one, and a minimum pause. Not wall time: on a busy
+# machine a run takes long, and its result would be delayed twice.
 REST_FACTOR = 20.0
 MIN_REST_S = 5.0
 
 
 class BackgroundJob:
-    """A module that is run in a background process now and then, one at a time; restarted after a crash."""
+    """A module that is run in a background process occasionally, one at a time; restarted after a crash."""
 
     def __init__(self, module: str, sparing_times: float = REST_FACTOR) -> None:
         self._module, self._rest_factor = module, sparing_times
@@ -23,7 +23,7 @@ class BackgroundJob:
         self.started_s = 0.0
 
     def is_ready(self, now_s: float) -> bool:
-        """Check whether the background job may be started: it does not run, and has rested long enough."""
+        """Check whether the background job may be started: it does not run, and has paused long enough."""
         if self._process is not None:
             pid, status, used = os.wait4(self._process.pid, os.WNOHANG)
             if pid:
@@ -39,13 +39,13 @@ class BackgroundJob:
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - our own module
 
     def close(self) -> None:
-        """End the background job's process; it holds nothing that could be lost."""
+        """End the background job's process; it holds no state."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
 
 def lower_priority() -> None:
-    """Lower the priority of a background process and make it end with its parent; call this first."""
+    """Lower the priority of a background process and make it exit with its parent; call this first."""
     die_with_parent()
     os.nice(NICENESS)

@@ -1,10 +1,10 @@
-"""Coordinator process: only writer of the crawl state. Reports and commands come in, leases and answers go out.
+"""Coordinator process: only writer of the crawl state. Reports and commands come in, leases and responses go out.
 
-Each round: receive messages, decide, commit, and only then send. So everything that a fetcher was sent is durable, and
-a request that leaves has its lease in the state.
+Each round: receive messages, decide, commit, and only then send. So everything sent to a fetcher is durable, and every
+request on the wire has its lease in the state.
 
-A fetcher that has died, or has sent nothing for the time of a lease, has lost what it held: its URLs wait again, its
-hosts rest first, and what it archived without reporting is moved aside. One that only slept is killed, so that it
+A fetcher that died, or sent nothing for the time of a lease, loses its tasks: its URLs are requeued, its hosts wait out
+their delay first, and what it archived without reporting is moved aside. One that only slept is killed, so that it
 cannot wake up and send requests.
 """
 
@@ -218,7 +218,7 @@ class CoordinatorProcess:
     def _write_status(self) -> None:
         """Write the status file if it is time; a full disk must not end the crawl.
 
-        Counting all known URLs ten times a second would be all that is done.
+        Otherwise counting all known URLs ten times a second would take all the time.
         """
         started_s = self.clock.wall_now()
         if started_s < self._status_throttle.next_s:
@@ -231,7 +231,7 @@ class CoordinatorProcess:
     # what goes out, after the commit
 
     def _assign_work(self) -> tuple[list[Assignment], list[str]]:
-        """Assign work to the connected fetchers, and list the hosts whose DNS is to be looked up."""
+        """Assign work to the connected fetchers, and list the hosts that need a DNS lookup."""
         if self._stopping_s is not None or self._housekeeper.get_pause_reason():
             return [], []
         room = {
@@ -270,7 +270,7 @@ class CoordinatorProcess:
         with suppress(ChannelClosed):
             peer.channel.flush()
 
-    # what happens by itself
+    # periodic work
 
     def _run_chores(self) -> None:
         wall_s = self.clock.wall_now()
@@ -306,7 +306,7 @@ class CoordinatorProcess:
             self.state.store.set_value(LESSONS_KEY, lessons.to_json())
 
     def _drop_silent_workers(self, wall_s: float) -> None:
-        """Drop fetchers that have said nothing for the time of a lease; every message renews it."""
+        """Drop fetchers that have been silent for the time of a lease; every message renews it."""
         for fd, peer in list(self._peers.items()):
             if peer.worker is not None and wall_s - peer.last_seen_s > self.settings.lease_wall_s:
                 print_error(
@@ -333,7 +333,7 @@ class CoordinatorProcess:
         return None
 
     def _finish_stop(self, waited_s: float) -> str | None:
-        """Wait for fetchers to report and end; kill one that does not, so that its archive can be repaired."""
+        """Wait for fetchers to report and exit; kill one that does not, so that its archive can be repaired."""
         workers = self._list_workers()
         if workers and waited_s > STOP_TIMEOUT_S:
             for peer in workers:
@@ -345,7 +345,7 @@ class CoordinatorProcess:
 
 
 def _add_named_sites(settings: RuntimeSettings, state: State) -> None:
-    """Add the sites of the command line to the state; a known site changes only in what was typed."""
+    """Add the sites of the command line to the state; only the options given change a known site."""
     known = {row.site.start: row for row in state.store.list_sites()}
     for site in settings.sites:
         row = known.get(site.start) or SiteRow(site, paused=False, added_s=settings.clock.now())
@@ -354,7 +354,7 @@ def _add_named_sites(settings: RuntimeSettings, state: State) -> None:
 
 
 def _shift_robots(robots: dict[Origin, RobotsState], now_s: float, behind_s: float) -> dict[Origin, RobotsState]:
-    """Adjust robots.txt copies after the clock was set back: expire them, keep waits as long."""
+    """Adjust robots.txt copies after the clock was set back: expire them, keep delays as long."""
     if not behind_s:
         return robots
     waits = {origin for origin, state in robots.items() if state.status is RobotsStatus.WAITING}
@@ -365,7 +365,7 @@ def _shift_robots(robots: dict[Origin, RobotsState], now_s: float, behind_s: flo
 
 
 def _send(peer: _Peer, message: object) -> None:
-    """Send a message from the coordinator to a peer; a closed peer is noticed when its last words are read."""
+    """Send a message from the coordinator to a peer; a closed peer is noticed when its last message is read."""
     with suppress(ChannelClosed):
         peer.channel.send(message)
 
@@ -392,7 +392,7 @@ def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | 
 
 
 def _note_browser(process: CoordinatorProcess) -> list[str]:
-    """Note for others why no page can be rendered here; return the sites all of whose pages should be, in words."""
+    """Record why no page can be rendered here; return the sites that need rendering, in words."""
     missing = explain_missing_browser(process.settings.config.crawl.browser)
     process.state.store.set_value(OBSTACLE_KEY, missing)
     sites = process.coordinator.rules.sites if missing else ()

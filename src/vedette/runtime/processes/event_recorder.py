@@ -1,6 +1,6 @@
 """Event recorder process: ingest search logs into the event store, sample time series, prune old searches.
 
-It never delays a search, and searches do not wait for it: while it is down, log files wait for it.
+It never delays a search, and searches do not wait for it: while it is down, log files accumulate.
 """
 
 import time
@@ -40,7 +40,7 @@ class Sampler:
 
     def __init__(self, settings: RuntimeSettings) -> None:
         self._folder, self._clock = settings.folder, settings.clock
-        self._full_scan = Throttle()  # what looks at every page
+        self._full_scan = Throttle()  # measurements that scan every page
         self._requests: tuple[float, float] | None = None
         self._spent: tuple[float, float] | None = None
 
@@ -50,7 +50,7 @@ class Sampler:
         return measure_searches(self._folder, now_s) | self._sample_state(now_s) | self._sample_coordinator()
 
     def _sample_state(self, now_s: float) -> dict[str, float]:
-        """Sample sizes and counts of the data folder; nothing where the state cannot be read."""
+        """Sample sizes and counts of the data folder; nothing if the state cannot be read."""
         try:
             found = measure_sizes(self._folder)
             started_s = time.monotonic()
@@ -75,7 +75,7 @@ class Sampler:
         return found | self._sample_rate(numbers.get("requests", 0.0)) | self._sample_budget(told)
 
     def _sample_budget(self, told: Mapping[str, object]) -> dict[str, float]:
-        """Sample the fetch budget, and what was spent of it a second (world time) since the last sample."""
+        """Sample the fetch budget, and the spending per second (world time) since the last sample."""
         numbers, now_s, before = _select_numbers(told.get("budget")), _select_numbers(told).get("now_s"), self._spent
         if now_s is None or "fetches" not in numbers:
             return {}
@@ -88,7 +88,7 @@ class Sampler:
         return found
 
     def _sample_rate(self, requests: float) -> dict[str, float]:
-        """Sample requests a second since the last sample; a restarted coordinator counts from 0."""
+        """Sample requests per second since the last sample; a restarted coordinator counts from 0."""
         wall_s, before = time.monotonic(), self._requests
         self._requests = (wall_s, requests)
         if before is None or before[1] > requests or before[0] >= wall_s:
@@ -159,12 +159,12 @@ class EventRecorder:
     def _delete_old(self, book: EventStore) -> None:
         now_s = self._clock.now()
         book.prune(now_s, self._keep_days)
-        # Marks are good for a day of the wall's.
+        # Visitor hashes are valid for one day of wall time.
         delete_old_salts(self._folder, time.strftime("%Y-%m-%d", time.gmtime()))
 
 
 def run_event_recorder(settings: RuntimeSettings) -> int:
-    """Run the event recorder process until SIGTERM; at its end all logs are ingested."""
+    """Run the event recorder process until SIGTERM; it ingests all logs before it exits."""
     loop = StepLoop(FOLD_EVERY_S)
     loop.wait_for_folder(settings.folder)
     with closing(EventRecorder(settings, Sampler(settings))) as recorder:

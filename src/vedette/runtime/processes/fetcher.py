@@ -1,12 +1,12 @@
-"""Fetcher process: request what the coordinator assigned, archive every answer, and report.
+"""Fetcher process: request what the coordinator assigned, archive every response, and report.
 
-It never waits for a host: it sleeps until an answer or an assignment comes, or the earliest host may be asked. A
-request that has been in flight for a while no longer takes one of the ``concurrency`` places, so hosts that hang keep
-no place from those that answer. What it has reported and the coordinator has not yet made durable is bounded, so that a
-crash costs few repeated requests.
+It never waits for a host: it sleeps until a response or an assignment arrives, or the earliest host may be requested. A
+request in flight for a while no longer takes one of the ``concurrency`` slots, so hanging hosts take no slot from
+responsive ones. Reported results that the coordinator has not yet made durable are bounded, so that a crash costs few
+repeated requests.
 
 Its tasks are leased for a time, which every message to the coordinator renews. A fetcher that was stopped for longer
-than that sends no more requests: the coordinator has given its tasks to another.
+sends no more requests: the coordinator has assigned its tasks to another.
 """
 
 import os
@@ -50,11 +50,11 @@ from vedette.runtime.processes.settings import RuntimeSettings
 MAX_SLEEP_S = 0.1
 HOLD_WALL_S = 20.0
 MAX_UNACKED = 32
-# Small reports: the coordinator works on one while the next is being read. None waits longer than this to become full.
+# Small reports: the coordinator processes one while the next is being read. None waits longer than this to fill up.
 REPORT_RESULTS = 16
 REPORT_WALL_S = 0.05
 STOP_TIMEOUT_S = 1.5
-# Younger requests take a place of ``concurrency``; older ones only one of the sixteen times as many that may be open.
+# Younger requests take a slot of ``concurrency``; older ones only one of the sixteen times as many that may be open.
 YOUNG_S = 1.0
 OPEN_FACTOR = 16
 HEARTBEATS_PER_LEASE = 5
@@ -113,7 +113,7 @@ class FetcherProcess:
         self._documents.close()
         self._rendering.renderer.close()
         self._client.close()
-        with suppress(OSError):  # the disk is full: what is not acknowledged will be fetched again
+        with suppress(OSError):  # the disk is full: unacknowledged pages will be fetched again
             self._archive.close()
 
     def _check_leases(self) -> None:
@@ -184,7 +184,7 @@ class FetcherProcess:
         result = self._queue.on_outcome(origin_of(outcome.url).host, outcome)
         if isinstance(outcome, FetchResponse) and isinstance(result, FetchSuccess):
             result = self._archive_answer(result, outcome)
-            if result.kind == "document":  # read elsewhere, since nobody can tell how long that takes
+            if result.kind == "document":  # read elsewhere, since it may take any time
                 self._documents.submit((result, outcome), outcome.body)
                 return
             if should_render(result):
@@ -195,7 +195,7 @@ class FetcherProcess:
         self._results.append(self._mark_private(result) if self._secrets else result)
 
     def _mark_private(self, result: FetchResult) -> FetchResult:
-        """Mark a fetched page as private with the site whose secrets opened it, if any did."""
+        """Mark a fetched page as private with the site whose credentials were used, if any."""
         if not isinstance(result, FetchSuccess) or result.content is None:
             return result
         url = result.task.url
@@ -212,7 +212,7 @@ class FetcherProcess:
         return self._mark_private(read) if self._secrets else read
 
     def _read_rendered(self, page: FinishedPage) -> FetchResult:
-        """Read a page again after its script ran, and archive what it became, unless that is archived already."""
+        """Parse a page again after its script ran, and archive the rendering, unless it is archived already."""
         read = add_rendering(page.result, page.rendered, self._queue.links, page.rendering)
         copy, rendered = page.result.task.copy, page.rendered
         if rendered is not None and read.digest not in {page.result.digest, copy.digest if copy else ""}:
@@ -221,7 +221,7 @@ class FetcherProcess:
         return self._mark_private(read) if self._secrets else read
 
     def _archive_answer(self, result: FetchSuccess, answer: FetchResponse) -> FetchSuccess:
-        """Archive an answer in the fetcher process; one whose bytes are archived already as a revisit."""
+        """Archive a response in the fetcher process; one whose bytes are archived already as a revisit."""
         payload_digest = compute_digest(answer.payload)
         revisit = _build_revisit(result.task, answer, payload_digest)
         place, _ = self._write_archive(answer, revisit, payload_digest)
@@ -247,7 +247,7 @@ class FetcherProcess:
         return ArchiveLocation(stood.file, stood.offset, stood.length), payload_digest
 
     def _is_time_to_report(self) -> bool:
-        """Check whether the fetcher should report: after a moment, at once when idle, and to break silence."""
+        """Check whether the fetcher should report: after a moment, at once when idle, and as a sign of life."""
         silent_s = self._clock.wall_now() - self._last_report_s
         if self._results or self._queue.returned or self._queue.host_updates:
             return silent_s > REPORT_WALL_S or not self._client.in_flight
@@ -284,7 +284,7 @@ def _join_cookies(headers: Headers) -> Headers:
 
 
 def _load_secrets(site: Site) -> Secrets:
-    """Load the secrets of a site for the fetcher; where unreadable, warn and fetch without them."""
+    """Load the secrets of a site for the fetcher; if unreadable, warn and fetch without them."""
     try:
         return read_secrets(site.secrets)
     except ConfigError as error:
@@ -304,7 +304,7 @@ def _build_revisit(task: FetchTask, answer: FetchResponse, payload_digest: str) 
 
 
 def run_fetcher(settings: RuntimeSettings, number: int) -> int:
-    """Run a fetcher process from start to end; return ``EXIT_GONE`` when there is no coordinator."""
+    """Run a fetcher process from start to end; return ``EXIT_GONE`` if there is no coordinator."""
     try:
         channel = Channel(connect(settings.folder / SOCKET))
     except OSError:
@@ -337,6 +337,6 @@ def build_process(settings: RuntimeSettings, number: int, channel: Channel) -> F
 
 
 def _raise_file_limit() -> None:
-    """Raise the fetcher's limit on open files: hanging hosts keep sockets, and 1 024 is soon passed."""
+    """Raise the fetcher's limit on open files: hanging hosts hold sockets, and 1 024 is soon exceeded."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

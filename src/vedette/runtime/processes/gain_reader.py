@@ -16,7 +16,7 @@ BATCH_SIZE = 1_000
 class NewGains(NamedTuple):
     """New search gains for the coordinator: of refetches of known pages, and of first fetches.
 
-    ``per_view`` is what a view of any result brings, in the same unit; None where nothing is new.
+    ``per_view`` is the value of a view of any result, in the same unit; None if there is nothing new.
     """
 
     refetches: list[FetchGain]
@@ -40,7 +40,7 @@ def read_new_gains(book: CrawlStore, folder: Path) -> NewGains:
 def sum_by_page(rows: Sequence[Gain]) -> list[FetchGain]:
     """Sum search gains by page: each page once, with its latest fetch, total gain and latest views.
 
-    A first fetch brings nothing to a copy that was there, and a page that others call something new was not fetched.
+    A first fetch adds nothing to an existing copy, and a page with a new anchor text was not fetched.
 
     >>> sum_by_page([Gain(1, 7, 50.0, "again", 0.25, 0.0, 0.5), Gain(2, 7, 50.0, "names", 0.5, 0.0, None)])
     [FetchGain(page=7, fetched_s=50.0, gain=0.75, views=0.5)]

@@ -1,7 +1,7 @@
 """Housekeeping of the coordinator process, a little every second: archive retention and disk space checks.
 
-With too little room on the disk nothing more is fetched, and it is said; when there is room again, things go on by
-themselves. The mark at which they do lies a little higher, so that it does not go back and forth.
+With too little disk space nothing more is fetched, and a warning is shown; when there is space again, fetching resumes
+by itself. The threshold for that is a little higher, to prevent oscillation.
 """
 
 import shutil
@@ -66,7 +66,7 @@ class Housekeeper:
         self._retention.close()
 
     def get_pause_reason(self) -> str:
-        """Return why fetching is paused (low disk space); empty where it is not."""
+        """Return why fetching is paused (low disk space); empty if it is not."""
         if not self._is_disk_low:
             return ""
         return (

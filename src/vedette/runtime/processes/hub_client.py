@@ -1,7 +1,7 @@
-"""Hub client process: find WebSub hubs in fetched feeds and ask those hubs to push.
+"""Hub client process: find WebSub hubs in fetched feeds and request subscriptions from them.
 
-It writes nothing itself. Hubs that it found are reported to the coordinator, which decides; the requests that the
-coordinator wants sent, it sends, one hub after the other, so that neither the crawl nor a server ever waits for a hub.
+It writes nothing itself. It reports hubs to the coordinator, which decides, and sends the coordinator's requests, one
+hub after the other, so that neither the crawl nor a server ever waits for a hub.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,9 +41,9 @@ from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.push.subscriptions import HubRequest
 
-# The same rules as for fetches hold: private addresses need the operator's leave, public ones a contact, the socket is
-# compared with what was checked, and time and size are bounded. A redirect is followed a few times, as the standard has
-# it (307 and 308 only), each hop checked like the first.
+# The same rules as for fetches apply: private addresses need the operator's permission, public ones a contact, the
+# socket is compared with the checked address, and time and size are limited. A redirect is followed a few times, as in
+# the standard (307 and 308 only), each hop checked like the first.
 
 
 TIMEOUT_S = 10.0
@@ -72,7 +72,7 @@ class HubClient:
         self._roots.close()
 
     def post(self, url: str, form: Sequence[tuple[str, str]]) -> str:
-        """Post a form to a WebSub hub; return what went wrong, empty where the hub accepted it."""
+        """Post a form to a WebSub hub; return the error, empty if the hub accepted it."""
         body = urlencode(form).encode()
         for _ in range(MAX_HOPS + 1):
             came = self._post_once(url, body)
@@ -97,7 +97,7 @@ class HubClient:
         return find_request_error(ask) or self._transfer(ask, route, body)
 
     def _find_route(self, origin: Origin) -> Endpoint | str:
-        """Find the address to connect to for a WebSub hub, or why there is none."""
+        """Find the address to connect to for a WebSub hub, or return why there is none."""
         detour = find_endpoint(origin, self._settings.detours)
         found = resolve_host(origin.host)
         addresses = (detour.address,) if detour else found.addresses
@@ -128,7 +128,7 @@ class HubClient:
 
 
 def _build_writer(body: bytearray) -> Callable[[bytes], int]:
-    """Build the callback that collects a hub's answer up to a limit; -1 ends the transfer."""
+    """Build the callback that collects a hub's response up to a limit; -1 ends the transfer."""
 
     def take(data: bytes) -> int:
         if len(body) + len(data) > MAX_ANSWER_BYTES:
@@ -148,7 +148,7 @@ def _perform(curl: pycurl.Curl) -> tuple[int | None, str]:
 
 
 def _format_complaint(answer: FetchResponse) -> str:
-    """Format the first words of a hub's error answer."""
+    """Format the first words of a hub's error response."""
     words = " ".join(answer.body[:500].decode("utf-8", "replace").split())[:100]
     printable = "".join(sign for sign in words if sign.isprintable())
     return f": {printable}" if printable and not printable.startswith("<") else ""
@@ -174,7 +174,7 @@ class HubSubscriber:
     def run_once(self) -> None:
         """Run one round: read feeds, report offers to the coordinator, and send its hub requests.
 
-        A coordinator that does not answer is retried in the next round.
+        A coordinator that does not respond is retried in the next round.
         """
         try:
             self._find_hubs()
@@ -236,6 +236,6 @@ class HubSubscriber:
 
 def run_push(settings: RuntimeSettings) -> int:
     """Run the hub client process until SIGTERM."""
-    loop = StepLoop(CHECK_EVERY_S)  # hubs are in no hurry, and the coordinator has other things to do
+    loop = StepLoop(CHECK_EVERY_S)  # hubs are in no hurry, and the coordinator is busy
     loop.run(HubSubscriber(settings).run_once)
     return 0

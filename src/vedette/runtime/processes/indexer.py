@@ -1,6 +1,6 @@
-"""Indexer process: the only writer of the index generation that serves.
+"""Indexer process: the only writer of the serving index generation.
 
-A new generation that was built meanwhile (``vedette reindex``, or ``RebuildJob``) is taken over where it is.
+A new generation that was built meanwhile (``vedette reindex``, or ``RebuildJob``) is adopted in place.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.search.click_learning import LearningJob
 
 CHECK_EVERY_S = 0.2
-# How long what is known already may take to become findable at the end.
+# How long indexing of queued pages may take at the end.
 DRAIN_S = 2.0
 
 
@@ -55,7 +55,7 @@ class IndexerProcess:
         return self._indexer.step()
 
     def drain(self) -> None:
-        """Index what is already queued, for a moment, before the indexer process ends."""
+        """Index what is already queued, briefly, before the indexer process exits."""
         until_s = time.monotonic() + DRAIN_S
         while self._indexer.step() and time.monotonic() < until_s:
             pass
@@ -68,7 +68,7 @@ class IndexerProcess:
 
 
 def run_indexer(settings: RuntimeSettings) -> int:
-    """Run the indexer process until SIGTERM; at its end everything indexed is durable."""
+    """Run the indexer process until SIGTERM; everything indexed is durable when it exits."""
     loop = StepLoop(CHECK_EVERY_S)
     loop.wait_for_folder(settings.folder)
     with _explain_errors(settings.folder / "index"):

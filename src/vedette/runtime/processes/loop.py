@@ -14,7 +14,7 @@ NICENESS = 5
 
 
 class StepLoop:
-    """Run steps until SIGTERM at low priority; ``every_s`` is the pause where nothing is new."""
+    """Run steps until SIGTERM at low priority; ``every_s`` is the pause if nothing is new."""
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
@@ -38,7 +38,7 @@ class StepLoop:
 
 
 class StoreGuard:
-    """Guard work on a store that may be unreadable for a while: the process goes on, errors are printed once."""
+    """Guard work on a store that may be unreadable for a while: the process continues, errors are printed once."""
 
     def __init__(self, folder: Path, file: SqliteFile, *, trouble: str, recovered: str) -> None:
         self._folder, self._file = folder, file

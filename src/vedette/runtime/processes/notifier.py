@@ -2,9 +2,9 @@
 
 Neither the crawl nor any search waits for it.
 
-Neither the crawl nor any search waits for it. A message that cannot be delivered is retried ever more rarely, for two
-days, and then given up; its outcome is in the alert store, for the console to show. A kill costs no message: one whose
-answer was not recorded is sent again, under the same id.
+Neither the crawl nor any search waits for it. An undeliverable message is retried at growing intervals, for two days,
+and then given up; its outcome is in the alert store, for the console. A kill loses no message: one whose response was
+not recorded is sent again, under the same id.
 """
 
 import time
@@ -23,9 +23,9 @@ from vedette.runtime.processes.settings import RuntimeSettings
 
 CHECK_EVERY_S = 0.25
 TIDY_EVERY_S = 60.0
-# Messages on their way at once, one for each watch.
+# Messages being sent at once, one per alert.
 MAX_IN_FLIGHT = 8
-# How long after each try the next one is made; after the last the message is given up. Wall time.
+# Delay after each try; after the last the message is given up. Wall time.
 RETRY_DELAYS_S = (5.0, 30.0, 120.0, 600.0, 3600.0, 3 * 3600.0, 8 * 3600.0, 12 * 3600.0, 24 * 3600.0)
 
 
@@ -52,7 +52,7 @@ class Notifier:
         return self._guard.run(self._run_step, self._close_store)
 
     def close(self) -> None:
-        """Close the notifier; webhook messages without an answer yet will be sent again."""
+        """Close the notifier; webhook messages without a response yet will be sent again."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._close_store()
 

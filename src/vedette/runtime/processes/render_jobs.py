@@ -1,6 +1,6 @@
-"""Render jobs of a fetcher process: hand pages to the browser, and what their scripts ask for to the coordinator.
+"""Render jobs of a fetcher process: pass pages to the browser, and requests of their scripts to the coordinator.
 
-Scripts and data that many pages of a site share are fetched once in a while, not once a page.
+Scripts and data shared by many pages of a site are fetched occasionally, not once per page.
 """
 
 from collections import OrderedDict
@@ -25,14 +25,14 @@ from vedette.runtime.processes.loop import print_error
 PART_WAIT_S = 60.0
 CACHE_S = 600.0
 CACHE_BYTES = 32 << 20
-# What a server said of the HTML that it sent is not true of the page that its script made.
+# Headers about the HTML that a server sent do not apply to the rendered page.
 _STALE_HEADERS = frozenset(
     {"content-encoding", "content-length", "content-type", "etag", "last-modified", "transfer-encoding"}
 )
 
 
 class FinishedPage(NamedTuple):
-    """A page that was to be rendered: its result before, the rendered answer if there is one, and the rendering."""
+    """A page to render: its result before, the rendered response if there is one, and the rendering."""
 
     result: FetchSuccess
     rendered: FetchResponse | None
@@ -40,14 +40,14 @@ class FinishedPage(NamedTuple):
 
 
 class PartCache:
-    """Answers to requests of pages, kept for a while and bounded in bytes; the least used are dropped first."""
+    """Responses to requests of pages, cached for a while and limited in bytes; the least used are dropped first."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[str, tuple[float, PartAnswer]] = OrderedDict()
         self._bytes = 0
 
     def get(self, url: str, now_s: float) -> PartAnswer | None:
-        """Return the cached answer for a URL; None where there is none, or it is too old."""
+        """Return the cached response for a URL; None if there is none, or it is too old."""
         until_s, answer = self._answers.get(url, (0.0, None))
         if answer is None or until_s < now_s:
             return None
@@ -55,7 +55,7 @@ class PartCache:
         return answer
 
     def add(self, url: str, kind: str, cache_control: str, answer: PartAnswer, now_s: float) -> None:
-        """Add a good answer to the cache; data that must not be stored is left out, scripts change with releases."""
+        """Add a good response to the cache, unless it must not be stored; scripts change with releases."""
         forbidden = kind != "script" and any(word in cache_control.lower() for word in ("no-store", "no-cache"))
         if answer.status != 200 or forbidden or len(answer.body) > CACHE_BYTES // 4:
             return
@@ -69,7 +69,7 @@ class PartCache:
 
 @dataclass(slots=True)
 class _OpenPart:
-    """A request of the page that is being rendered, since when it waits, and until when."""
+    """A request of the page being rendered, since when it waits, and until when."""
 
     url: str
     kind: str
@@ -78,7 +78,7 @@ class _OpenPart:
 
 @dataclass(slots=True)
 class OpenPage:
-    """A page in the browser or on its way there, and what its requests cost so far."""
+    """A page in the browser or in the queue, and the cost of its requests so far."""
 
     result: FetchSuccess
     answer: FetchResponse
@@ -102,7 +102,7 @@ class PageRendering:
 
     @property
     def pending(self) -> int:
-        """Number of pages that are being rendered or wait for it."""
+        """Number of pages being rendered or queued."""
         return self.renderer.pending
 
     @property
@@ -116,7 +116,7 @@ class PageRendering:
         self.renderer.submit(OpenPage(result, answer), RenderJob(answer.url, kind, answer.body, self.agent))
 
     def take_part(self, result: FetchResult) -> FetchResult:
-        """Give the answer to a part that this fetcher asked for to its page; return what is left to report."""
+        """Pass the response to a part that this fetcher requested to its page; return what is left to report."""
         part = result.task.part_of
         if part is None or part.worker != self.number or not isinstance(result, FetchSuccess):
             return result
@@ -128,7 +128,7 @@ class PageRendering:
         return result._replace(part_body=b"")
 
     def take_reply(self, reply: PartReply) -> None:
-        """Give the answer to a request, or its refusal, to the page that waits for it."""
+        """Pass the response to a request, or its refusal, to the waiting page."""
         part = self._parts.pop(reply.number, None)
         if part is not None:
             if self._current is not None:
@@ -138,7 +138,7 @@ class PageRendering:
             self.renderer.answer_part(reply.number, answer)
 
     def collect(self) -> list[FinishedPage]:
-        """Return the pages whose rendering ended since the last call; pass on what the others ask for."""
+        """Return the pages whose rendering ended since the last call; forward the requests of the others."""
         self._refuse_late()
         finished: list[FinishedPage] = []
         for page, event in self.renderer.collect():
@@ -179,7 +179,7 @@ def _finish(page: OpenPage, event: RenderedPage | FailedPage) -> FinishedPage:
 
 
 def build_rendered_answer(answer: FetchResponse, html: bytes, note: str) -> FetchResponse:
-    """Build the answer that a rendered page stands for: its HTML, and those headers that are still true."""
+    """Build the response of a rendered page: its HTML, and those headers that still apply."""
     added = (("content-type", "text/html; charset=utf-8"), (RENDERED_HEADER, note))
     headers = tuple(pair for pair in answer.headers if pair[0] not in _STALE_HEADERS) + added
     lines = [f"HTTP/1.1 {answer.status} OK", *(f"{name}: {value}" for name, value in headers)]

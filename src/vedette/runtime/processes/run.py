@@ -1,4 +1,4 @@
-"""Run the process tree of a crawl to its end, after checking that its sites may be fetched at all."""
+"""Run the process tree of a crawl to its end, after checking that its sites may be fetched."""
 
 import logging
 import signal
@@ -43,7 +43,7 @@ def run_to_end(
     """Run the process tree of a crawl to its end, or to a wall time; return its numbers, counted from the state.
 
     Ctrl-C and SIGTERM end it cleanly. ``on_status`` gets the coordinator's last numbers several times a second, with
-    their age as ``age_s``; ``on_note`` gets a line for each process that died and was started again.
+    their age as ``age_s``; ``on_note`` gets a line for each process that died and was restarted.
     """
     lock = lock_folder(settings.folder)
     tree = Supervisor(settings)
@@ -60,7 +60,7 @@ def run_to_end(
             live = read_status(settings.folder)
             if live.numbers:
                 on_status({**live.numbers, "age_s": live.age_s})
-            time.sleep(POLL_INTERVAL_S)  # how often people look; the crawl itself runs in other processes
+            time.sleep(POLL_INTERVAL_S)  # refresh rate of the display; the crawl itself runs in other processes
         tree.stop()
         status = read_status(settings.folder).numbers
         status |= _count_run(settings.folder, began_s, spent)
@@ -75,12 +75,12 @@ def run_to_end(
 
 def _request_stop(folder: Path) -> None:
     with suppress(OSError, ChannelClosed):
-        # Short, so that a coordinator which hangs cannot keep Ctrl-C waiting.
+        # Short, so that a hanging coordinator cannot delay Ctrl-C.
         ask_coordinator(folder, Request("stop"), timeout_s=0.3)
 
 
 def _load_spent(folder: Path) -> StatsByKind | None:
-    """Load what all earlier runs of a data folder spent; None if the folder has to be migrated first."""
+    """Load the spending of all earlier runs of a data folder; None if the folder has to be migrated first."""
     try:
         with open_state_reader(folder) as view:
             return load_all_time(view.store)
@@ -91,7 +91,7 @@ def _load_spent(folder: Path) -> StatsByKind | None:
 
 
 def _count_run(folder: Path, began_s: float, before: StatsByKind | None) -> dict[str, Any]:
-    """Count what a run brought from the state on disk: counters in memory start over with each coordinator."""
+    """Count the results of a run from the state on disk: counters in memory reset with each coordinator."""
     with suppress(StoreError, UsageError), open_state_reader(folder) as view:
         pages, hosts = view.count_fetched(began_s)
         failures, refusals = view.count_failures()
@@ -124,7 +124,7 @@ def catch_signals() -> Iterator[Callable[[], bool]]:
 
     Threads other than the main one get none.
 
-    An interrupt that is raised wherever the program happens to be gets lost in callbacks around a fork.
+    An interrupt raised at an arbitrary point gets lost in callbacks around a fork.
     """
     caught: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
@@ -144,7 +144,7 @@ def check_sites(settings: RuntimeSettings, on_note: Note = _LOG.warning) -> None
 
 
 def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> list[str]:
-    """Explain what to do about each site, not paused, that may not be fetched; the others are crawled."""
+    """Explain what to do about each active site that may not be fetched; the others are crawled."""
     rules = build_rules(load_current(settings), list(rows))
     advice = []
     for site in rules.sites:
@@ -160,7 +160,7 @@ def find_blocked_sites(settings: RuntimeSettings, rows: Sequence[SiteRow]) -> li
 
 
 def _check_addresses(site: Site, addresses: Sequence[str], rules: CrawlRules) -> None:
-    """Return where one of a site's addresses may be fetched from; else explain what to do."""
+    """Return which of a site's addresses may be fetched from; otherwise explain what to do."""
     if any(map(rules.can_fetch_address, addresses)) or (site.allow_private and not all(map(is_public, addresses))):
         return
     host = origin_of(site.start).host
@@ -180,7 +180,7 @@ def _resolve_site(site: Site, detours: Sequence[ConnectOverride], on_note: Note)
     pause_s = 1.0
     while (found := resolve_host(origin.host)).failure is Failure.RESOLVER:
         on_note(f"The resolver does not answer for {origin.host}; trying again in {pause_s:.0f} s (Ctrl-C to stop)")
-        time.sleep(pause_s)  # nothing else is to be done before the name is known
+        time.sleep(pause_s)  # nothing else to do before the name is resolved
         pause_s = min(pause_s * 2, 60.0)
     if found.failure is not None:
         raise SiteError(f"{origin.host} does not exist: check the spelling of {site.start}")

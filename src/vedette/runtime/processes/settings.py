@@ -1,4 +1,4 @@
-"""Runtime settings: what a process tree is started with, as plain values that every process gets."""
+"""Runtime settings: the start parameters of a process tree, as plain values that every process gets."""
 
 import os
 import socket
@@ -27,9 +27,9 @@ class RuntimeSettings:
     """Settings of one process tree: configuration, clock and options of a ``crawl`` or ``up``.
 
     ``forever`` serves all sites of the state, fetches pages again, and ends only when it is stopped. Otherwise the
-    named sites are crawled until nothing is left, or until only hosts in trouble are left for ``patience_s``.
-    ``only_requested`` fetches nothing but what is requested by name. A fetcher that sends nothing for ``lease_wall_s``
-    has lost what it held. ``listener`` is where pages are served, if they are; ``demo`` says that the web is synthetic.
+    named sites are crawled until nothing is left, or until only troubled hosts are left for ``patience_s``.
+    ``only_requested`` restricts fetching to URLs requested by name. A fetcher that sends nothing for ``lease_wall_s``
+    loses its tasks. ``listener`` is the serving address, if any; ``demo`` means that the web is synthetic.
     """
 
     config: Config

@@ -1,9 +1,9 @@
 """Supervisor: start coordinator, fetchers, indexer, notifier, event recorder and servers; restart dead ones.
 
-The end of the parent ends them all.
+When the parent exits, all of them exit.
 
-Fetchers end with their coordinator, and come back with it. A child that dies soon after its start, again and again, is
-restarted later and later, and each time it is reported.
+Fetchers exit with their coordinator, and restart with it. A child that keeps dying soon after its start is restarted at
+growing intervals, with a report each time.
 """
 
 import ctypes
@@ -34,14 +34,15 @@ from vedette.runtime.processes.settings import RuntimeSettings
 GC_THRESHOLD = 50_000
 PR_SET_NAME = 15
 STOP_TIMEOUT_S = 5.0
-# How long an end may take once somebody wants it; what has not ended by then is ended.
+# How long a shutdown may take; what has not exited by then is killed.
 STOP_DEADLINE_S = 3.5
-# A child that dies at once, again and again, must not keep the machine busy.
+# A child that keeps dying at once must not keep the machine busy.
 RESTART_DELAYS_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 STABLE_AFTER_S = 5.0
-# What messages call processes whose names, as ps shows them, are older.
+# Names in messages for processes whose ps names are older.
 _ROLES = {"keeper": "coordinator", "worker": "fetcher", "herald": "notifier", "recorder": "event recorder"}
-# How often a client looks for room in the coordinator's backlog, or for its answer: nothing signals either.
+# Polling interval of a client for a free slot in the coordinator's backlog, or for its response: nothing signals
+# either.
 POLL_S = 0.005
 
 
@@ -82,7 +83,7 @@ class Supervisor:
         self._children.append(
             _Child("indexer", lambda: _run_lazily("indexer", "run_indexer", settings), ends_by_signal=True)
         )
-        if settings.forever:  # a crawl that ends finds nothing but what is new here
+        if settings.forever:  # a crawl that ends finds only what is new here
             self._children.append(
                 _Child("herald", lambda: _run_lazily("notifier", "run_notifier", settings), ends_by_signal=True)
             )
@@ -129,7 +130,7 @@ class Supervisor:
         while self.is_alive and time.monotonic() < until_s:
             self._send_sigterm()
             self.restart_dead()
-            time.sleep(0.02)  # children are ending by themselves; this is how often we look
+            time.sleep(0.02)  # children exit by themselves; this is the polling interval
         for child in self._children:
             if child.pid:
                 os.kill(child.pid, signal.SIGKILL)
@@ -147,7 +148,7 @@ class Supervisor:
 
     def _build_servers(self, settings: RuntimeSettings, listener: socket.socket) -> list[_Child]:
         """Build the server children, each with a socket that the supervisor keeps open, and shared counters."""
-        from vedette.web.server import bind_shared  # only whoever serves needs it
+        from vedette.web.server import bind_shared  # only needed for serving
 
         counts = self._metrics_folder = tempfile.mkdtemp(prefix="vedette-counts-")
         self._sockets = [bind_shared(listener) for _ in range(1, settings.config.serve.processes)]
@@ -181,7 +182,7 @@ class Supervisor:
         if child.name == "keeper":
             self._remove_socket()
             self._stopping = self._stopping or code == 0
-        # A worker without a coordinator ends in peace, and waits for the next one.
+        # A worker without a coordinator exits cleanly, and waits for the next one.
         if self._stopping or code in {0, EXIT_GONE}:
             return ""
         child.deaths = 1 if now_s - child.started_s > STABLE_AFTER_S else child.deaths + 1
@@ -207,13 +208,13 @@ class Supervisor:
 
 
 def _run_lazily(module: str, function: str, settings: RuntimeSettings) -> int:
-    """Run a child whose modules are imported in the child alone, as no other process needs them."""
+    """Run a child whose modules are imported only in the child, since no other process needs them."""
     run: Callable[[RuntimeSettings], int] = getattr(import_module(f"vedette.runtime.processes.{module}"), function)
     return run(settings)
 
 
 def _run_server(settings: RuntimeSettings, counts: str) -> int:
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # where servers add up what they count; read at the import
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts  # where servers sum up their counters; read at import
     return _run_lazily("server", "run_server", settings)
 
 
@@ -246,7 +247,7 @@ def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
     code = 1
     try:
         die_with_parent()
-        # What ps and top show, at most 15 bytes of it.
+        # The name in ps and top, at most 15 bytes.
         short = name.replace("worker ", "w").replace("server ", "s").replace("recorder", "record")
         ctypes.CDLL(None).prctl(PR_SET_NAME, f"vedette {short}".encode())
         if not is_orphan(parent):
@@ -257,7 +258,7 @@ def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
     except VedetteError as error:
         sys.stderr.write(f"vedette: {error}\n")
         code = error.exit_code
-    except BaseException:  # noqa: BLE001 - the last frame of the process: whatever it is, it is told
+    except BaseException:  # noqa: BLE001 - the last frame of the process: every exception is reported
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -266,10 +267,10 @@ def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
 
 
 def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dict[str, object]:
-    """Send a request to the running coordinator and return its answer.
+    """Send a request to the running coordinator and return its response.
 
-    Raises ``OSError`` if there is none, ``ChannelClosed`` if it ends meanwhile or accepts nothing, ``NoAnswer`` if it
-    has the request but did not answer in time.
+    Raises ``OSError`` if there is none, ``ChannelClosed`` if it exits meanwhile or accepts nothing, ``NoAnswer`` if it
+    has the request but did not respond in time.
     """
     until_s = time.monotonic() + timeout_s
     channel = _connect(folder, until_s)
@@ -280,18 +281,18 @@ def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dic
             for reply in channel.receive():
                 assert isinstance(reply, dict)
                 return reply
-            time.sleep(POLL_S)  # a channel has no call that waits for an answer
+            time.sleep(POLL_S)  # a channel has no blocking call
         raise NoAnswer("no answer in time")
     finally:
         channel.close()
 
 
 def _connect(folder: Path, until_s: float) -> Channel:
-    """Connect to the running coordinator, while too many others wait for it until this time at most."""
+    """Connect to the running coordinator; if too many others are waiting for it, retry until this time."""
     while True:
         try:
             return Channel(connect(folder / SOCKET))
         except BlockingIOError:
             if time.monotonic() >= until_s:
                 raise ChannelClosed("too many requests wait for it") from None
-            time.sleep(POLL_S)  # nothing tells when another request has gone
+            time.sleep(POLL_S)  # nothing signals when another request is done

@@ -1,4 +1,4 @@
-"""Throttle: repeat costly work that is requested often only when it takes a small share of the time."""
+"""Throttle: repeat costly work only as often as it takes a small share of the time."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-# What people look at may take a twentieth of a processor at most, however much there is.
+# Work for display may take a twentieth of a CPU at most, however much there is.
 CACHE_REST_FACTOR = 20.0
 
 
@@ -16,7 +16,7 @@ CACHE_REST_FACTOR = 20.0
 class Throttle:
     """Throttle for costly work: next run after ``rest_factor`` times its duration, at least ``min_interval_s``.
 
-    Times are of one clock, whichever its user has.
+    Times are from one clock, chosen by the caller.
     """
 
     rest_factor: float = 50.0
@@ -37,7 +37,7 @@ class CachedValue(Generic[T]):
         self._value: T | None = None
 
     def get(self, made: Callable[[], T], fits: Callable[[T], bool] = lambda _: True) -> T:
-        """Return the cached value; compute it again where it is too old or does not fit."""
+        """Return the cached value; compute it again if it is too old or does not fit."""
         with self._lock:
             began_s = time.monotonic()
             if self._value is None or began_s >= self._throttle.next_s or not fits(self._value):

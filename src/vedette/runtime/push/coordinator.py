@@ -1,6 +1,6 @@
 """Push in the coordinator: handle requests about hub subscriptions, deliveries, pings and promises.
 
-A server or the hub client asks with ``Request("push", {"what": …})``; ``step`` is for the coordinator's own loop.
+A server or the hub client sends ``Request("push", {"what": …})``; ``step`` is for the coordinator's own loop.
 Everything is committed together with the coordinator's other changes.
 """
 
@@ -24,7 +24,7 @@ OFFERS_AT_ONCE = 1_000
 
 
 class PushHandler:
-    """Handles push in the coordinator: subscriptions, signals, pings and promises over one state."""
+    """Handle push in the coordinator: subscriptions, signals, pings and promises over one state."""
 
     def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator) -> None:
         create_push_tables(state.db)
@@ -44,7 +44,7 @@ class PushHandler:
             "pinged": self._on_ping,
         }
 
-    def handle(self, now_s: float, what: str, **told: Any) -> Response:  # noqa: ANN401 - each question has its own words
+    def handle(self, now_s: float, what: str, **told: Any) -> Response:  # noqa: ANN401 - requests differ
         """Handle a push request to the coordinator and return the response."""
         if what not in self._handlers:
             raise UsageError(

@@ -1,7 +1,7 @@
 """IndexNow pings in the coordinator: verify their keys and turn the URLs into push signals.
 
-A key file is fetched by the ordinary crawl, so that delays, robots.txt and guarded addresses apply, and is compared by
-its digest. Until it has been fetched, the pings under its key are held. Guessing keys is limited to a few tries.
+A key file is fetched by the ordinary crawl, so that delays, robots.txt and address rules apply, and is compared by its
+digest. Until it has been fetched, the pings under its key are held. Key guesses are limited to a few tries.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ MAX_PENDING_KEYS = 3
 MAX_TRIES = 6
 TRIES_OVER_S = 3_600.0
 BAD_KEY_TTL_S = 600.0
-# A good key is looked up again after this, since its owner may have taken it back.
+# A good key is checked again after this, since its owner may have revoked it.
 GOOD_KEY_TTL_S = 7 * 86_400.0
-# A file that did not come in this time does not come.
+# A file that did not arrive in this time will not arrive.
 KEY_TIMEOUT_S = 86_400.0
 MAX_HELD = 50_000
 _BOM = "\ufeff"
@@ -41,7 +41,7 @@ class PingResult(NamedTuple):
 
 @dataclass(slots=True)
 class PingHandler:
-    """Handles IndexNow keys and pings in the coordinator; ``held`` are URLs that wait for their key, by its file."""
+    """Handle IndexNow keys and pings in the coordinator; ``held`` are URLs that wait for their key, by its file."""
 
     store: PushStore
     state: State
@@ -50,7 +50,7 @@ class PingHandler:
     held: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
 
     def on_ping(self, ping: Ping, now_s: float) -> PingResult:
-        """Handle an IndexNow ping, which shows a key and names URLs."""
+        """Handle an IndexNow ping, which has a key and names URLs."""
         host = origin_of(ping.key_url).host
         if not SiteIndex(self.coordinator.rules.sites).find_by_host(host) or self._find_in_scope(ping) is None:
             return PingResult(422, "These URLs belong to no site that is crawled here.")
@@ -127,7 +127,7 @@ class PingHandler:
         self.signals.on_signals(f"indexnow {host}", "ping", via, [Mention(url) for url in urls], now_s)
 
     def _check_key(self, row: PingKeyRow, now_s: float) -> bool | None:
-        """Check whether the fetched IndexNow key file holds the key; None if it has not been fetched."""
+        """Check whether the fetched IndexNow key file contains the key; None if it has not been fetched."""
         id_ = int(self.state.urls.find_ids([row.url])[0])
         page, note = self.state.store.get_page(id_), self.state.store.get_note(id_)
         if page is not None and page.fetched_s >= row.asked_s:

@@ -1,6 +1,6 @@
-"""Promised refresh intervals: each promised source is fetched before its interval is over, whatever it is worth.
+"""Promised refresh intervals: each promised source is fetched before its interval ends, whatever its worth.
 
-A promised source is requested as from the command line: it comes next when its host may be asked. So politeness and
+A promised source is requested as from the command line: it comes next when its host may be requested. So politeness and
 robots.txt apply as always, and the price controller of refresh pays for promises first.
 """
 
@@ -50,7 +50,7 @@ def _get_longest_gap_s(hours: str) -> float:
 
 @dataclass(slots=True)
 class PromiseScheduler:
-    """Schedules promised refreshes in the coordinator; ``tried_s`` is when each source was last requested."""
+    """Schedule promised refreshes in the coordinator; ``tried_s`` is when each source was last requested."""
 
     state: State
     coordinator: Coordinator

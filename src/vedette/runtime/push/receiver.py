@@ -1,7 +1,7 @@
-"""Push receiver in servers: check and parse WebSub deliveries and IndexNow pings before asking the coordinator.
+"""Push receiver in servers: check and parse WebSub deliveries and IndexNow pings before calling the coordinator.
 
-A hub that floods or lies costs this process a little and the coordinator nothing: what was refused is counted, and
-reported with the next call that is let through.
+A hub that floods or lies costs this process a little and the coordinator nothing: refused calls are counted, and
+reported with the next accepted one.
 """
 
 import time
@@ -30,7 +30,7 @@ MAX_MENTIONS = 1_000
 MAX_SHOWN = 200
 MAX_CHALLENGE = 1_024
 MAX_TOKEN = 64
-# What one subscription may send; a feed that has news more often says several things at once.
+# What one subscription may send; a feed with more frequent news combines several entries.
 DELIVERY_RATE = Rate(30, 600.0)
 PING_RATE = Rate(120, 60.0)
 MAX_COUNTED = 1_000
@@ -54,7 +54,7 @@ class FolderPushService:
         self._refused: dict[str, Counter[str]] = {}
 
     def verify_intent(self, token: str, query: Mapping[str, str]) -> PushReply:
-        """Answer a WebSub hub's verification; echo the challenge only if the coordinator had asked for it."""
+        """Answer a WebSub hub's verification; echo the challenge only if the coordinator had requested it."""
         mode, challenge = query.get("hub.mode", ""), query.get("hub.challenge", "")
         if len(token) > MAX_TOKEN or not mode or len(challenge) > MAX_CHALLENGE:
             return PushReply(404)
@@ -131,7 +131,7 @@ class FolderPushService:
         return PushReply(202)
 
     def _call_push(self, what: str, **told: object) -> dict[str, object] | None:
-        """Send a push request to the coordinator; None if no coordinator answers."""
+        """Send a push request to the coordinator; None if no coordinator responds."""
         try:
             return self._ask_coordinator(self._folder, Request("push", {"what": what, **told}))
         except (OSError, ChannelClosed):

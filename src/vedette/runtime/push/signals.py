@@ -1,9 +1,9 @@
-"""Push signals in the coordinator: URLs that a hub's feed or a ping says are new or have changed.
+"""Push signals in the coordinator: URLs that a hub's feed or a ping reports as new or changed.
 
-New URLs are added, as from a feed. Known pages get a change signal, which the refresh policy trusts as far as those of
-its site proved right; and as far as the source is trusted, they are fetched before their due time. Whether a signal was
-right is judged by the next fetch, for whatever reason it was made. Signals never take more than a share of what a
-host's delays allow, or of the fetch budget.
+New URLs are added, as from a feed. Known pages get a change signal, which the refresh policy trusts as far as earlier
+ones of its site proved right; and depending on the trust in the source, they are fetched before their due time. The
+next fetch, made for any reason, shows whether a signal was right. Signals never take more than a share of what a host's
+delays allow, or of the fetch budget.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,24 +24,24 @@ MAX_MENTIONS = 10_000
 MAX_WAITING = 20_000
 MAX_WOKEN = 100
 MAX_JUDGED = 500
-# Of the requests that a host's pauses allow, and of the fetch budget, signals may take so much.
+# The share of a host's allowed requests, and of the fetch budget, that signals may take.
 SIGNAL_SHARE = 0.2
 BURST = 5.0
 MAX_WAIT_S = 86_400.0
 SIGNAL_TTL_S = 7 * 86_400.0
-# A change that was found so short before it was announced makes the signal late, not false.
+# A change found this shortly before its announcement makes the signal late, not false.
 GRACE_S = 900.0
 
 
 class Mention(NamedTuple):
-    """A URL that a push source mentions, and when it says that it changed; None if it does not say."""
+    """A URL that a push source mentions, and its reported change time; None if not given."""
 
     url: str
     changed_s: float | None = None
 
 
 class SignalResult(NamedTuple):
-    """Result of push signals: number of new URLs, of known pages said to have changed, and of the rest."""
+    """Result of push signals: number of new URLs, of known pages reported as changed, and of the rest."""
 
     new: int = 0
     signalled: int = 0
@@ -65,7 +65,7 @@ class _Bucket:
 
 @dataclass(slots=True)
 class SignalHandler:
-    """Handles push signals in the coordinator."""
+    """Handle push signals in the coordinator."""
 
     store: PushStore
     state: State
@@ -78,8 +78,8 @@ class SignalHandler:
     ) -> SignalResult:
         """Apply the push signals of a source: add new URLs, and signal the known pages that changed.
 
-        Of known pages that it dates, only those count that changed after their last fetch. A feed lists its old
-        entries for long, so entries of known pages without a date are ignored.
+        Known pages with a date count only if they changed after their last fetch. A feed lists its old entries for
+        long, so entries of known pages without a date are ignored.
         """
         dated = self._normalize(said)
         credit, urls = self.store.get_credit(source), list(dated)
@@ -147,7 +147,7 @@ class SignalHandler:
         self.store.save_signals(rows[:room])
         self.store.save_credit(source, credit, len(rows[:room]), now_s)
 
-    # whether they were right
+    # checking signals
 
     def _judge_signals(self, now_s: float) -> None:
         seen = self.store.list_judgeable(MAX_JUDGED)
@@ -162,7 +162,7 @@ class SignalHandler:
         self.store.delete_signals([one.url_id for one in seen])
         self.store.delete_signals_before(now_s - SIGNAL_TTL_S)
 
-    # and when it is found out
+    # waking pages
 
     def _wake_pages(self, now_s: float) -> None:
         woken: dict[int, str] = {}
@@ -179,7 +179,7 @@ class SignalHandler:
             self.store.mark_woken(list(woken))
 
     def _get_wait_s(self, url: str, now_s: float) -> float:
-        """Return how long a host has no room for another push-signalled page; if 0, take the room."""
+        """Return how long a host has no capacity for another push-signalled page; if 0, take it."""
         rules, host = self.coordinator.rules, origin_of(url).host
         rate = SIGNAL_SHARE / get_host_delay_s(host, rules.sites, self.coordinator.robots, rules.delay_s)
         if len(self._buckets) > MAX_MENTIONS:
@@ -201,7 +201,7 @@ def _is_newer(said_s: float | None, page: PageRow, kind: str, now_s: float) -> b
 
 
 def _judge_signal(seen: FetchedSignal) -> bool | None:
-    """Judge whether a push signal came true; None if that cannot be decided."""
+    """Judge whether a push signal was right; None if that cannot be decided."""
     if seen.is_new:
         return None if 300 <= seen.status < 400 else 200 <= seen.status < 300
     if seen.changed_s > seen.at_s:

@@ -1,8 +1,8 @@
 """WebSub subscriptions in the coordinator: wanted, requested, verified, renewed.
 
 The hub client, another process, takes the requests from here and calls the hubs; so the coordinator never waits. A hub
-is trusted only for what it was asked: it verifies a subscription that was requested a moment ago, at a callback URL
-that only it knows, and signs what it sends with a secret of its own. Times are wall time.
+is trusted only for what it was asked to do: it verifies a recently requested subscription, at a callback URL that only
+it knows, and signs its messages with its own secret. Times are wall time.
 """
 
 import secrets
@@ -20,7 +20,7 @@ MAX_SUBSCRIPTIONS = 10_000
 MAX_REQUESTS = 4
 LEASE_S = 10 * 86_400.0
 MIN_LEASE_S, MAX_LEASE_S = 300.0, 30 * 86_400.0
-# Asked again when this part of the lease is over, so that a hub that is away for a while loses nothing.
+# Renewed when this share of the lease is over, so that a hub outage loses nothing.
 RENEW_AT = 0.8
 FIRST_RETRY_S, MAX_RETRY_S = 600.0, 86_400.0
 MAX_REASON_CHARS = 200
@@ -35,7 +35,7 @@ class HubRequest(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """A WebSub hub's verification of intent: what it says it was asked, and the challenge to echo."""
+    """A WebSub hub's verification of intent: what it was asked, and the challenge to echo."""
 
     mode: str
     topic: str
@@ -45,7 +45,7 @@ class Verification(NamedTuple):
 
 @dataclass(slots=True)
 class SubscriptionManager:
-    """Manages all WebSub subscriptions; ``public_url`` is where hubs reach this server, empty if they cannot."""
+    """Manage all WebSub subscriptions; ``public_url`` is where hubs reach this server, empty if they cannot."""
 
     store: PushStore
     coordinator: Coordinator
@@ -78,7 +78,7 @@ class SubscriptionManager:
         return [self._build_request(self._update_standing(row, wall_s), wall_s) for row in due]
 
     def on_answer(self, token: str, trouble: str) -> None:
-        """Record a WebSub hub's answer to a request; without trouble, it will ask back to verify."""
+        """Record a WebSub hub's response to a request; if accepted, it will call back to verify."""
         row = self.store.find_by_token(token)
         if row is None:
             return

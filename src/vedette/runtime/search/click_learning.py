@@ -1,10 +1,10 @@
-"""Click learning, beside the indexer: recorded clicks become page reputations in a file that searches read.
+"""Click learning, run by the indexer: recorded clicks become page reputations in a file that searches read.
 
 python -m vedette.runtime.search.click_learning FOLDER CLOCK
 
-It reads the event store in a process of low priority, and writes two files: ``reputation`` in the generation that
-serves, and ``ranking.json`` beside it with the ranking status. Where there is too little to learn from, or a rollback
-guard is active, there is no reputation, and results are ordered by relevance.
+It reads the event store in a low-priority process, and writes two files: ``reputation`` in the serving generation, and
+``ranking.json`` beside it with the ranking status. If there is too little to learn from, or a rollback guard is active,
+there is no reputation, and results are ordered by relevance.
 """
 
 import sys
@@ -41,14 +41,14 @@ from vedette.web.console.ports.monitoring import ExploredPage, RankingReport
 
 WINDOW_S = 90 * DAY_S
 MAX_SLATES = 50_000
-# It is done again after so long where people searched, whatever the clock of the world says.
+# Interval if people searched, in wall time whatever the world clock says.
 EVERY_S = 30.0
 CHECK_EVERY_S = 2.0  # whether it is switched off
-SWITCHED_OFF = -1  # where else the time of the last record is
+SWITCHED_OFF = -1  # the other place of the last record's time
 
 
 class LearningJob:
-    """Schedules the click learning process; ``configured`` applies unless the operator chose otherwise since."""
+    """Schedule the click learning process; ``configured`` applies unless the operator chose otherwise since."""
 
     def __init__(self, folder: Path, clock: Clock, *, configured: bool) -> None:
         self._job = BackgroundJob("vedette.runtime.search.click_learning")
@@ -58,7 +58,7 @@ class LearningJob:
 
     def step(self, generation: Path, now_s: float) -> None:
         """Start click learning when there are new searches or another generation serves; end it when switched off."""
-        # It is asked for each time: what a run took is known by when it was first seen to have ended.
+        # Checked each time: the duration of a run ends when it is first seen to have exited.
         is_free = self._job.is_ready(now_s)
         if now_s >= self._next_check_s:
             self._next_check_s = now_s + CHECK_EVERY_S
@@ -90,7 +90,7 @@ class LearningJob:
         off = (generation.name, SWITCHED_OFF)
         if self._last_run != off:
             self._last_run = off
-            self._job.close()  # it might leave one that was just learned
+            self._job.close()  # it might leave a file that was just learned
             drop_reputation(generation)
             before = load_ranking_status(generation.parent) or RankingReport()
             save_ranking_status(
@@ -131,7 +131,7 @@ def _build_status(
 ) -> RankingReport:
     is_learned = np.array([is_learned_policy(name) for name in seen.by_policy], bool)
     is_tried = np.array([reason in UNPROVEN_NOTES for reason in seen.reason], bool)
-    # Both groups are compared over the hours in which something learned was shown, since a guard let go.
+    # Both groups are compared over the hours in which learned results were shown, since a guard was released.
     hour = np.floor(24 * seen.at_days)
     is_grouped = np.array([bool(name) for name in seen.by_policy], bool)
     lately = is_grouped & np.isin(hour, hour[is_learned]) & (seen.at_days >= before.since_s / DAY_S)
@@ -161,10 +161,10 @@ def _build_status(
 def _compare_rankings(
     seen: Impressions, taught: LearnedQuality | None, lately: Bools, is_tried: Bools
 ) -> tuple[OrderEstimate, ...]:
-    """Estimate what each ranking order would have brought, from recorded clicks.
+    """Estimate what each ranking order would have achieved, from recorded clicks.
 
-    Which user got which order is known for hours in which this version alone ranked. Before its first search and
-    after its last one everybody had the same order, so these say nothing.
+    Which user got which order is known for hours in which only this version ranked. Before its first search and after
+    its last one everyone had the same order, so these are no evidence.
     """
     is_ours = np.array([name == POLICY for name in seen.by_policy], bool)
     if taught is None or not is_ours.any():
@@ -206,6 +206,6 @@ if __name__ == "__main__":
     lower_priority()
     data_folder, world = Path(sys.argv[1]), parse_clock(sys.argv[2])
     current = Generations(data_folder).current()
-    with suppress(StoreError, FileNotFoundError):  # another generation took its place meanwhile
+    with suppress(StoreError, FileNotFoundError):  # another generation replaced it meanwhile
         if current is not None:
             learn(data_folder, current, world.now(), world.speed)

@@ -17,7 +17,7 @@ from vedette.policy import Ints
 from vedette.runtime.search.lexicon import FILE, Lexicon, build_empty_lexicon, read_lexicon
 from vedette.runtime.search.reputation_store import ReputationFile
 
-# Words whose other forms are remembered: a few words make up most queries.
+# How many words' other forms are cached: a few words make up most queries.
 MAX_CACHED_FORMS = 10_000
 # Pairs of words that are looked up for one correction.
 MAX_PHRASE_LOOKUPS = 4
@@ -60,7 +60,7 @@ class LiveIndexSnapshot:
         return [self.table.read_stored(id_) for id_ in ids.tolist()]
 
     def get_access(self, ids: Ints) -> Sequence[str]:
-        """Return which access a user needs to see each page, from the index snapshot."""
+        """Return the access that a user needs to see each page, from the index snapshot."""
         return self.table.read_access(ids)
 
     def df(self, word: str) -> int:
@@ -82,7 +82,7 @@ class LiveIndexSnapshot:
 
     def _count_phrase(self, one: str, other: str) -> int:
         """Count the public pages of the index snapshot that have two words next to each other."""
-        if not self.df(one) or not self.df(other):  # as of most neighbours of a slip; the index takes far longer
+        if not self.df(one) or not self.df(other):  # as for most neighbors of a typo; the index takes far longer
             return 0
         node = And((Phrase("body", (one, other)), TermSet("access", (PUBLIC,))))
         return self._reader.find(node, 1, count=True).total

@@ -1,6 +1,6 @@
 """Lexicon of words that users may see: other forms of a word, spelling corrections, query completions.
 
-It is built from public pages alone, so that nobody learns a word of a private one by misspelling it. It is computed in
+It is built from public pages alone, so that no one learns a word of a private page by misspelling it. It is computed in
 the background, stored in its index generation, and read by the servers.
 """
 
@@ -24,7 +24,7 @@ from vedette.index.query.vocabulary import Vocabulary, build_vocabulary
 FILE = "lexicon"
 MAX_WORDS = 300_000
 MAX_PHRASES = 100_000
-# A language counts when so many of the pages are in it.
+# The number of pages a language needs to count.
 MIN_LANGUAGE_SHARE = 0.02
 MAX_LANGUAGES = 4
 

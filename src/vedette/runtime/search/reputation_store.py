@@ -14,7 +14,7 @@ from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.serve.rank.reputation import Reputation
 from vedette.web.console.ports.monitoring import ExploredPage, RankingReport
 
-# index/ranking.json outlives a generation, so a guard that holds goes on when the index is built anew.
+# index/ranking.json outlives a generation, so an active guard continues when the index is rebuilt.
 
 
 STATUS_FILE = "ranking.json"

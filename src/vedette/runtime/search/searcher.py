@@ -1,4 +1,4 @@
-"""Searcher of a data folder, for the server and ``vedette search``; it reads beside coordinator and indexer."""
+"""Searcher of a data folder, for the server and ``vedette search``; it reads while coordinator and indexer write."""
 
 import json
 import sqlite3
@@ -48,7 +48,7 @@ MAX_OVERVIEWS = 64
 MAX_SITES = 100
 MAX_NEWEST = 8
 MAX_BODY_BYTES = 16 << 20
-# Copies are found by the index over them; any other page is a group of itself, which its id finds.
+# Copies are found by their index; any other page is a group of its own, found by its id.
 _GROUPS = (
     "WITH asked (grp) AS (SELECT value FROM json_each(?1)), member (id) AS "
     "(SELECT id FROM content WHERE grp <> id AND grp IN asked UNION SELECT grp FROM asked) "
@@ -59,7 +59,7 @@ _MEMBERS = _GROUPS + (
     "WHERE content.id IN member AND content.grp IN asked AND content.id <> ?2 "
     "AND page.status BETWEEN 200 AND 299 AND content.marks NOT LIKE '%noindex%' ORDER BY content.id LIMIT ?3"
 )
-_COUNTS = _GROUPS + (  # noqa: S608 - two texts of our own
+_COUNTS = _GROUPS + (  # noqa: S608 - two constants of our own
     "SELECT content.grp, count(*) FROM content JOIN page ON page.id = content.id "
     "WHERE content.id IN member AND content.grp IN asked "
     "AND page.status BETWEEN 200 AND 299 AND content.marks NOT LIKE '%noindex%' "
@@ -140,7 +140,7 @@ class FolderSearch:
     def find_copy(self, id_: int, allowed: tuple[str, ...]) -> CachedCopy | None:
         """Find the cached copy of a page in the archive, if it is searchable and its owner and site allow copies.
 
-        What counts is the state, since that names the copy; the index may be a moment behind it.
+        The state is authoritative, since it names the copy; the index may be slightly behind.
         """
         snapshot = self._refresh()
         stored = snapshot.table.read_stored(id_) if snapshot and self._may_see(snapshot, id_, allowed) else None
@@ -196,7 +196,7 @@ class FolderSearch:
         return self._keys
 
     def get_incomplete_reason(self) -> str:
-        """Return why search is incomplete: no index yet, or one that does not have all pages; empty if neither."""
+        """Return why search is incomplete: no index yet, or one without all pages; empty if neither."""
         snapshot = self._refresh()
         if snapshot is None:
             return "there is no index yet: it is built as soon as pages are fetched"
@@ -210,7 +210,7 @@ class FolderSearch:
         """Return the current world time, for search."""
         return self._clock.now()
 
-    # looking
+    # reading
 
     def _refresh(self) -> LiveIndexSnapshot | None:
         """Return the current index snapshot for searches, refreshed several times a second."""
@@ -244,7 +244,7 @@ class FolderSearch:
                 rules = build_rules(rows)._replace(favoured=self._load_boosts(rows, db))
                 is_learning = is_learning_on(store, configured=self._learn)
                 self._promotion = find_promotion(store, self._configured_promotion)
-        except StoreError:  # it is just being made; what is at hand stays
+        except StoreError:  # it is just being created; the current one stays
             return
         if (rules, is_learning) != (self._rules, self._is_learning) and self._snapshot is not None:
             self._rules, self._is_learning = rules, is_learning
@@ -255,7 +255,7 @@ class FolderSearch:
         return Searcher(snapshot, self._rules, snapshot.reputation_file.reputation if self._is_learning else None)
 
     def _load_boosts(self, rows: Sequence[RuleRow], db: sqlite3.Connection) -> Mapping[int, float]:
-        """Load the ranking boosts of hosts that the operator raised or lowered, by number; done now and then."""
+        """Load the ranking boosts of hosts that the operator raised or lowered, by number; done periodically."""
         said = {row.value: BOOSTS[row.kind] for row in rows if row.kind in BOOSTS}
         wall_s = time.monotonic()
         if said != self._boosted_domains or (said and wall_s - self._boosts_loaded_s >= BOOST_EVERY_S):
@@ -295,7 +295,7 @@ class FolderSearch:
     def _complete_titles(
         self, snapshot: LiveIndexSnapshot, typed: str, most: int, site: str, allowed: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Complete a typed query with titles of a site's pages that have all words, the last perhaps unfinished."""
+        """Complete a typed query with titles of a site's pages that have all words, the last possibly incomplete."""
         *whole, last = split_words(typed)[:8] or [""]
         if not last:
             return ()
@@ -377,7 +377,7 @@ def _list_newest(snapshot: LiveIndexSnapshot, ids: Ints, since_s: float) -> tupl
     rows = snapshot.table.rows[ids]
     young = np.flatnonzero(rows["date_s"] >= since_s)
     latest = ids[young[np.argsort(-rows["date_s"][young], kind="stable")][: 2 * MAX_NEWEST]]
-    # A row is written before the index commits: what is named here must be found by whoever follows the link.
+    # A row is written before the index commits: listed pages must be searchable for anyone who follows the link.
     findable = [id_ for id_ in latest.tolist() if len(snapshot.finder.find(Range("id", id_, id_), 1).ids)][:MAX_NEWEST]
     pairs = zip(findable, snapshot.get_stored(np.array(findable, np.int64)), strict=True)
     return tuple(_build_new_result(id_, stored, snapshot.table) for id_, stored in pairs if stored is not None)
