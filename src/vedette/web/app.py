@@ -43,7 +43,7 @@ from vedette.web.push.routes import push_routes
 from vedette.web.rendering import Branding
 
 
-def create_app(  # noqa: PLR0913, PLR0917 - one for each thing that is served
+def create_app(  # noqa: PLR0913, PLR0917 - one for each service
     search: SearchService,
     serve: Serve,
     look: Branding,
@@ -120,7 +120,7 @@ def _health_route(search: SearchService) -> Route:
         kept = {"cache-control": "no-store"}
         try:
             told = Health("ok", search.get_overview(()).pages, search.get_incomplete_reason())
-        except Exception as error:  # noqa: BLE001 - that it fails is the answer
+        except Exception as error:  # noqa: BLE001 - the failure is the result
             reason = f"the index is not available ({type(error).__name__})"
             return json_response(Health("failing", 0, reason), 503, kept)
         return json_response(told, 200, kept)

@@ -1,7 +1,7 @@
 """Formatting for HTML pages: ages, dates, numbers, URLs, snippets and score tables.
 
-Everything here takes whatever a foreign page or a broken clock may hold, and never fails. What is returned as
-``Markup`` is escaped already; everything else is escaped by the templates.
+Everything here accepts whatever a foreign page or a broken clock may contain, and never fails. Values returned as
+``Markup`` are already escaped; everything else is escaped by the templates.
 """
 
 import math
@@ -43,7 +43,7 @@ MAX_CRUMBS = 4
 MAX_CRUMB_LENGTH = 60
 BAR_WIDTH = 100.0
 
-# (up to so many seconds, of so many seconds each, called so)
+# (maximum seconds, seconds per unit, name)
 _AGE_UNITS = (
     (HOUR, MINUTE, "min"),
     (2 * DAY, HOUR, "h"),
@@ -51,7 +51,7 @@ _AGE_UNITS = (
     (2 * YEAR, MONTH, "months"),
     (math.inf, YEAR, "years"),
 )
-# Signs without a width, and those that turn the direction of what follows: in an address they can only deceive.
+# Characters without a width, and those that change the direction of text: in a URL they can only deceive.
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]")
 _KINDS = {"html": "Web page", "txt": "Text", "text": "Text", "md": "Markdown"}
 _LANGUAGE_CODES = """
@@ -171,7 +171,7 @@ def linkable(url: str) -> str:
 
 
 def is_made_up(url: str) -> bool:
-    """Check whether a URL is of the demo's synthetic web, whose hosts end in ``.test`` and lead nowhere (RFC 6761).
+    """Check whether a URL is of the demo's synthetic web, whose hosts end in ``.test`` (RFC 6761).
 
     >>> is_made_up("http://a.test/x"), is_made_up("http://docs.localhost:8000/x.test")
     (True, False)
@@ -182,7 +182,7 @@ def is_made_up(url: str) -> bool:
 def crumbs(url: str) -> list[str]:
     """Return the host and folders of a URL as breadcrumbs, decoded, for a page; those left out become "…".
 
-    The host stays as it is written in the URL, because a decoded one may look like another.
+    The host stays as it is written in the URL, because a decoded one may resemble another.
 
     >>> crumbs("https://kafka.apache.org/documentation/ops/?x=1#lag")
     ['kafka.apache.org', 'documentation', 'ops']
@@ -217,7 +217,7 @@ def _shorten(text: str) -> str:
 
 
 def marked(snippet: Snippet) -> Markup:
-    """Format a snippet as HTML with its matches in ``<mark>``; spans may overlap or lie outside the text.
+    """Format a snippet as HTML with its matches in ``<mark>``; spans may overlap or be outside the text.
 
     >>> str(marked(Snippet("a <b> lag", ((6, 9),))))
     'a &lt;b&gt; <mark>lag</mark>'
@@ -262,7 +262,7 @@ def language_name(code: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """Format words as a sentence for a page: capital and period are added; an address or a name stays as it is.
+    """Format words as a sentence for a page: add capital and period; a URL or a name stays as it is.
 
     >>> sentence("the site was paused"), sentence("https://example.org/ was added.")
     ('The site was paused.', 'https://example.org/ was added.')

@@ -39,12 +39,12 @@ from vedette.web.metrics import Metrics
 from vedette.web.push.routes import MAX_PUSH_BYTES, is_push_path
 from vedette.web.rendering import Branding, error_page, get_theme
 
-# A stranger's page can make its own name lead to this machine, and then its scripts speak to us as if we were its
-# server (DNS rebinding). The browser still says by which name it came, in the header ``Host``. So where our names are
-# known, the console and the orders of the API are answered under these only. An address in the place of a name cannot
-# be made to lead elsewhere, and is always good. Our names are known where the operator has told them
-# (``serve.address``, ``serve.public_url``, ``serve.hosts``), and on a connection to a loopback address: whoever comes
-# that way sits at this machine, or is a proxy on it, whose name is one to be told.
+# An attacker's page can make its own name resolve to this machine, and then its scripts speak to us as if we were its
+# server (DNS rebinding). The browser still sends that name in the header ``Host``. So if our names are known, the
+# console and the commands of the API are served only under these. An IP address cannot be rebound, and is always
+# accepted. Our names are known if the operator configured them (``serve.address``, ``serve.public_url``,
+# ``serve.hosts``), and on a connection to a loopback address: such a client is on this machine, or is a proxy on it,
+# whose name must be configured.
 FOREIGN_HOST = Refusal(
     421,
     "foreign_host",
@@ -168,23 +168,23 @@ def _normalize_newlines(value: str) -> str:
 MAX_QUERY_STRING = 32_768  # room for the longest query of the API, each character written as four escaped bytes
 MAX_HEADER_BYTES = 32_768
 PUBLIC_CACHE = "public, max-age=10"
-# What scripts of other origins may ask, and how: methods, and headers of their own.
+# What scripts of other origins may request: methods and custom headers.
 CORS_PATHS = {
     "/api/v1/search": ("GET", "authorization"),
     "/api/v1/suggest": ("GET", "authorization"),
     EVENTS_PATH: ("POST", "content-type"),
 }
-# What may be posted to; anything else can only be read.
+# Paths that accept POST; anything else is read-only.
 POST_PATHS = frozenset({"/signin", EVENTS_PATH, "/api/v1/orders", "/api/v1/sponsored/orders", "/mcp"})
 POST_PREFIX = "/console/"
-# What needs a key however open the server is.
+# Paths that need a key however open the server is.
 KEY_REQUIRED_PATHS = ADMIN_PATHS | {"/mcp"}
 UNLIMITED_PATHS = frozenset({"/healthz", "/metrics", "/embed.js", "/favicon.ico"})
 _READ_ONLY = "This URL is read-only: use GET."
 
 
 class GateConfig(NamedTuple):
-    """What the gate is configured with: access control, rate limits, metrics, sites and branding."""
+    """The configuration of the gate: access control, rate limits, metrics, sites and branding."""
 
     access: AccessControl
     limits: RateLimiter
@@ -205,7 +205,7 @@ def refusal_response(
 
 
 def log_error(what: str, error: BaseException) -> None:
-    """Log one line for the operator on what failed, where and why, without what was searched for."""
+    """Log one line for the operator on what failed, where and why, without the search query."""
     frames = extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
     why = f"{type(error).__name__}: {error}"[:300]
@@ -241,7 +241,7 @@ class GateMiddleware:
             await (stopped or self._app)(scope, receive, exit_.send)
         except (CancelledError, KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
+        except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is reported too
             log_error(f"{request.method} {_get_route_pattern(scope)}", error)
             if not exit_.status:
                 await self._refuse_failed(request)(scope, receive, exit_.send)
@@ -326,7 +326,7 @@ class GateMiddleware:
 
 
 class _ResponseSender:
-    """Sends a response through the gate with headers that depend on the user; remembers its status (0: not sent)."""
+    """Send a response through the gate with headers that depend on the user; remember its status (0: not sent)."""
 
     def __init__(self, request: Request, send: Send, access: AccessControl) -> None:
         self.status = 0

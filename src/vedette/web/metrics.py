@@ -1,4 +1,4 @@
-"""Prometheus metrics of the web server (``/metrics``). No label comes from what users send."""
+"""Prometheus metrics of the web server (``/metrics``). No label contains user input."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -18,12 +18,12 @@ from vedette.web.console.ports.monitoring import DERIVED_SERIES
 from vedette.web.ports import SearchService
 
 _ALL_SERIES = {**SERIES, **DERIVED_SERIES}
-_RENAMED_SERIES = {"pages": "pages_kept"}  # the name is taken, by those that can be found
+_RENAMED_SERIES = {"pages": "pages_kept"}  # the name is already used, for searchable pages
 _BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class Metrics:
-    """The web server's Prometheus metrics, in a registry of their own: two servers in one process do not mix."""
+    """The web server's Prometheus metrics, in a separate registry: two servers in one process do not mix."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""The port of the search service that pages and API call; the runtime implements it over a data folder."""
+"""The port of the search service for pages and API; the runtime implements it over a data folder."""
 
 from typing import NamedTuple, Protocol
 
@@ -17,7 +17,7 @@ class IndexOverview(NamedTuple):
     """An overview of the index for the start page and filters: pages, sites and freshness.
 
     ``sites`` are hosts, the largest first, at most a hundred; private ones are not counted unless the user may see
-    them. ``newest_s`` is when the latest fetch was; half of all pages are at most ``median_age_s`` old. ``waiting``
+    them. ``newest_s`` is the time of the latest fetch; half of all pages are at most ``median_age_s`` old. ``waiting``
     sites were added and have no page yet. ``newest_pages`` are the newest pages, newest first.
     """
 
@@ -46,8 +46,8 @@ class CachedCopy(NamedTuple):
 class SearchService(Protocol):
     """The search service over one data folder: quick (milliseconds) and safe to call from an event loop.
 
-    ``allowed`` are the private sites (by their start) that the user may see; what belongs to others is never revealed,
-    neither in results nor in suggestions, counts or copies.
+    ``allowed`` are the private sites (by their start) that the user may see; others are never revealed, neither in
+    results nor in suggestions, counts or copies.
     """
 
     def search(self, wish: SearchRequest) -> Slate:

@@ -41,10 +41,10 @@ _ERROR_TEXTS: Final = {
 class Branding:
     """The branding of the HTML pages: what they say about their operator.
 
-    ``name`` is the name shown. ``address`` is where users find the pages ("https://search.example.org"); if it is
-    empty, the address of each request counts. ``embed_origins`` are the origins whose pages may have a search box of
-    ours with suggestions ("https://docs.example.org"). ``contact`` returns a mail address or a URL for the page about
-    the crawler, ``product`` the name by which robots.txt files call it. ``demo`` lists new pages on the start page.
+    ``name`` is the displayed name. ``address`` is the public URL of the pages ("https://search.example.org"); if it is
+    empty, that of each request is used. ``embed_origins`` are the origins whose pages may embed our search box with
+    suggestions ("https://docs.example.org"). ``contact`` returns a mail address or a URL for the page about the
+    crawler, ``product`` the crawler's name in robots.txt files. ``demo`` lists new pages on the start page.
     """
 
     name: str = "Vedette"
@@ -66,9 +66,9 @@ def render_page(template: str, asked: Request, look: Branding, status: int = 200
 def error_page(
     status: int, said: str = "", *, title: str = "", look: Branding = _DEFAULT_BRANDING, theme: str = ""
 ) -> Response:
-    """Render an HTML error page: what went wrong and what to do; ``said`` and ``title`` replace our own words.
+    """Render an HTML error page: what went wrong and what to do; ``said`` and ``title`` replace the default text.
 
-    A status without words of its own gets those of 400 or 500.
+    A status without its own text gets that of 400 or 500.
     """
     own_title, own = _ERROR_TEXTS.get(status) or _ERROR_TEXTS[400 if status < 500 else 500]
     text = render_template("problem.html", look=look, theme=theme, title=title or own_title, said=said or own)
@@ -87,7 +87,7 @@ def render_template(template: str, **told: object) -> str:
 
 
 def _html_response(text: str, status: int) -> Response:
-    # Half of a surrogate pair, which a stranger's page may hold, is shown as a question mark.
+    # Half of a surrogate pair, which a foreign page may contain, is shown as a question mark.
     return Response(text.encode(errors="replace"), status, headers=SECURITY_HEADERS, media_type="text/html")
 
 

@@ -1,6 +1,6 @@
 """The HTTP server: uvicorn over uvloop and httptools on a socket, with limits on connections, bytes and time.
 
-A request is short here: a head and at most a small form. So each has to arrive whole within some seconds and some
+A request is short here: a head and at most a small form. So each has to arrive completely within some seconds and some
 kilobytes, and a client that sends more, or sends it slowly, is cut off before it costs memory or a connection.
 """
 
@@ -22,11 +22,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from vedette.errors import UsageError
 from vedette.web.auth.rate_limits import is_in_networks, to_network
 
-# A connection costs little, but there is room for so many only, and one that sends nothing, or half of a request,
-# keeps its place until patience ends. So each address has a share. Who wants more of it loses the connection that has
-# been idle longest, which browsers expect and mend by themselves; an answer under way is never cut off. A proxy that
-# is trusted speaks for many, and sees to its own visitors.
-MAX_PER_ADDRESS = 100  # a tenth of all; an office behind one address has room, too
+# A connection costs little, but their number is limited, and one that sends nothing, or half of a request, holds its
+# slot until the timeout. So each address has a share. An address that wants more loses its longest idle connection,
+# which browsers expect and recover from; a response in progress is never cut off. A trusted proxy represents many
+# clients, and limits its own visitors.
+MAX_PER_ADDRESS = 100  # a tenth of all; enough for an office behind one address
 
 
 class Connection(Protocol):
@@ -51,7 +51,7 @@ class ConnectionLimiter:
         return sum(map(len, self._guests.values()))
 
     def admit(self, guest: Connection, address: str) -> bool:
-        """Admit a connection if its address is below the limit, perhaps by closing an idle one of that address."""
+        """Admit a connection if its address is below the limit, possibly by closing an idle one of that address."""
         if is_in_networks(address, self._trusted):
             return True
         network = to_network(address)
@@ -74,11 +74,11 @@ class ConnectionLimiter:
             self._guests.pop(network, None)
 
 
-MAX_REQUEST_BYTES = 131_072  # a head and a body, of which the gate says more exactly how long they may be
+MAX_REQUEST_BYTES = 131_072  # a head and a body; the gate limits their length more exactly
 REQUEST_TIMEOUT_S = 15.0
 KEEP_ALIVE_S = 15
 MAX_CONNECTIONS = 1000
-SHUTDOWN_TIMEOUT_S = 1  # for answers under way; with the server's own steps an end takes less than two
+SHUTDOWN_TIMEOUT_S = 1  # for responses in progress; with the server's own steps a shutdown takes less than two
 BACKLOG = 256
 
 _TOO_MANY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\ncontent-length: 0\r\n\r\n"
@@ -100,7 +100,7 @@ def bind(listen: str) -> socket.socket:
     except (OSError, UnicodeError):
         raise UsageError(f"{host} is not an IP address: set serve.listen to an address of this machine") from None
     try:
-        with socket.socket(family, kind) as probe:  # whether somebody else is there: what is shared would not tell
+        with socket.socket(family, kind) as probe:  # checks for another listener: a shared socket would not show it
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(place)
         return _listen_shared(family, place)
@@ -132,9 +132,9 @@ def run_server(app: ASGIApp, listening: socket.socket, trusted: Sequence[str] = 
 
 
 def create_server(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
-    """Create an HTTP server that is not running yet; in a thread of its own, stop it with ``should_exit``.
+    """Create an HTTP server that is not running yet; in a separate thread, stop it with ``should_exit``.
 
-    ``trusted`` are the addresses and networks of proxies, which may hold as many connections as there is room for.
+    ``trusted`` are the addresses and networks of proxies, which may hold any number of connections.
     """
     return _Server(
         _Config(
@@ -146,9 +146,9 @@ def create_server(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
             lifespan="off",
             interface="asgi3",
             log_config=None,
-            log_level="critical",  # what hostile clients send is no news
+            log_level="critical",  # hostile input is not worth logging
             access_log=False,
-            proxy_headers=False,  # who is believed is decided in ``access``
+            proxy_headers=False,  # trust is decided in ``access``
             server_header=False,
             limit_concurrency=MAX_CONNECTIONS,
             timeout_keep_alive=KEEP_ALIVE_S,
@@ -178,7 +178,7 @@ class _Config(Config):
 
 
 class _Server(Server):
-    """A uvicorn server that returns after a signal, where its parent would end the process by the same signal."""
+    """A uvicorn server that returns after a signal, while its parent would end the process by the same signal."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -203,7 +203,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
         super().__init__(*arguments, **settings)
         self._taken = 0
-        self._asked = False  # the head is there, so an answer may be under way
+        self._asked = False  # the head is complete, so a response may be in progress
         self._patience: TimerHandle | None = None
         assert isinstance(self.config, _Config)
         self._crowd = self.config.crowd
@@ -245,7 +245,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Note that the head of an HTTP request is complete, so that a response may be under way."""
+        """Note that the head of an HTTP request is complete, so that a response may be in progress."""
         self._asked = True
         super().on_headers_complete()
 

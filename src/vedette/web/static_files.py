@@ -59,7 +59,7 @@ def _create_asset(name: str, body: bytes) -> Asset:
 
 
 async def _serve_static(asked: Request) -> Response:
-    """Serve a static file; under the digest of another version it is sent, but not to be cached."""
+    """Serve a static file; under the digest of another version it is sent, but must not be cached."""
     name = asked.path_params["name"]
     if name not in _list_names():
         return Response(status_code=404)

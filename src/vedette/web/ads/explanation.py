@@ -11,9 +11,9 @@ from vedette.web.commands.ads_text import format_target
 
 
 class AdSituation(NamedTuple):
-    """What an explanation is made of: the ad and its campaign, how it stands, and the least price of a click.
+    """The inputs of an explanation: the ad and its campaign, its position, and the minimum price of a click.
 
-    ``left`` is what may still be charged today, of the campaign's budget or the advertiser's; ``by_advertiser`` says of
+    ``left`` is what may still be charged today, of the campaign's budget or the advertiser's; ``by_advertiser`` says
     which.
     """
 

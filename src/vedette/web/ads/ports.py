@@ -12,9 +12,9 @@ from vedette.serve.ads.ledger import AdImpression, Balance
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import CommandResult
 
-# Reports are of so many days, today among them.
+# Reports cover this many days, including today.
 REPORT_DAYS = 30
-# The normal distribution has 95 % within so many deviations.
+# The normal distribution has 95 % within this many deviations.
 _Z_95 = 1.959964
 
 
@@ -58,7 +58,7 @@ class AdStats(NamedTuple):
 def compute_wilson_interval(of: int, whole: int) -> tuple[float, float]:
     """Compute the 95% Wilson interval of a click-through rate.
 
-    It holds for few impressions and for rates near 0, where the normal approximation does not.
+    It is valid for few impressions and for rates near 0, where the normal approximation is not.
 
     >>> [round(each, 3) for each in compute_wilson_interval(1, 10)]
     [0.018, 0.404]
@@ -75,7 +75,7 @@ class CampaignLine(NamedTuple):
     """A campaign in the ad reports with its figures of the last days; ``today`` is the balance of its budget.
 
     ``pace`` is what was charged today, divided by what a usual day's traffic until now would have spent of the budget:
-    1 is even; None if no past day says what is usual.
+    1 is even; None if there is no past day to compare with.
     """
 
     campaign: CampaignRow
@@ -117,7 +117,7 @@ class TodayReport(NamedTuple):
 
 
 class AdExplanation(NamedTuple):
-    """Why an ad is shown for a search now or not: a reason, what would help, and what became of past searches."""
+    """Why an ad is shown for a search now or not: a reason, what would help, and the outcome of past searches."""
 
     ad: int
     query: str
@@ -148,7 +148,7 @@ class AdService(Protocol):
         """Return the daily ad report: figures by day, ad and phrase."""
 
     def load_today_report(self) -> TodayReport:
-        """Return the report of what today's ad budgets were spent on until now."""
+        """Return the report of today's ad spending until now."""
 
     def list_impressions(self, most: int) -> list[AdImpression]:
         """Return the latest ad impressions, newest first, each with score, propensity, price and reason."""
@@ -160,7 +160,7 @@ class AdService(Protocol):
         """Explain why an ad is shown for a query now or not; None if there is no such ad."""
 
     def find_advertiser(self, name: str) -> str:
-        """Return the advertiser whose ad reports the key of this name opens; empty if there is none."""
+        """Return the advertiser whose ad reports the key of this name may read; empty if there is none."""
 
     def check_landing_url(self, url: str) -> str:
         """Return why no ad may link to a URL, or an empty text if it may. Waits for name servers."""

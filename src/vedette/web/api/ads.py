@@ -174,7 +174,7 @@ def ad_api_routes(desk: AdService) -> list[Route]:
 
 
 def _identify_advertiser(desk: AdService, request: Request) -> str:
-    """Return the advertiser whose key a request to the ads API shows; empty for an operator's key."""
+    """Return the advertiser whose key a request to the ads API has; empty for an operator's key."""
     reader: Identity = request.state.reader
     if reader.auth_method != "key":
         raise ApiError(401, "no_key", _NO_KEY, None, {"www-authenticate": "Bearer"})

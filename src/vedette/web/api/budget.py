@@ -20,7 +20,7 @@ _NO_CRAWLER = "The budget is available only while the crawler runs: start it wit
 
 
 class Spending(Answer, kw_only=True):
-    """What fetches cost and what they brought."""
+    """The cost and results of fetches."""
 
     fetches: Count
     failed: Count

@@ -60,7 +60,7 @@ _LOG_EXAMPLE = Actions([
 def read_command_id(request: Request) -> str:
     """Return the id of a command sent to the API, from its ``Idempotency-Key``; empty without one.
 
-    A program that got no answer sends the command again with the same key, and it is executed once.
+    A program that got no response sends the command again with the same key, and it is executed once.
     """
     key, name = request.headers.get("idempotency-key", ""), request.state.reader.name
     return sha256(f"{name} {key}".encode("utf-8", "replace")).hexdigest() if key else ""

@@ -70,7 +70,7 @@ def _describe_server_paths() -> JsonSchema:
         "503": schema.describe_answer("The server is not ready, with the reason.", Health("ok", 812, "")),
     }
     numbers = {"200": schema.describe_text("The metrics."), **schema.describe_errors("401", "403", "500")}
-    # A refusal is a page here: browsers ask.
+    # A refusal is a page here: browsers request it.
     pages = {status: schema.describe_text(schema.STATUS_TEXTS[status], "text/html") for status in errors}
     browser = {"200": schema.describe_text("The document.", "application/opensearchdescription+xml"), **pages}
     return {

@@ -1,8 +1,8 @@
 """Strict parsing of API parameters and bodies: every error names the parameter and says what is right.
 
-Query strings are parsed by hand, since msgspec reads numbers in them differently from what the API has always taken:
-``msgspec.convert("5.0", int, strict=False)`` is 5, "07" is refused, and so is "", which a form sends for what is not
-given. Bodies in JSON are structs (``parse_struct``).
+Query strings are parsed by hand, since msgspec reads numbers in them differently from what the API has always accepted:
+``msgspec.convert("5.0", int, strict=False)`` is 5, "07" is refused, and so is "", which a form sends for an empty
+field. Bodies in JSON are structs (``parse_struct``).
 """
 
 import re
@@ -20,8 +20,8 @@ MAX_QUERY_LENGTH = 2000
 MAX_PAGE_SIZE = 50
 MAX_TOTAL_RESULTS = 1000
 MAX_SUGGESTIONS = 20
-MAX_PAGE_ID = 2**53 - 1  # beyond it readers of JSON do not agree on whole numbers
-# Without ends: a parameter is matched whole, and may be empty.
+MAX_PAGE_ID = 2**53 - 1  # beyond it JSON parsers disagree on integers
+# Without anchors: a parameter is matched as a whole, and may be empty.
 PARAMETER_PATTERNS = {
     "site": r"[^\x00-\x20\x7f/]{1,253}(?:/[^\x00-\x20\x7f]{0,500})?",
     "type": r"[A-Za-z0-9]{1,16}",
@@ -106,7 +106,7 @@ def build_unknown_error(name: str, known: tuple[str, ...]) -> ParameterError:
 def parse_struct(kind: type[S], fields: Mapping[str, object], tag: str = "") -> S:
     """Parse a JSON object sent to the API into a struct; errors name the field and say what is right.
 
-    Each field is converted on its own, so that its name is known without reading it from an error of msgspec. ``tag``
+    Each field is converted separately, so that its name is known without reading it from an error of msgspec. ``tag``
     is a field that the caller has read already.
     """
     names = tuple(filter(None, (tag, *kind.__struct_fields__)))
@@ -137,5 +137,5 @@ def _describe_field(name: str, kind: object) -> str:
         return f"{name} must be one of {', '.join(schema['enum'])}."
     if schema.get("type") == "boolean":
         return f"{name} must be true or false."
-    words: str = schema["description"]  # of all others: it goes on where the name begins
+    words: str = schema["description"]  # of all others: it continues where the name begins
     return f"{name} must be {words[0].lower()}{words[1:]}"

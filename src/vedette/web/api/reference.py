@@ -42,7 +42,7 @@ def _describe_operation(path: str, method: str, told: dict[str, Any]) -> dict[st
 
 
 def _find_example(told: dict[str, Any]) -> object:
-    """Return an example for the API documentation: the body sent, else the answer; None if it is not JSON."""
+    """Return an example for the API documentation: the request body, else the response; None if it is not JSON."""
     told = told.get("requestBody") or told["responses"]["200"]
     return told["content"].get("application/json", {}).get("example")
 

@@ -16,7 +16,7 @@ from vedette.web.formatting import sentence
 JSON_TYPE = "application/json"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# The years that ISO 8601 writes in four digits, with a day to spare.
+# The years that ISO 8601 writes in four digits, with a day of margin.
 _MIN_S = (datetime(1, 1, 2, tzinfo=UTC) - _EPOCH).total_seconds()
 _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 
@@ -24,7 +24,7 @@ _MAX_S = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH).total_seconds()
 def json_response(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     r"""Return an API response in JSON. Structs become objects; half a surrogate pair becomes a question mark.
 
-    ``msgspec.json.encode`` refuses the latter, and titles of pages may hold it.
+    ``msgspec.json.encode`` refuses the latter, and page titles may contain it.
 
     >>> json_response({"title": "caf\u00e9 \ud800"}).body.decode()
     '{"title":"café ?"}'
@@ -76,4 +76,4 @@ def to_finite(value: float) -> float:
     value = float(value)
     if isfinite(value):
         return value
-    return 0.0 if value != value else (1.7e308 if value > 0 else -1.7e308)  # noqa: PLR0124 - NaN is not itself
+    return 0.0 if value != value else (1.7e308 if value > 0 else -1.7e308)  # noqa: PLR0124 - NaN is not equal to itself

@@ -1,7 +1,7 @@
 """Building blocks of the API's OpenAPI 3.1 description: responses, errors, parameters, components.
 
 Schemas of JSON bodies come from msgspec structs. Paths, statuses and parameters are written by hand beside their
-handlers, since msgspec describes values and not HTTP, and words about them are a promise and not a by-product.
+handlers, since msgspec describes values and not HTTP, and their description is a promise and not a by-product.
 """
 
 from typing import Annotated, Any
@@ -33,7 +33,7 @@ STATUS_TEXTS = {
 
 
 class Answer(Struct, forbid_unknown_fields=True):
-    """An object that the API sends or takes: its fields are the schema, its subclasses' names those of components."""
+    """An object of the API: its fields are the schema, its subclasses' names those of components."""
 
 
 Count = Annotated[int, Meta(ge=0)]

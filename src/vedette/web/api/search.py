@@ -179,7 +179,7 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         slate = filter_results(search.search(_parse_search(values, request)), request.state.reader.sites)
         took_s = perf_counter() - started_s
         token = recording.record_slate(slate, parse_visitor(request), "api", 1000 * took_s)
-        # An answer with a token tells of one search, so nobody else may be given it.
+        # A response with a token belongs to one search, so it must not be shared.
         kept = {"cache-control": "private, no-store"} if token else {}
         return json_response(slate_to_json(slate, values["q"], took_s, token), 200, kept)
 

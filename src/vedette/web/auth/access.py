@@ -2,10 +2,10 @@
 
 A user is identified by a key, by the name that a trusted proxy sends, or not at all. A key is sent in the header
 ``Authorization: Bearer vk_…``, by programs also as ``?key=`` of the API, by people in the cookie that the sign-in page
-sets. The proxy's header is read only with ``access = "proxy"``, and then only trusted proxies are answered; otherwise
-anybody could send it.
+sets. The proxy's header is read only with ``access = "proxy"``, and then only trusted proxies get a response; otherwise
+anyone could send it.
 
-Pages that were fetched with a site's secrets are private. They are shown to users whose name the site lists.
+Pages fetched with a site's secrets are private. They are shown to users whose name the site lists.
 """
 
 import ipaddress
@@ -27,7 +27,7 @@ EVENTS_PATH = "/api/v1/events"
 CONSOLE_PATH = "/console"
 ADMIN_PATHS = frozenset({"/api/v1/orders", "/api/v1/actions", "/api/v1/budget"})
 MAX_PROXY_HOPS = 16  # in a row before us
-# What a browser needs to show the sign-in page or an embedded box, what tells nothing of any page, and what the
+# Paths that a browser needs to show the sign-in page or an embedded box, that reveal nothing about any page, and that
 # owners of crawled sites look for.
 _PUBLIC_PATHS = frozenset(
     {"/healthz", "/signin", "/bot", "/privacy", "/embed.js", "/opensearch.xml", "/robots.txt", "/favicon.ico"}
@@ -39,7 +39,7 @@ _USER_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,200}")
 class Identity(NamedTuple):
     """The identity of a request's sender: name, key scopes, rate; anonymous without a name.
 
-    ``sites``, where there are any, are all that this user may search.
+    ``sites``, if any, are all that this user may search.
     """
 
     name: str = ""
@@ -75,7 +75,7 @@ def allowed_sites(reader: Identity, sites: Iterable[Site]) -> tuple[str, ...]:
 def get_path(request: Request) -> str:
     """Return the path by which a request is routed.
 
-    ``request.url`` also depends on the header Host, which anybody may write.
+    ``request.url`` also depends on the header Host, which anyone may set.
     """
     path: str = request.scope["path"]
     return path
@@ -94,7 +94,7 @@ class AccessControl:
         self.serve = serve
         self._keys = keys
         self._trusted = tuple(ipaddress.ip_network(each) for each in serve.trusted_proxies)
-        self._salt = secrets.token_bytes(32)  # marks of addresses mean nothing to another process
+        self._salt = secrets.token_bytes(32)  # hashes of addresses mean nothing to another process
 
     def authorize(self, request: Request) -> Identity | Refusal:
         """Return the identity of a request's sender, or the refusal if they are not let in."""
@@ -117,7 +117,7 @@ class AccessControl:
         return hash_address(self.get_client_address(request), self._salt)
 
     def get_client_address(self, request: Request) -> str:
-        """Return a request's client address, behind trusted proxies that of their list's last untrusted hop."""
+        """Return a request's client address; behind trusted proxies, that of their list's last untrusted hop."""
         peer = _get_peer_address(request)
         if not self._is_trusted(peer):
             return peer
@@ -125,7 +125,7 @@ class AccessControl:
         return next((each for each in map(str.strip, reversed(told)) if each and not self._is_trusted(each)), peer)
 
     def is_https(self, request: Request) -> bool:
-        """Check whether the user's browser uses https, perhaps to a proxy that speaks http to us."""
+        """Check whether the user's browser uses https, possibly to a proxy that speaks http to us."""
         if request.scope["scheme"] == "https" or self.serve.address.startswith("https://"):
             return True
         return (
@@ -148,7 +148,7 @@ class AccessControl:
         shown = self._get_presented_key(request)
         if shown:
             return self.find_key_holder(shown) or Refusal(401, "wrong_key", "This key is unknown or has been revoked.")
-        # A cookie may outlive its key, which is no fault of the reader's: it counts as none.
+        # A cookie may outlive its key, which is not the user's fault: it counts as none.
         return self.find_key_holder(request.cookies.get(KEY_COOKIE, "")) or self._identify_keyless(request)
 
     def _identify_keyless(self, request: Request) -> Identity | Refusal:
@@ -160,13 +160,13 @@ class AccessControl:
 
     def _identify_by_proxy(self, request: Request) -> Identity | Refusal:
         names = request.headers.getlist(self.serve.proxy_header)
-        # Two names are a sign that the proxy lets through what its visitors send.
+        # Two names mean that the proxy forwards what its visitors send.
         if len(names) != 1 or not _USER_NAME.fullmatch(name := names[0].strip()):
             return Refusal(401, "no_user", "The proxy did not identify you. Sign in there first.")
         return Identity(name, ("search", "private"), auth_method="proxy")
 
     def _get_presented_key(self, request: Request) -> str:
-        # Pings show a site's key under the same name.
+        # Pings send a site's key under the same name.
         has_key = is_api_path(get_path(request)) and get_path(request) != "/indexnow"
         in_address = request.query_params.get("key", "") if has_key else ""
         return self._get_bearer_key(request) or in_address
@@ -183,9 +183,9 @@ class AccessControl:
 
 
 def is_same_origin(request: Request, access: AccessControl) -> bool:
-    """Check whether the browser says that a page of this server sent a post; without such a header it fails.
+    """Check whether the browser says that a page of this server sent a POST; without such a header it fails.
 
-    A form on somebody else's page can be sent with a visitor's cookies (CSRF), so no other post counts.
+    A form on another site's page can be sent with a visitor's cookies (CSRF), so no other POST counts.
     """
     told = request.headers.get("sec-fetch-site")
     if told is not None:
@@ -212,7 +212,7 @@ def _has_own_auth(path: str) -> bool:
 
 
 def _require_admin(found: Identity | Refusal, is_shown: bool) -> Identity | Refusal:  # noqa: FBT001 - one of two ways
-    """Require a key with the admin scope, shown in the request itself: browsers send cookies unasked."""
+    """Require a key with the admin scope in the request itself: browsers send cookies automatically."""
     if isinstance(found, Refusal):
         return found
     if not is_shown or found.auth_method != "key":

@@ -64,7 +64,7 @@ def filter_sites(sites: Iterable[FacetCount], limits: tuple[str, ...]) -> list[F
 
 
 def _is_within(site: str, limit: str) -> bool:
-    """Check whether all of a site lies within one of a key's site limits."""
+    """Check whether all of a site is within one of a key's site limits."""
     host, _, path = site.partition("/")
     limit_host, _, limit_path = limit.partition("/")
     if not _PORT.search(limit_host):  # a limit without a port is for all of them
@@ -78,10 +78,10 @@ def _overlaps(host: str, limit: str) -> bool:
     return host == limit_host or (not path and host.endswith(f".{limit_host}"))
 
 
-KEY_PREFIX = "vk_"  # so that a key is known for one, wherever it is found
+KEY_PREFIX = "vk_"  # so that a key is recognizable wherever it appears
 SCOPES = ("search", "private", "admin")
 SECRET_BYTES = 32
-MAX_SECRET_LENGTH = 200  # of what is shown as a key; a true one is much shorter
+MAX_SECRET_LENGTH = 200  # of what is presented as a key; a real one is much shorter
 
 _NAME = re.compile(r"(?=[^\s*])[^\x00-\x1f\x7f-\x9f]{1,64}(?<!\s)")
 _SITE = re.compile(r"(?:[a-z0-9._-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?(?:/[!-~]{0,500})?")
@@ -113,7 +113,7 @@ def create_key(
     random_bytes: bytes,
     created_s: float = 0.0,
 ) -> tuple[str, Key]:
-    """Create a key: return the secret to hand to its holder once, and the key to store.
+    """Create a key: return the secret to give to its holder once, and the key to store.
 
     >>> secret, key = create_key("wiki", ["search"], None, [], bytes(32))
     >>> secret[:8], key.name
@@ -142,7 +142,7 @@ def find_key(keys: Sequence[Key], presented: str) -> Key | None:
     """
     shown = _hash_secret(presented[:MAX_SECRET_LENGTH])
     found = None
-    for key in keys:  # all of them, so that the time does not tell where one stands
+    for key in keys:  # all of them, so that the time does not reveal its position
         if compare_digest(key.hash, shown) and key.revoked_s is None:
             found = key
     return found

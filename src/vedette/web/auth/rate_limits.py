@@ -1,8 +1,8 @@
 """Rate limits: a token bucket for each user, from which every request takes one token.
 
 A bucket holds as many tokens as the rate names, and refills in the rate's time: so a user may spend them all at once,
-and then as steadily as they come back. The memory is bounded: of too many users the one that was idle longest is
-forgotten, which at worst fills one bucket too early.
+and then as steadily as they refill. Memory is bounded: with too many users the least recently active one is dropped,
+which at worst refills one bucket too early.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ class RateLimiter:
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = MAX_CLIENTS) -> None:
         self._clock = clock
         self._most = most
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and when that was
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens left, and as of when
 
     def __len__(self) -> int:
         return len(self._buckets)

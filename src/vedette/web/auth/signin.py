@@ -1,8 +1,8 @@
 """The sign-in page for people with a key (``/signin``).
 
-The cookie holds the key itself. So there is no session to store or lose, and a revoked key is out at once. A form on
-another site's page could sign a visitor in with a key of its own, to see what they search for; so a post counts only if
-the browser says that it comes from our own page.
+The cookie contains the key itself. So there is no session to store or lose, and a revoked key is invalid at once. A
+form on another site's page could sign a visitor in with its own key, to see what they search for; so a POST counts only
+if the browser says that it comes from our own page.
 """
 
 import re
@@ -62,12 +62,12 @@ def _sign_out() -> Response:
 def _render_sign_in(request: Request, look: Branding, place: str, status: int = 200, said: str = "") -> Response:
     name = request.state.reader.name
     answer = render_page("signin.html", request, look, status, said=said, next=_safe_redirect(place), name=name)
-    # Without it browsers hide where the form comes from, which is what ``is_same_origin`` asks.
+    # Without it browsers hide where the form comes from, which ``is_same_origin`` needs.
     answer.headers["referrer-policy"] = "same-origin"
     answer.headers["cache-control"] = "no-store"
     return answer
 
 
 def _safe_redirect(place: str) -> str:
-    """Return the place to redirect to after sign-in, if it is on this server."""
+    """Return the URL to redirect to after sign-in, if it is on this server."""
     return place if _LOCAL_URL.fullmatch(place) else "/"

@@ -11,14 +11,14 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
-# A slate's token is its id, when it was made, and a signature over both, so that nobody can tell of slates that were
-# never shown, and nothing has to be kept to know one again. It says nothing of who searched, or for what.
+# A slate's token is its id, its creation time, and a signature over both, so that no one can report slates that were
+# never shown, and nothing has to be stored to verify one. It says nothing about who searched, or for what.
 ID_BYTES = 16
 TIME_BYTES = 6  # milliseconds since 1970; enough for some thousands of years
 SIGNATURE_BYTES = 14
-# The three together fill whole characters of base64, so there is one way only to write a token.
+# The three together fill whole characters of base64, so a token has only one spelling.
 TOKEN_PATTERN = r"[A-Za-z0-9_-]{48}"  # noqa: S105 - a pattern
-_CONTEXT = b"vedette slate 1\0"  # what else is signed with the same secret is no token
+_CONTEXT = b"vedette slate 1\0"  # other values signed with the same secret are no tokens
 
 
 class TokenClaims(NamedTuple):
@@ -78,7 +78,7 @@ def is_valid_signature(body: bytes, header: str, secret: str) -> bool:
     return hmac.compare_digest(right.encode(), told.strip().lower().encode("utf-8", "replace"))
 
 
-TOKEN_PREFIX = "vt_"  # noqa: S105 - no secret; so that a token is known for one, wherever it is found
+TOKEN_PREFIX = "vt_"  # noqa: S105 - no secret; so that a token is recognizable wherever it appears
 MAX_TOKEN_LENGTH = 200
 
 

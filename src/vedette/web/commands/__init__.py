@@ -1,1 +1,1 @@
-"""Commands of operators and advertisers: as values, as JSON, and parsed from what people type."""
+"""Commands of operators and advertisers: as values, as JSON, and parsed from user input."""

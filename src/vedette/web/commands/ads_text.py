@@ -19,7 +19,7 @@ MAX_PHRASES = 100
 MAX_AMOUNT = Decimal(1_000_000)
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,2})?")
-# Names that are good inside one network only, or on one machine.
+# Names that are valid only inside one network, or on one machine.
 _PRIVATE_SUFFIXES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "onion")
 
 
@@ -92,7 +92,7 @@ def format_target(target: AdTarget) -> str:
 
 
 def _parse_targets(targets: Sequence[AdTarget]) -> tuple[AdTarget, ...]:
-    """Parse the targets of an ad; a phrase has one bid, in whatever ways it is matched."""
+    """Parse the targets of an ad; a phrase has one bid, however it is matched."""
     bids: dict[str, str] = {}
     found: dict[tuple[str, str], AdTarget] = {}
     for way, typed, typed_bid in targets:
@@ -184,7 +184,7 @@ def parse_text(text: str) -> str:
 def _parse_line(text: str, what: str, longest: int) -> str:
     """Parse one typed line of an ad's plain text; invisible characters are refused.
 
-    It is escaped where it is shown.
+    It is escaped on output.
     """
     line = " ".join(text.split())
     if not 1 <= len(line) <= longest:

@@ -17,7 +17,7 @@ _EVERYWHERE = "*"
 
 
 def parse_alert(name: str, place: str = "", query: str = "", webhook: str = "", reader: str = "") -> AlertRow:
-    """Parse an alert's name, place, query, webhook and reader, as typed; give it an id of its own.
+    """Parse an alert's name, place, query, webhook and reader, as typed; give it a new id.
 
     >>> parse_alert("harbour", "https://News.example.org/Local/", "harbour")[2:4]
     ('news.example.org/local', 'harbour')

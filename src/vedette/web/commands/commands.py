@@ -1,7 +1,7 @@
 """An operator's commands as values: the same for console, API and command line, and for undoing a command.
 
-A command contains all that is needed to execute it (``runtime.commands``). It is stored as JSON with the action that it
-undoes, those on ads too. Secrets are never in a command: a site names the place where they are, and of keys and tokens
+A command contains everything needed to execute it (``runtime.commands``). It is stored as JSON with the action that it
+undoes, including those on ads. Secrets are never in a command: a site names their location, and for keys and tokens
 there are only digests.
 """
 
@@ -34,8 +34,8 @@ _RULE_TEXTS = {
 class Rule:
     """A rule for search results, which commands add or remove.
 
-    For one query: another word for it, or a URL that it always or never shows. For all queries (``query`` is empty): a
-    domain that is blocked, raised or lowered, or a URL that is hidden; with a ``*`` at its end all that begin so.
+    For one query: a synonym, or a URL that it always or never shows. For all queries (``query`` is empty): a domain
+    that is blocked, raised or lowered, or a URL that is hidden; with a final ``*`` all URLs with that prefix.
     """
 
     kind: RuleKind
@@ -103,7 +103,7 @@ class CreateKey:
 
 @dataclass(frozen=True, slots=True)
 class RevokeKey:
-    """A command that revokes a key, which opens nothing from then on."""
+    """A command that revokes a key; it is invalid from then on."""
 
     name: str
 
@@ -159,16 +159,16 @@ class RemoveAlert:
 
 @dataclass(frozen=True, slots=True)
 class FetchNow:
-    """A command that fetches URLs next, as soon as their hosts may be asked."""
+    """A command that fetches URLs next, as soon as their hosts may be requested."""
 
     urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RetryFailed:
-    """A command that tries failed URLs again now: one of them, those of a site by its start, or all (empty).
+    """A command that retries failed URLs now: one of them, those of a site by its start, or all (empty).
 
-    ``why`` is the reason for which they failed; empty for any.
+    ``why`` is the reason why they failed; empty for any.
     """
 
     target: str = ""
@@ -177,14 +177,14 @@ class RetryFailed:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceToken:
-    """A command that replaces the operator's token by one with this digest, and signs everybody out."""
+    """A command that replaces the operator's token by one with this digest, and signs everyone out."""
 
     digest: str
 
 
 @dataclass(frozen=True, slots=True)
 class LogSignIn:
-    """A command that logs that somebody has signed in to the console."""
+    """A command that logs a sign-in to the console."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def command_from_json(stored: object) -> Command | ads.AdCommand:
     AddRules(rules=(Rule(kind='block', query='', value='example.org'),))
     """
     try:
-        fields: dict[str, Any] = dict(stored)  # type: ignore[call-overload]  # whatever it is, it is tried
+        fields: dict[str, Any] = dict(stored)  # type: ignore[call-overload]  # any value is tried
         kind = _COMMAND_TYPES[fields.pop("order")]
         parsed = {name: _FIELD_PARSERS.get(name, _keep)(value) for name, value in fields.items()}
         command: Command | ads.AdCommand = kind(**parsed)

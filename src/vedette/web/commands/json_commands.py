@@ -1,8 +1,8 @@
 """Commands as JSON: each has a msgspec struct of its fields, which gives its schema and parses its body.
 
-Fields and limits are declared once; ``parse_struct`` refuses what does not fit them and names the field. What a schema
-cannot say (that a site, a rule or a URL can be meant, whose campaign it is) is checked by the function beside the
-struct. Settings of sites are written as in the files that ``vedette sites export`` writes.
+Fields and limits are declared once; ``parse_struct`` refuses what does not fit and names the field. What a schema
+cannot express (valid sites, rules and URLs, the owner of a campaign) is checked by the function beside the struct.
+Settings of sites are written as in the files of ``vedette sites export``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -141,7 +141,7 @@ def _add_site(body: _NewSite) -> Command:
 def _set_site(body: _ChangedSite) -> Command:
     start, settings = _parse_site(body), _check_settings(body.settings)
     with _errors_in("settings"):
-        site_of_text(start, settings)  # with the start, so that what cannot be meant together is found as well
+        site_of_text(start, settings)  # with the start, so that conflicting settings are found as well
         return SetSite(start, parse_settings(settings), " ".join(settings))
 
 
@@ -152,13 +152,13 @@ def _fetch(body: _Urls) -> Command:
 
 def _dismiss(body: _Host) -> Command:
     with _errors_in("host"):
-        return Dismiss(parse_rule("block", "", body.host).value)  # a host, as rules know it
+        return Dismiss(parse_rule("block", "", body.host).value)  # a host, as in rules
 
 
 def _add_alert(body: _Alert) -> Command:
     """Build the command that adds an alert on public pages.
 
-    Which webhook gets private pages is not for keys to say.
+    Keys may not choose a webhook for private pages.
     """
     parsers = {"name": parse_name, "place": parse_place, "query": parse_query_text, "webhook": parse_webhook}
     for name, parse in parsers.items():
@@ -181,7 +181,7 @@ def _parse_site(body: _Site) -> str:
 def _check_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Refuse the setting ``secrets`` in the site settings of a JSON command.
 
-    A key must not make the crawler send this machine's secrets to a host of its holder.
+    A key must not make the crawler send this machine's secrets to a host chosen by its holder.
     """
     if "secrets" in settings:
         raise ParameterError("settings", "Set credentials in the console or on the command line, not with a key.")
@@ -206,7 +206,7 @@ def _errors_in(name: str) -> Iterator[None]:
         raise ParameterError(name, sentence(str(error))) from None
 
 
-# The commands of an operator by name: their fields, and what is meant by them.
+# The commands of an operator by name: their fields, and the function that builds them.
 _COMMANDS: Final[Mapping[str, tuple[type[_Body], Callable[[Any], Command]]]] = {
     "add_site": (_NewSite, _add_site),
     "set_site": (_ChangedSite, _set_site),
@@ -243,12 +243,12 @@ def _parse_order(body: Mapping[str, object], names: Iterable[str]) -> str:
     return name
 
 
-# Commands of an advertiser, who may change their own and never approve anything, or of an operator. An edit names what
-# changes; the rest of the ad stays as it is. Either way the ad then waits to be approved.
+# Commands of an advertiser, who may change their own ads and never approve anything, or of an operator. An edit names
+# what changes; the rest of the ad stays. Either way the ad then waits for approval.
 
 
 class Holdings(NamedTuple):
-    """What a key may change; ``advertiser`` is empty for an operator, who alone may change ``advertisers``."""
+    """What a key may change; ``advertiser`` is empty for an operator, the only one who may change ``advertisers``."""
 
     advertiser: str
     campaigns: Mapping[str, CampaignRow] = MappingProxyType({})

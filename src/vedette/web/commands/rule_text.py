@@ -72,7 +72,7 @@ def format_rules(rules: Iterable[Rule]) -> str:
 
 
 def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
-    """Parse ``[[rule]]`` tables in TOML into rules; a ``UsageError`` names the place and what to write."""
+    """Parse ``[[rule]]`` tables in TOML into rules; a ``UsageError`` names the line and what to write."""
     if len(text) > MAX_BYTES:
         raise UsageError(f"{source}: is larger than {format_size(MAX_BYTES)}: not a list of rules")
     try:
@@ -116,7 +116,7 @@ def _suggest(word: str, known: Sequence[str]) -> str:
 
 
 def _parse_hidden_url(text: str) -> str:
-    """Parse the URL of a rule that hides pages; a star at its end hides all URLs that begin so."""
+    """Parse the URL of a rule that hides pages; a final star hides all URLs with that prefix."""
     typed = text.strip()
     if not typed.endswith("*"):
         return parse_web_url(typed)

@@ -1,10 +1,10 @@
 """``POST /mcp``: the HTTP endpoint of the Model Context Protocol (streamable HTTP), for language models.
 
-A key is always needed, even if others may search without one: a model sends many requests, and somebody has to answer
-for them. It has to be in the header, since a browser adds cookies to whatever a page requests.
+A key is always needed, even if others may search without one: a model sends many requests, and someone has to be
+responsible for them. It has to be in the header, since a browser adds cookies to whatever a page requests.
 
 The SDK takes most of a second to import, and most servers never need it. So it is imported at the first request, in a
-thread, while searches go on.
+thread, while searches continue.
 """
 
 from asyncio import Lock
@@ -40,7 +40,7 @@ def mcp_route(
 
 
 class _McpEndpoint:
-    """The MCP endpoint: lets callers in whose key the gate accepted, and passes them to the SDK."""
+    """The MCP endpoint: admits callers whose key the gate accepted, and passes them to the SDK."""
 
     def __init__(self, tools: SearchTools, serve: Serve, look: Branding, counted: Callable[[str, str], None]) -> None:
         self._tools = tools
@@ -68,7 +68,7 @@ class _McpEndpoint:
     def _list_own_origins(self, request: Request) -> tuple[str, ...]:
         """Return this server's own origins for the MCP origin check.
 
-        The header Host is not trusted: a name may be made to lead to this machine.
+        The header Host is not trusted: a name may be made to resolve to this machine.
         """
         if self._look.address:
             return (self._look.address.rstrip("/"),)

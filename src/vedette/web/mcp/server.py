@@ -1,7 +1,7 @@
 """The MCP server, built on the SDK. It is the only user of the SDK; ``mcp.endpoint`` imports it late.
 
-Requests are stateless, and each is answered by one JSON body. So nothing outlives a request: its tasks end with it, any
-number of processes can answer, and a shutdown of the server has nothing to wait for.
+Requests are stateless, and each gets one JSON body. So nothing outlives a request: its tasks end with it, any number of
+processes can respond, and a shutdown of the server has nothing to wait for.
 """
 
 import logging
@@ -38,7 +38,7 @@ _READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_wor
 
 def create_mcp_app(tools: SearchTools, title: str, counted: CallCounter) -> ASGIApp:
     """Create the ASGI application that answers MCP requests. ``request.state`` says what may be seen."""
-    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what hostile clients send is no news
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)  # hostile input is not worth logging
     server = _create_server(tools, title, counted)
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,7 +70,7 @@ def _create_server(tools: SearchTools, title: str, counted: CallCounter) -> Serv
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    server.middleware.clear()  # nobody else is told what is searched
+    server.middleware.clear()  # queries must not appear in logs
     return server
 
 
@@ -97,7 +97,7 @@ async def _call_tool(tools: SearchTools, context: Context, asked: CallToolReques
         return "refused", _build_error(f"{wrong.parameter}: {wrong.message}" if wrong.parameter else wrong.message)
     except (CancelledError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is told all the same
+    except BaseException as error:  # noqa: BLE001 - a panic of the index is no Exception, and is reported all the same
         log_error("a tool", error)
         return "failed", _build_error("Internal error. The reason is in the server log.")
     return "answered", _build_result(told)

@@ -1,7 +1,7 @@
 """Ads on the results page: each links to a signed URL here, which charges the click and redirects it.
 
-The URL has a signed token of the impression and nothing else: its target is looked up, so that nobody can make this
-server redirect people elsewhere.
+The URL has a signed token of the impression and nothing else: its target is looked up, so that this server cannot be
+used to redirect people elsewhere.
 """
 
 import hmac
@@ -39,13 +39,13 @@ class ClickOutcome(NamedTuple):
 
 
 class AdServer(Protocol):
-    """The ad server that chooses ads for the results page. It never raises: a search goes on without ads."""
+    """The ad server that chooses ads for the results page. It never raises: a search continues without ads."""
 
     def choose_ads(self, query: str, visit: Visitor) -> tuple[ShownAd, ...]:
         """Choose the ads for a query, and reserve the price of a click on each."""
 
     def charge_click(self, showing: str, visit: Visitor) -> ClickOutcome:
-        """Charge a click on an ad impression, or refuse to; return where the click leads."""
+        """Charge a click on an ad impression, or refuse to; return the target of the click."""
 
     def count_forged_click(self) -> None:
         """Count an ad click with a token that is not ours."""
@@ -118,7 +118,7 @@ def ad_click_route(sponsored: AdLinks, look: Branding) -> Route:
         return answer
 
     async def follow_click(request: Request) -> Response:
-        if request.method != "GET":  # who asks for headers only has not come to see anything
+        if request.method != "GET":  # a HEAD request is not a visit
             return Response(status_code=405, headers={**_NO_STORE, "allow": "GET"})
         showing = sponsored.verify_click(request.path_params["token"])
         if showing is None:

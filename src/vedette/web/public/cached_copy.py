@@ -1,8 +1,8 @@
 """Cached copies of pages: HTML is sanitized and shown in a sandboxed frame in which it can do nothing.
 
-The frame has an origin of its own and no permissions (``sandbox``), and the policy of the copy forbids whatever is not
-text, our own style or a picture that the page contains. So links in it open nothing: to let them, windows would have to
-be allowed, and a foreign page would be one mistake nearer to the user.
+The frame has its own origin and no permissions (``sandbox``), and the policy of the copy forbids everything but text,
+our own style and inline images. So links in it open nothing: that would require allowing windows, and a foreign page
+would be one mistake closer to the user.
 """
 
 import re
@@ -25,18 +25,17 @@ from vedette.parse.text.media_types import is_html
 from vedette.web.ports import CachedCopy, SearchService
 from vedette.web.rendering import SECURITY_HEADERS, render_template
 
-# Two walls, one behind the other. The first, ours, writes the page anew: known elements only, each closed where it must
+# Two layers, one after the other. The first, ours, rewrites the page: only known elements, each closed where it must
 # be, nested to a bounded depth, with the few attributes that carry meaning. What remains of a page is its text, its
-# structure and pictures that it holds within itself. The second, nh3, reads what the first wrote as a browser would and
-# lets through nothing but the same few elements; a mistake in one wall is caught by the other. A third, the policy with
-# which the copy is served (``web.cached``), forbids the browser whatever both may have missed.
-# Why not nh3 alone: it builds a tree, and trees can be made to explode. Half a megabyte of ``<div>`` kept it busy for
-# 33 seconds, a paragraph that reopens what others left open multiplies its input. What the first wall writes is well
-# formed and shallow, so that the tree is as large as the text.
-# Links stay as they are written, resolved, for those who want to copy them. They open nothing: the frame that shows the
-# copy allows no windows, which is the safe choice between that and links that work.
+# structure and inline images. The second, nh3, parses that output as a browser would and passes only the same few
+# elements; a mistake in one layer is caught by the other. A third, the policy with which the copy is served
+# (``web.cached``), forbids the browser whatever both may have missed. Why not nh3 alone: it builds a tree, and trees
+# can be made to explode. Half a megabyte of ``<div>`` kept it busy for 33 seconds, and a paragraph that reopens what
+# others left open multiplies its input. The output of the first layer is well formed and shallow, so the tree is as
+# large as the text. Links stay as they are written, resolved, for users who want to copy them. They open nothing: the
+# frame that shows the copy allows no windows, which is safer than links that work.
 MAX_CHARACTERS = 2 << 20
-MAX_TAGS = 100_000  # a page of two megabytes has half of that; the rest of one that has more is left out
+MAX_TAGS = 100_000  # a page of two megabytes has half of that; the rest of a longer one is left out
 MAX_DEPTH = 100
 MAX_LINKS = 10_000
 MAX_LINK = 2_000
@@ -57,7 +56,7 @@ INLINE_TAGS = _split_names("""
     a abbr b bdi bdo cite code del dfn em i ins kbd mark q rp rt ruby s samp small span strong sub sup time u var
     """)
 ALLOWED_TAGS = VOID_TAGS | BLOCK_TAGS | TABLE_TAGS | INLINE_TAGS
-# What a start tag closes: the nearest of the first, unless one of the second stands before it.
+# What a start tag closes: the nearest of the first, unless one of the second comes before it.
 IMPLIED_ENDS = {
     "a": (_split_names("a"), _split_names("table")),
     "li": (_split_names("li"), _split_names("ul ol table")),
@@ -104,7 +103,7 @@ def sanitize_html(html: str, url: str) -> str:
 
 
 def _filter_attribute(_tag: str, name: str, value: str) -> str | None:
-    """Filter an attribute of a cached copy's HTML, as a second wall: links to the web, inline pictures only."""
+    """Filter an attribute of a cached copy's HTML, as a second layer: only links to the web and inline images."""
     if name == "href":
         return value if value.startswith(("http://", "https://")) else None
     return value if name != "src" or _DATA_IMAGE.fullmatch(value) else None
@@ -140,7 +139,7 @@ class _HtmlRewriter:
             yield from self._open_tag(name, attributes)
 
     def _rewrite_raw(self, name: str, attributes: str, body: str) -> Iterator[str]:
-        """Rewrite a raw element of a cached copy: a text-only link stays; scripts, styles and drawings go."""
+        """Rewrite a raw element of a cached copy: a text-only link stays; scripts, styles and drawings are dropped."""
         if name == "a":
             yield from self._open_tag(name, attributes)
             yield _escape_text(body)
@@ -188,7 +187,7 @@ class _HtmlRewriter:
             yield f"</{self.open.pop()}>"
 
     def _write_void(self, name: str, written: str) -> str:
-        """Write a void element of the cached copy; a remote picture becomes its alt text, since none is loaded."""
+        """Write a void element of the cached copy; a remote image becomes its alt text, since none is loaded."""
         if name != "img":
             return f"<{name}>"
         given = parse_attributes(written)
@@ -231,7 +230,7 @@ COPY_HEADERS: Final = SECURITY_HEADERS | {
     "content-security-policy": COPY_POLICY,
     "x-robots-tag": "noindex, noarchive, nofollow",
 }
-MAX_ID_DIGITS: Final = 18  # of a page's id; more is nobody's
+MAX_ID_DIGITS: Final = 18  # of a page's id; a longer one is invalid
 
 
 def parse_page_id(asked: Request) -> int | None:
@@ -247,7 +246,7 @@ def find_copy(asked: Request, search: SearchService, allowed: tuple[str, ...]) -
 
 
 async def copy_response(copy: CachedCopy) -> Response:
-    """Return the cached copy as a page of its own; built in a thread, since a large one takes a while."""
+    """Return the cached copy as a separate page; built in a thread, since a large one takes a while."""
     text = await run_in_threadpool(_render_copy, copy)
     return Response(text.encode(errors="replace"), headers=COPY_HEADERS, media_type="text/html")
 

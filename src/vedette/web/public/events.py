@@ -33,7 +33,7 @@ CONTENT_TYPES = frozenset({"application/json", "text/plain"})
 class Event(Answer):
     """A view or click on the results of a search."""
 
-    # The pattern is only described: what has another shape is refused with the code of a wrong signature.
+    # The pattern is only documentation: another shape is refused with the code of a wrong signature.
     slate: Annotated[
         str,
         Meta(description="The slate from the search response.", extra_json_schema={"pattern": f"^{TOKEN_PATTERN}$"}),

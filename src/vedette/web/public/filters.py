@@ -1,6 +1,6 @@
 """The query string of a results page: parsing, filters, and links to neighboring pages.
 
-Everything in the URL may have been typed by anybody: invalid values count as missing.
+Anything in the URL may have been typed by anyone: invalid values count as missing.
 """
 
 from collections.abc import Callable

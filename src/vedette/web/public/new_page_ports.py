@@ -27,8 +27,8 @@ class ItemBatch(NamedTuple):
 class NewPages(Protocol):
     """The service that lists new pages, for ``/new``, its feed and API; the runtime implements it. Quick to call.
 
-    ``watch`` is the name of an alert; without one all new pages are meant. ``allowed`` are the private sites that the
-    user may see, as in ``SearchService``.
+    ``watch`` is the name of an alert; empty for all new pages. ``allowed`` are the private sites that the user may see,
+    as in ``SearchService``.
     """
 
     def has_alert(self, name: str) -> bool:
@@ -93,7 +93,7 @@ class NewItem(Answer):
 
 
 def describe_item(item: AlertItem) -> NewItem:
-    """Convert a new page to the API's item. The delay counts from its birth, else from when it was first seen."""
+    """Convert a new page to the API's item. The delay counts from its publication, else from when it was first seen."""
     return NewItem(
         cursor=str(item.seq),
         url=item.url,

@@ -42,7 +42,7 @@ MAX_CURSOR = 10**15 - 1
 _BAD_ALERT = "watch must be the name of a watch: letters, digits and -._ ."
 _BAD_CURSOR = "since must be a cursor from an earlier response."
 _NO_ALERT = "There is no watch with this name."
-# What XML cannot carry, even escaped.
+# Characters that XML cannot contain, even escaped.
 _INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -174,7 +174,7 @@ class _NewPageHandlers:
             return _filter_covered(
                 await run_in_threadpool(self.new_pages.list_after, since, most, watch, allowed), request
             )
-        # The end is looked up first: what comes meanwhile is left to the next question.
+        # The end is read first: pages that arrive meanwhile are left to the next request.
         end = (await run_in_threadpool(self.new_pages.list_after, MAX_CURSOR, 1, watch, allowed)).cursor
         latest = _filter_covered(
             await run_in_threadpool(self.new_pages.list_latest, most, watch, allowed, end + 1), request

@@ -1,7 +1,7 @@
 """The public pages: start, results, similar pages, cached copies, and those about crawler and privacy.
 
 All work without script; script makes them quicker. Handlers call the port ``SearchService`` and pass plain values to
-templates, which decide on their appearance.
+templates, which control the appearance.
 """
 
 import time
@@ -21,7 +21,7 @@ from vedette.web.public.visits import TrialQuota, parse_visitor
 from vedette.web.rendering import Branding, error_page, get_theme, render_page, render_template
 from vedette.web.static_files import static_routes
 
-MAX_OVERVIEW_SITES = 100  # an overview names no more
+MAX_OVERVIEW_SITES = 100  # an overview lists no more
 SITES_SHOWN = 3
 MAX_NEW_PAGES = 12
 NO_COPY_MESSAGE = (
@@ -97,7 +97,7 @@ class _PublicPages:
             slate=slate,
             took_ms=max(1, round(took_ms)),
             token=token,
-            # Beside the results, never among them, and only where people begin.
+            # Beside the results, never among them, and only on the first page.
             ads=self.ads.choose_ads(view.query, visit) if view.page == 1 else (),
             known=known,
             choices=build_choices(view, known),

@@ -1,8 +1,8 @@
 """Recording of searches (slates), views and clicks in the event log.
 
 A search that is shown becomes a line in the log, and its page gets a token. Sending the token back reports that the
-slate was seen, or which result was opened. A failing log must never cost anybody a search: then the page has no token,
-and nothing is reported. An event, though, is accepted only once the log has it.
+slate was seen, or which result was opened. A failing log must never cost anyone a search: then the page has no token,
+and nothing is reported. An event, however, is accepted only once the log has it.
 """
 
 import json
@@ -29,8 +29,8 @@ from vedette.web.auth.tokens import ID_BYTES, TokenClaims, sign_token, verify_to
 from vedette.web.metrics import Metrics
 from vedette.web.public.visits import Visitor, hash_visitor
 
-TOKEN_LIFETIME_S = 86_400.0  # what happens to a page later than this is no answer to its results
-EVENT_RATE = Rate(60, 60.0)  # of events for one slate; nobody clicks faster
+TOKEN_LIFETIME_S = 86_400.0  # later actions are no response to its results
+EVENT_RATE = Rate(60, 60.0)  # of events for one slate; no person clicks faster
 
 
 class EventLog(Protocol):
@@ -76,7 +76,7 @@ class SearchRecorder:
     metrics: Metrics | None = None
     _rate_limiter: RateLimiter = field(default_factory=RateLimiter, init=False)
     _pace_filter: RateMeter = field(default_factory=RateMeter, init=False)
-    _salts: dict[str, bytes] = field(default_factory=dict, init=False)  # that of today, once it was needed
+    _salts: dict[str, bytes] = field(default_factory=dict, init=False)  # today's, once it was needed
 
     def with_metrics(self, metrics: Metrics) -> "SearchRecorder":
         """Return the same search recorder with its slates and events counted in the metrics."""
@@ -119,7 +119,7 @@ class SearchRecorder:
             self._salts.clear()
             self._salts[day] = salt
         whole = hash_visitor(visit, salt)
-        # The first half is that of the address whatever the browser: many browsers of one address are no crowd.
+        # The first half depends on the address alone, whatever the browser: many browsers of one address are no crowd.
         return (
             whole
             if visit.name
@@ -155,7 +155,7 @@ class SearchRecorder:
     def _classify_visitor(self, visit: Visitor, via: Via) -> tuple[str, str]:
         """Return the visitor hash and filter reason of a search to record.
 
-        A program with a key acts for people whom we do not see: they have no visitor hash.
+        A program with a key acts for people we do not see: they have no visitor hash.
         """
         if via != "page" and visit.name.startswith("key:"):
             return "", ""

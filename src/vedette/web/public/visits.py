@@ -1,8 +1,8 @@
 """Visitors: a visitor hash valid for one day, the bot filter's reason, and the quota of trials.
 
-The visitor hash distinguishes the searches of one person from those of another without saying who they are. It is made
-of the address and the browser, keyed with a salt that is thrown away at the end of the day: after that nobody, the
-operator included, can find out whose it was. A user who is known by name gets a hash of the name instead.
+The visitor hash distinguishes the searches of one person from those of another without identifying them. It is computed
+from the address and the browser, keyed with a salt that is deleted at the end of the day: after that no one, including
+the operator, can find out whose it was. A user who is known by name gets a hash of the name instead.
 """
 
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from vedette.serve.slate import DEFAULT_AUDIENCE, Audience, Slate
 from vedette.web.auth.access import Identity
 from vedette.web.auth.rate_limits import to_network
 
-# One visitor in ten gets the order without anything learned, by the mark of the day, and one gets it without anything
-# tried: others are held against them (``learn.reader_groups``).
+# One visitor in ten, by the hash of the day, gets the order without anything learned, and one gets it without trials:
+# others are compared with them (``learn.reader_groups``).
 MAX_TRIALS_PER_DAY = 20  # unproven results for one person
 MAX_VISITORS = 20_000
-FIRST_SLOT, SECOND_SLOT = 1, 2  # the first place that is open to the unproven
+FIRST_SLOT, SECOND_SLOT = 1, 2  # the first position that is open to unproven results
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from vedette.discover.push.indexnow import Ping
 
 
 class PushReply(NamedTuple):
-    """The reply to a push request: an HTTP status, a message, and the seconds to retry after, where that helps."""
+    """The reply to a push request: an HTTP status, a message, and the seconds to retry after, if that helps."""
 
     status: int
     words: str = ""

@@ -1,7 +1,7 @@
 """Push endpoints: the callback of WebSub hubs, and IndexNow pings of sites.
 
-Neither needs a user's key: a hub's callback URL cannot be guessed and what it sends is signed, and a ping shows a key
-that its host vouches for. What arrives is handed on; nothing is decided here.
+Neither needs a user's key: a hub's callback URL cannot be guessed and its messages are signed, and a ping has a key
+that its host confirms. Requests are passed on; nothing is decided here.
 """
 
 from starlette.concurrency import run_in_threadpool
@@ -58,7 +58,7 @@ def push_routes(push: PushService) -> list[Route]:
     ]
 
 
-# The fields of a ping are read by ``discover.push.indexnow``, as leniently as the protocol wants it.
+# The fields of a ping are parsed by ``discover.push.indexnow``, as leniently as the protocol requires.
 _KEY: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9-]{8,128}$", "description": "The key, as in the key file."}
 _URLS: JsonSchema = {"type": "array", "items": schema.STRING, "minItems": 1, "maxItems": 10_000}
 PUSH_SCHEMAS: JsonSchema = {

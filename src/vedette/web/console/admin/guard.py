@@ -1,8 +1,8 @@
 """Session guard of the console: sign-in, session cookies and CSRF checks for everything under ``/console``.
 
 Every route passes through it, so no page can be forgotten. The operator enters the token once and gets a session: a
-secret in a cookie, whose digest alone is stored. Each form carries a CSRF token derived from this secret; a POST
-without it is refused, and so is one that a page of another site sends.
+secret in a cookie, of which only the digest is stored. Each form carries a CSRF token derived from this secret; a POST
+without it is refused, and so is one from a page of another site.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ SIGN_IN_PATH = "/console/signin"
 SIGN_OUT_PATH = "/console/signout"
 SESSION_COOKIE = "vedette_console"
 SESSION_S = 12 * 3600
-CLOCK_SLACK_S = 300  # the wall's clock may have been set back
+CLOCK_SLACK_S = 300  # the wall clock may have been set back
 MAX_TOKEN_LENGTH = 200
 MAX_NUMBER_LENGTH = 16
 ADDRESS_RATE = Rate(10, 60.0)
@@ -96,9 +96,9 @@ class SessionGuard:
         session = self._find_session(request)
         if session is None:
             return _redirect_to_sign_in(request) if is_read else self._refuse(request, _NO_SESSION)
-        # Each page has its own number in its forms, so that a form which is sent twice is carried out once.
+        # Each page has its own number in its forms, so that a form which is sent twice is executed once.
         request.state.csrf = f"{self._make_csrf_token(session)}.{secrets.token_hex(8)}"
-        request.state.is_in = lambda: self._find_session(request) is not None  # for answers that take long
+        request.state.is_in = lambda: self._find_session(request) is not None  # for responses that take long
         if is_read:
             return None
         return await self._check_post(request) or await self._sign_out(request, session)
@@ -131,7 +131,7 @@ class SessionGuard:
     def _make_csrf_token(self, session: str) -> str:
         """Derive the CSRF token for the forms of a console session by HMAC.
 
-        It reveals nothing about the session's secret, and nobody else can compute it.
+        It reveals nothing about the session's secret, and no one else can compute it.
         """
         key, text = self._shell.admin.get_signing_secret(), f"console form {session}"
         return hmac.new(key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
@@ -148,7 +148,7 @@ class SessionGuard:
             return self._refuse_attempts(request, place, ceil(wait_s))
         if self._shell.admin.is_operator_token(fields.get("token", [""])[-1].strip()[:MAX_TOKEN_LENGTH]):
             return await self._open_session(request, place)
-        # Only wrong tokens count for all: however many guess elsewhere, the operator gets in.
+        # Only wrong tokens count for all: however many people guess elsewhere, the operator gets in.
         if wait_s := self._limits.take_token("all", GLOBAL_RATE):
             return self._refuse_attempts(request, place, ceil(wait_s))
         return self._render_sign_in(request, place, 401, "This is not the operator's token.")
@@ -160,7 +160,7 @@ class SessionGuard:
     async def _open_session(self, request: Request, place: str) -> Response:
         """Sign the operator in: open a new console session and set its cookie.
 
-        The secret is always new: one that was in the browser before is worth nothing, no matter who put it there.
+        The secret is always new: an earlier one in the browser is worthless, no matter who put it there.
         """
         secret = secrets.token_urlsafe(32)
         try:
@@ -169,8 +169,8 @@ class SessionGuard:
         except VedetteError as error:
             return self._render_sign_in(request, place, 503, f"Cannot sign in right now: {error}.")
         answer = RedirectResponse(place, 303)
-        # Lax, not strict: a link in a mail or a chat opens the console for those who are signed in. Nothing is changed
-        # by following a link, and posts are checked in two other ways.
+        # Lax, not strict: a link in a mail or a chat opens the console for signed-in users. Following a link changes
+        # nothing, and POSTs are checked in two other ways.
         answer.set_cookie(
             SESSION_COOKIE,
             secret,
@@ -193,7 +193,7 @@ class SessionGuard:
         answer.delete_cookie(SESSION_COOKIE, path="/console", httponly=True, samesite="lax")
         return answer
 
-    # answers
+    # responses
 
     def _render_sign_in(
         self,

@@ -1,7 +1,7 @@
 """The console's lab report pages: the list of reports, and each report with its question, plots and tables.
 
 Plot files are not trusted. A page shows them as images, in which browsers run and load nothing; and they are sent with
-a content security policy that has the same effect when one is opened by itself.
+a content security policy that has the same effect when one is opened directly.
 """
 
 import re
@@ -140,7 +140,7 @@ class _ReportSection(NamedTuple):
 class LabPages:
     """The console's lab pages: list of lab reports, one report, and its plots.
 
-    ``wall_clock`` is the clock that report files are dated by.
+    ``wall_clock`` is the clock that dates report files.
     """
 
     shell: ConsoleShell

@@ -20,7 +20,7 @@ MAX_OUTLOOK_DAYS = 3650.0
 
 
 class StorageForecast(NamedTuple):
-    """Forecast of disk usage: growth in bytes a day, and days until the disk is full; None if unknown."""
+    """Forecast of disk usage: growth in bytes per day, and days until the disk is full; None if unknown."""
 
     bytes_a_day: float | None = None
     full_in_days: float | None = None

@@ -27,7 +27,7 @@ _VERDICTS: Final[dict[str, AdStatus]] = {"approve": "approved", "revoke": "revok
 
 
 def describe_outcome(one: AdImpression) -> str:
-    """Describe what became of an ad impression: open, clicked and charged, not charged, or not clicked."""
+    """Describe the outcome of an ad impression: open, clicked and charged, not charged, or not clicked."""
     if one.closed == "refused":
         return f"clicked, not charged: {one.said}"
     return {"": "open: a click would be charged", "charged": "clicked and charged"}.get(one.closed, "not clicked")
@@ -148,7 +148,7 @@ class AdsPage:
         )
         if file := find_csv(request, *tables):
             return file
-        # Charts are of one campaign, or of all together.
+        # Charts show one campaign, or all together.
         chosen = request.query_params.get("campaign", "")
         charted = [line for line in campaigns if line.campaign.name == chosen] or campaigns
         return self.shell.render_page(

@@ -11,9 +11,9 @@ from vedette.timeutil import DAY_S
 from vedette.web.ads.ports import AdStats, CampaignLine, DayLine, TodayReport
 from vedette.web.console.ui.charts import LineChart, Point, SecondLine, render_line_chart
 
-# A chart of days is no narrower than so many.
+# Minimum number of days in a chart.
 MIN_DAYS = 7
-# Today is drawn in so many steps.
+# Number of steps for today's chart.
 STEPS_PER_DAY = 96
 _EMPTY_HINT = "There is one data point per day."
 
@@ -104,7 +104,7 @@ class _DailyCharts:
 
 
 def _render_pace(today: TodayReport, names: Sequence[str], budget: Decimal) -> Markup:
-    """Draw the pace of today's ad budget: spent so far, beside what a usual day would have spent by now."""
+    """Draw the pace of today's ad budget: spent so far, compared with a usual day."""
     own = [(at_s, amount) for at_s, payer, amount in today.charges if payer in names]
     step_s = (today.now_s - today.began_s) / STEPS_PER_DAY
     marks = [today.began_s + step_s * step for step in range(STEPS_PER_DAY + 1)]

@@ -1,6 +1,6 @@
 """The console's Add site pages: type a URL, preview the site, then add it.
 
-A preview may fetch the host's robots.txt. So it is a POST, too: no link on another site can trigger it.
+A preview may fetch the host's robots.txt. So it is also a POST: no link on another site can trigger it.
 """
 
 import math

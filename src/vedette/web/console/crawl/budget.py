@@ -1,4 +1,4 @@
-"""The console's Budget page: where the fetch budget went, at what price, and what it brought."""
+"""The console's Budget page: where the fetch budget went, at what price, and with what results."""
 
 from dataclasses import dataclass
 from statistics import fmean
@@ -13,7 +13,7 @@ from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.tables import Column, Table, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range, render_series
 
-# How many days the tables speak of, by the name of the time that is looked at: they are counted by days.
+# How many days the tables cover, by the name of the time range: they count by days.
 _DAYS: Final = {"hour": 1, "day": 2, "month": 31}
 _COLUMNS: Final = (
     Column[SpendingLine]("fetches", "Fetches", lambda row: row.fetches, is_number=True),
@@ -107,7 +107,7 @@ class BudgetPage:
         )
 
     def _compute_spending_per_s(self, over: TimeRange) -> float | None:
-        """Compute the mean fetches a second against the budget in the chosen range; None without data."""
+        """Compute the mean fetches per second compared with the budget in the chosen range; None without data."""
         since_s = self.shell.now_s() - over.span_s
         limits = self.monitoring.load_series("budget_per_s", since_s, MAX_POINTS)
         spent = self.monitoring.load_series("budget_spent_per_s", limits[0][0], MAX_POINTS) if limits else []

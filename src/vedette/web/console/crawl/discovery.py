@@ -20,8 +20,8 @@ from vedette.web.console.ui.tables import Column, Table, csv_response, find_csv
 from vedette.web.console.ui.time_series import TimeRange, build_range_links, parse_time_range
 from vedette.web.formatting import THIN, stamp
 
-# A birth is the date that a page states, or the feed or sitemap that named it. Nobody knows others, and a date
-# without a time of day says nothing of minutes: such pages are counted, and left out of all times.
+# A publication time is the date that a page states, or the feed or sitemap that listed it. Others are unknown, and a
+# date without a time of day says nothing about minutes: such pages are counted, but left out of all delays.
 _DELAY_BINS = (
     (MINUTE_S, f"within 1{THIN}min"),
     (5 * MINUTE_S, f"1 to 5{THIN}min"),
@@ -35,9 +35,9 @@ DATE_ONLY, NO_DATE = "date only, no time", "no date"
 
 
 class DelaySummary(NamedTuple):
-    """Summary of discovery delays: pages found, pages with a known birth time, median and quartiles.
+    """Summary of discovery delays: pages found, pages with a known publication time, median and quartiles.
 
-    Median and quartiles are None where no birth time is known.
+    Median and quartiles are None if no publication time is known.
     """
 
     pages: int
@@ -54,7 +54,7 @@ class DelaySummary(NamedTuple):
 
 
 def compute_delay(page: FoundPage) -> float | None:
-    """Compute a new page's discovery delay, from its birth until it was found; None if not known to the minute.
+    """Compute a new page's discovery delay, from publication until it was found; None if not known to the minute.
 
     >>> [compute_delay(FoundPage(90_090.0, born_s)) for born_s in (90_000.0, 86_400.0, None)]
     [90.0, None, None]
@@ -63,7 +63,7 @@ def compute_delay(page: FoundPage) -> float | None:
 
 
 def _is_date_only(born_s: float) -> bool:
-    """Check whether a page's birth date lacks a time of day; exact midnight is taken for that."""
+    """Check whether a page's publication date lacks a time of day; exact midnight counts as that."""
     return born_s % DAY_S == 0
 
 
@@ -88,7 +88,7 @@ def summarize_delays(pages: Sequence[FoundPage]) -> DelaySummary:
 
 
 def count_by_delay(pages: Sequence[FoundPage]) -> list[tuple[str, float]]:
-    """Count newly discovered pages by discovery delay, with pages of unknown birth time last.
+    """Count newly discovered pages by discovery delay, with pages of unknown publication time last.
 
     >>> [count for _, count in count_by_delay([FoundPage(130.0, 100.0), FoundPage(1e9, 100.0), FoundPage(1.0)])]
     [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0]
@@ -112,7 +112,7 @@ def compute_medians(pages: Sequence[FoundPage], since_s: float, now_s: float, st
 
 
 def describe_dates(spread: DelaySummary) -> str:
-    """Describe how many newly discovered pages state their birth time, and why not all do.
+    """Describe how many newly discovered pages state their publication time, and why not all do.
 
     >>> describe_dates(DelaySummary(5, 2, 1)), describe_dates(DelaySummary(1, 1, 0, 1.0, 1.0, 1.0))
     ('2 of 5 new pages state their publication time; 1 has only a date, 2 have no date.', '')
@@ -196,7 +196,7 @@ class DiscoveryPage:
         )
 
     def show(self, request: Request, typed: FormValues | None = None, problems: Problems | None = None) -> Response:
-        """Show how discovery of new pages goes over the chosen time range, or export a table or chart as CSV."""
+        """Show the state of discovery over the chosen time range, or export a table or chart as CSV."""
         found, over, now_s = self.monitoring.get_discovery_report(), parse_time_range(request), self.shell.now_s()
         pages = [page for page in found.pages if page.found_s >= now_s - over.span_s]
         delays = compute_medians(found.pages, now_s - over.span_s, now_s, get_bin_size(over)[0])
@@ -241,7 +241,7 @@ class DiscoveryPage:
 
 
 def _build_charts(delays: list[Point], counts: BinnedCounts, over: TimeRange, now_s: float) -> list[Markup]:
-    """Draw the discovery charts: median delay where there is enough data, and polls with the wasted ones."""
+    """Draw the discovery charts: median delay if there is enough data, and polls with the wasted ones."""
     what = ("looks", f"Polls {get_bin_size(over)[1]}", "n")
     looks = render_binned_chart(PAGE_URL, what, counts.all, (over, now_s), counts.second_line)
     if len(delays) < MIN_POINTS:

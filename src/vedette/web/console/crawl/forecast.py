@@ -1,7 +1,7 @@
-"""Calibration of change forecasts on the console's Refresh page: forecast chances against changes found.
+"""Calibration of change forecasts on the console's Refresh page: forecast probabilities against changes found.
 
-Of the pages with a forecast chance of 30 to 40 %, about 35 % should turn out to have changed. So each tenth of the
-chances is a dot: the forecast on the x axis, the share that had changed on the y axis. Dots on the diagonal are
+Of the pages with a forecast probability of 30 to 40 %, about 35 % should turn out to have changed. So each tenth of the
+probabilities is a dot: the forecast on the x axis, the share that had changed on the y axis. Dots on the diagonal are
 calibrated.
 """
 
@@ -16,9 +16,9 @@ from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.tables import Column, Table
 from vedette.web.formatting import THIN
 
-MIN_REFRESHES = 30  # refreshes, before anything is said
-MIN_BIN_WEIGHT = 0.5  # of a refresh: what has faded to less tells nothing
-# How far off chances may be on average, beyond what chance itself does.
+MIN_REFRESHES = 30  # refreshes needed for a verdict
+MIN_BIN_WEIGHT = 0.5  # of a refresh: smaller decayed counts say nothing
+# How far off forecasts may be on average, beyond chance.
 WELL_CALIBRATED, ROUGHLY_CALIBRATED = 0.05, 0.15
 MAX_OVERALL_BIAS = 0.02
 Z_95 = 1.96
@@ -27,7 +27,7 @@ MIN_DOT, MAX_DOT = 4.0, 10.0
 
 
 class CalibrationRow(NamedTuple):
-    """A tenth of the forecast chances in the calibration table: mean forecast, share changed, refreshes."""
+    """A tenth of the forecast probabilities in the calibration table: mean forecast, share changed, refreshes."""
 
     place: int
     said: float
@@ -36,7 +36,7 @@ class CalibrationRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the bounds of this tenth of the forecast chances."""
+        """Return the bounds of this tenth of the forecast probabilities."""
         return f"{10 * self.place} to {10 * (self.place + 1)}{THIN}%"
 
 

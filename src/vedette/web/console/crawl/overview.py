@@ -46,7 +46,7 @@ class HealthWarning(NamedTuple):
 
 
 class QualityHeadline(NamedTuple):
-    """The estimated search quality at the top of the Overview page, and in plain words where it comes from."""
+    """The estimated search quality at the top of the Overview page, and its origin in plain words."""
 
     share: str
     why: str

@@ -19,7 +19,7 @@ _STATE_LABELS = {
 }
 
 
-def describe_subscription(row: Subscription, has_address: bool) -> str:  # noqa: FBT001 - half of what decides the words
+def describe_subscription(row: Subscription, has_address: bool) -> str:  # noqa: FBT001 - one of the inputs of the text
     """Describe the status of a WebSub subscription; without a public address no hub can push to us."""
     if not has_address and row.standing in {"wanted", "asked"}:
         return "waiting for serve.public_url"

@@ -23,7 +23,7 @@ from vedette.web.console.ui.time_series import build_range_links, parse_time_ran
 from vedette.web.formatting import age
 
 LIVE_INTERVAL_S = 2.0
-LIVE_EVENTS = 60  # then the browser asks again
+LIVE_EVENTS = 60  # then the browser reconnects
 EVENT_STREAM_TYPE = "text/event-stream"
 MAX_STREAMS = 100
 CHARTS = ("waiting", "fetches_per_s")

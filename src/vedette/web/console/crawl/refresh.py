@@ -1,4 +1,4 @@
-"""The console's Refresh page: how current pages are, what refreshing costs, whether forecasts come true."""
+"""The console's Refresh page: how current pages are, what refreshing costs, whether forecasts are right."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,9 +33,9 @@ from vedette.web.formatting import stamp
 PAGE_URL: Final = "/console/refresh"
 REFRESH_SERIES: Final = ("refreshes", "wasted_share")
 CHARTS: Final = ("current_share", "checked_in_time", "wasted_share", "price")
-# The fields of the form, and the settings that they are.
+# The fields of the form, and the settings behind them.
 FIELD_SETTINGS: Final[Mapping[str, str]] = {"policy": "refresh.policy", "budget": "crawl.budget"}
-# What most need; the others are for comparison, and are shown under "Research".
+# Those that most people need; the others are for comparison, and are shown under "Research".
 COMMON_POLICIES: Final = ("expected-gain", "nutch", "uniform")
 POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "expected-gain": "when the expected gain in search quality is worth the price; recommended",
@@ -60,7 +60,7 @@ def fill_form_values(machine: RuntimeSettings) -> dict[str, str]:
 
 
 def load_gains(monitoring: Monitoring, over: TimeRange, now_s: float) -> list[Point]:
-    """Load what refreshes brought to search over a time range, from the first measurement on."""
+    """Load the search gains of refreshes over a time range, from the first measurement on."""
     gains, step_s = monitoring.list_gains(now_s - over.span_s), get_bin_size(over)[0]
     begun_s = max(gains[0][0] - step_s, now_s - over.span_s) if gains else now_s
     return sum_by_bin(gains, begun_s, now_s, step_s)
@@ -93,7 +93,7 @@ class RefreshPage:
     monitoring: Monitoring
 
     def show(self, request: Request) -> Response:
-        """Show how refreshing goes, or export one of its tables or charts as CSV."""
+        """Show the state of refreshing, or export one of its tables or charts as CSV."""
         refresh = self.monitoring.get_refresh_status()
         return self._find_csv(request, refresh) or self._render(request, refresh)
 

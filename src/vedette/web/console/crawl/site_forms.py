@@ -14,9 +14,9 @@ from vedette.model import Site
 from vedette.web.console.ui.forms import FormValues
 from vedette.web.formatting import sentence
 
-# Whoever may add a site may also choose the host that gets its credentials. At a terminal that is somebody who can
-# read them anyway; behind a browser it is somebody with a token. So the console takes only the places that the
-# operator named in the settings (``serve.console_secrets``), and those that a site has already.
+# Anyone who may add a site may also choose the host that gets its credentials. At a terminal that is someone who can
+# read them anyway; in a browser it is someone with a token. So the console accepts only the locations that the operator
+# named in the settings (``serve.console_secrets``), and those that a site already has.
 
 
 _WILDCARD = "*"
@@ -131,7 +131,7 @@ def parse_form_settings(form: Mapping[str, str]) -> dict[str, object]:
     if form.get("allow_private"):
         settings["allow_private"] = True
     if "scope" in form:
-        # A box that is not ticked is not sent; so is one of a form that has none, which no whole form is.
+        # An unticked box is not sent; nor is one of a form without it, but every form is complete.
         settings |= {} if form.get("sort_parameters") else {"sort_parameters": False}
         settings |= {} if "drop_parameters" in settings else {"drop_parameters": []}
     return settings

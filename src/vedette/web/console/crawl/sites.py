@@ -34,7 +34,7 @@ STATE_LABELS: Final[dict[SiteState, str]] = {
 
 
 def _describe_state(line: SiteLine) -> str:
-    """Describe a site's state in the list of sites, and why its host does not answer if it is in trouble."""
+    """Describe a site's state in the list of sites, and why its host does not respond if it is in trouble."""
     why = line.trouble.removeprefix("robots.txt: ")
     return f"{STATE_LABELS[line.state]}: {why}" if why else STATE_LABELS[line.state]
 

@@ -54,7 +54,7 @@ class UnlistedHostsPage:
     def dismiss(self, request: Request) -> Response:
         """Dismiss an unlisted host, so that it is not suggested again."""
         try:
-            host = parse_rule("block", "", read_form(request).get("host", "")).value  # a host, as rules know it
+            host = parse_rule("block", "", read_form(request).get("host", "")).value  # a host, as in rules
             return self.shell.run_command(request, Dismiss(host), "/console/discover")
         except VedetteError as error:
             return self.show(request, {"form": sentence(str(error))})

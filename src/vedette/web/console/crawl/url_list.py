@@ -59,7 +59,7 @@ class _ListQuery(NamedTuple):
     after: int
 
     def build_url(self, **changes: str) -> str:
-        """Build the address of the URL list with some parameters changed, at its first page unless one is given."""
+        """Build the URL of the URL list with some parameters changed, at its first page unless one is given."""
         asked = {"site": self.site, "what": self.kind, "why": self.why, "part": self.part, **changes}
         return f"{PAGE_URL}?{urlencode({name: value for name, value in asked.items() if value}, errors='replace')}"
 
@@ -72,7 +72,7 @@ class UrlListPage:
     sites: SiteService
 
     def retry(self, request: Request) -> Response:
-        """Try the failed URLs of the list again now: those of a site, of a reason, or all."""
+        """Retry the failed URLs of the list now: those of a site, of a reason, or all."""
         form = read_form(request)
         site, why = form.get("site", "")[:MAX_LENGTH], form.get("why", "")[:MAX_LENGTH]
         try:

@@ -14,7 +14,7 @@ MAX_LENGTH = 400
 
 
 def describe_content(told: Facts) -> Iterator[Fact]:
-    """Describe the content that was read in a page, for the Explain page."""
+    """Describe the parsed content of a page, for the Explain page."""
     content, change = told["content"], told["change"]
     if content is None:
         return
@@ -36,7 +36,7 @@ def describe_content(told: Facts) -> Iterator[Fact]:
 
 
 def describe_rendering(rendering: Facts | None, *, needs_script: bool) -> str:
-    """Describe whether a page was rendered in a browser and is next time, and why; empty where nothing is to be said.
+    """Describe whether a page was rendered in a browser and will be next time, and why; may be empty.
 
     >>> says = {"mode": "auto", "missing": None, "done": "1.2 s", "render": True, "reason": "they bring it"}
     >>> seen = {"pattern": "/a/*", "rendered": 4, "brought": 4, "seconds": 1.0, "requests": 2.0, "cost": 2.9}
@@ -88,7 +88,7 @@ def describe_index(told: Facts) -> Iterator[Fact]:
 
 
 def describe_trap(told: Facts) -> Iterator[Fact]:
-    """Describe until when a URL is held back as a trap, or which copy is fetched in its place."""
+    """Describe until when a URL is held back as a trap, or which copy is fetched instead."""
     held, known = told["held"], told["known"]
     if held is not None:
         yield Fact("Held back until", describe_hold_end(held))

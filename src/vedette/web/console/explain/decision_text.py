@@ -10,7 +10,7 @@ from vedette.web.formatting import counted, number
 
 
 class Fact(NamedTuple):
-    """A line of a section on the Explain page; ``url`` is a URL that it names, ``at_s`` the time it refers to."""
+    """A line of a section on the Explain page; ``url`` is a URL it names, ``at_s`` the time it refers to."""
 
     name: str
     words: str
@@ -19,9 +19,9 @@ class Fact(NamedTuple):
 
 
 def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
-    """Describe the refresh decision about a page: change rate, chance of a change, worth and last gain.
+    """Describe the refresh decision about a page: change rate, probability of a change, worth and last gain.
 
-    Nothing is yielded where a fixed rule decides.
+    Nothing is yielded if a fixed rule decides.
 
     >>> told = {"rate_d": 1.0, "rate_low_d": 0.5, "rate_high_d": 2.0, "chance": 0.4, "worth": 0.7, "price": 0.8}
     >>> told |= {"refetched": True, "changed": False, "gain": None, "counts": "changed main text"}
@@ -72,7 +72,7 @@ def _describe_last_fetch(refresh: dict[str, Any]) -> str:
 def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
     """Describe the decision on a URL's first fetch: expected gain, its origin, and worth against the price.
 
-    Nothing is yielded where the URL was fetched already.
+    Nothing is yielded if the URL was fetched already.
 
     >>> told = {"gain": 0.5, "weighed": True, "usual": 0.25, "why": None, "names": ["Low tide"], "worth": 9.0}
     >>> told |= {"price": 10.0, "by_links": 0.125}
@@ -206,7 +206,7 @@ _KIND_LABELS = {
 def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
     """Describe the budget decision about a URL: kind of its next fetch, cost, and its site's fetches today.
 
-    Its worth is described with what the fetch may bring.
+    Its worth is described with the expected gain of the fetch.
 
     >>> told = {"kind": "first", "cost": None}
     >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}

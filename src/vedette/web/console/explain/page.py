@@ -64,7 +64,7 @@ class ExplainPage:
             return self._render(request, typed, said=str(error))
 
     def read_robots(self, request: Request) -> Response:
-        """Read the robots.txt of the explained URL again."""
+        """Fetch the robots.txt of the explained URL again."""
         typed = read_form(request).get("url", "")[:MAX_URL_LENGTH]
         try:
             url = parse_web_url(typed)

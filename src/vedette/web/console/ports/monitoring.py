@@ -10,7 +10,7 @@ from vedette.learn.clicks.off_policy import OrderEstimate
 from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.learn.workload import Drift, RisingQuery
 
-# What fetches are for, by the names of ``ring.spending``.
+# Purposes of fetches, by the names of ``ring.spending``.
 KIND_LABELS = {
     "first": "first fetches",
     "refresh": "refreshes",
@@ -22,11 +22,10 @@ KIND_LABELS = {
 
 
 class SpendingLine(NamedTuple):
-    """Fetch budget spent on one kind of fetches or one site, and what it brought, for the Budget page.
+    """Fetch budget spent on one kind of fetches or one site, and its results, for the Budget page.
 
-    ``share`` is of all fetches. ``gain`` is what ``measured`` of them brought to search together; a fetch that found
-    no change brought nothing, and is not measured. ``part`` is the share of the budget that the operator gave to a
-    site.
+    ``share`` is of all fetches. ``gain`` is the total search gain of ``measured`` of them; a fetch that found no change
+    has no gain, and is not measured. ``part`` is the share of the budget that the operator gave to a site.
     """
 
     name: str
@@ -58,7 +57,7 @@ class DeferredLine(NamedTuple):
 class BudgetReport(NamedTuple):
     """Where the fetch budget went since ``since_s``, for the console's Budget page.
 
-    ``per_s`` is the budget in fetches a second; None without a budget. ``ever`` is of all time, by kind. ``held`` are
+    ``per_s`` is the budget in fetches per second; None without a budget. ``ever`` is of all time, by kind. ``held`` are
     some of the ``held_urls`` that were not worth the price recently.
     """
 
@@ -79,7 +78,7 @@ class BudgetReport(NamedTuple):
 
 
 class FoundPage(NamedTuple):
-    """A newly discovered page: when it was found, and when it was born; None if it states no date."""
+    """A newly discovered page: when it was found, and when it was published; None if it states no date."""
 
     found_s: float
     born_s: float | None = None
@@ -88,8 +87,8 @@ class FoundPage(NamedTuple):
 class SourceLine(NamedTuple):
     """A discovery source for the console's New pages page: a page polled for the new links on it.
 
-    Rates are new links a day, with the bounds of their interval. ``looks`` (polls), what they ``found`` and those that
-    were ``wasted`` count from the second fetch on. ``due_s`` is None where it waits to be fetched already.
+    Rates are new links per day, with the bounds of their interval. ``looks`` (polls), what they ``found`` and those
+    that were ``wasted`` count from the second fetch on. ``due_s`` is None if it is already queued.
     """
 
     url: str
@@ -105,9 +104,9 @@ class SourceLine(NamedTuple):
 
 
 class DiscoveryReport(NamedTuple):
-    """How discovery goes, for the console: last month's new pages, latest first; sources, richest first.
+    """State of discovery, for the console: last month's new pages, latest first; sources, richest first.
 
-    ``looks`` (polls), what they ``found`` and those that were ``wasted`` are sums that fade: of about the last day.
+    ``looks`` (polls), what they ``found`` and those that were ``wasted`` are decaying sums over about the last day.
     """
 
     pages: tuple[FoundPage, ...] = ()
@@ -120,7 +119,7 @@ class DiscoveryReport(NamedTuple):
 class ExploredPage(NamedTuple):
     """A page that ranking explored: its URL, since when, how often it was shown for that, and its clicks.
 
-    ``likes`` and ``looks`` are its faded counts of likes and views; ``expected`` is the estimate of its quality.
+    ``likes`` and ``looks`` are its decayed counts of likes and views; ``expected`` is the estimate of its quality.
     """
 
     url: str
@@ -133,12 +132,12 @@ class ExploredPage(NamedTuple):
 
 
 class RankingReport(NamedTuple):
-    """How learning from clicks and exploration go, for the console's Ranking page.
+    """State of learning from clicks and exploration, for the console's Ranking page.
 
     ``is_on`` is the operator's setting, ``is_learned`` whether there is enough data. ``tried`` of the ``results`` shown
-    were explored, in ``trying`` of ``searches``. ``taken_off`` is what the caps on visitors and addresses removed, in
-    looks. ``general`` is the expected quality of any page. ``orders`` is what each order of results would have brought,
-    had everybody got it.
+    were explored, in ``trying`` of ``searches``. ``taken_off`` is the weight removed by the caps on visitors and
+    addresses, in views. ``general`` is the expected quality of any page. ``orders`` is what each order of results would
+    have achieved, had everyone got it.
     """
 
     at_s: float = 0.0
@@ -164,7 +163,7 @@ class RankingReport(NamedTuple):
 
 NO_COUNTS: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}
-# Numbers that are read off when somebody looks, beside those that are kept over time (``edges.series.SERIES``).
+# Numbers that are computed on demand, besides the recorded ones (``edges.series.SERIES``).
 DERIVED_SERIES: Mapping[str, SeriesInfo] = {
     "gain_day": SeriesInfo("search quality gained by refreshes in a day", "gain"),
     "overlap_at_10": SeriesInfo("share of the ten first results served that are also used to measure gains", "share"),
@@ -175,12 +174,12 @@ DERIVED_SERIES: Mapping[str, SeriesInfo] = {
 class CrawlStatus(NamedTuple):
     """The current status of the crawl, for the console's Overview and Queue pages.
 
-    ``is_running`` is False where no coordinator runs, or where one has just started; then numbers are the last
-    recorded. ``is_busy`` is True where one runs but has written no numbers of late: those shown are ``age_s`` old.
-    ``waiting_why`` counts hosts by what they wait for, ``in_trouble`` says what is wrong with each host that has
-    something wrong with it. ``trouble`` is what keeps the whole crawl from going on. ``unindexed`` pages were fetched
-    and cannot be found yet; ``need_script`` pages give little text without JavaScript. ``held`` counts URLs that are
-    held back as traps, by site, those with most real pages first.
+    ``is_running`` is False if no coordinator runs, or one has just started; then numbers are the last recorded.
+    ``is_busy`` is True if one runs but has written no numbers recently: those shown are ``age_s`` old. ``waiting_why``
+    counts hosts by what they wait for, ``in_trouble`` says what is wrong with each troubled host. ``trouble`` is what
+    stops the whole crawl. ``unindexed`` pages were fetched and are not searchable yet; ``need_script`` pages have
+    little text without JavaScript. ``held`` counts URLs that are held back as traps, by site, those with most real
+    pages first.
     """
 
     is_running: bool = False
@@ -222,7 +221,7 @@ class HostList(NamedTuple):
 
 
 class CalibrationBin(NamedTuple):
-    """Refreshes with about the same forecast chance of a change: count, sum of chances, changes found."""
+    """Refreshes with about the same forecast probability of a change: count, sum of probabilities, changes found."""
 
     refreshes: float
     expected: float
@@ -230,9 +229,9 @@ class CalibrationBin(NamedTuple):
 
 
 class DuePage(NamedTuple):
-    """A page that is due soon, for the Refresh page; what the policy says is None where a fixed rule decides.
+    """A page that is due soon, for the Refresh page; the policy's values are None if a fixed rule decides.
 
-    Rates are changes a day, with the bounds of their interval; ``chance`` is that it has changed by now.
+    Rates are changes per day, with the bounds of their interval; ``chance`` is the probability that it has changed.
     """
 
     url: str
@@ -246,10 +245,10 @@ class DuePage(NamedTuple):
 
 
 class RefreshStatus(NamedTuple):
-    """How refreshing goes, for the console's Refresh page.
+    """State of refreshing, for the console's Refresh page.
 
-    ``calibration`` is of about the last day, by tenths of the chance. ``current`` is the share of pages that are still
-    as they were fetched, estimated from ``judged`` of them; ``soon`` are the pages that are due next.
+    ``calibration`` covers about the last day, by tenths of the probability. ``current`` is the share of pages that are
+    unchanged since their fetch, estimated from ``judged`` of them; ``soon`` are the pages that are due next.
     """
 
     policy: str = ""
@@ -321,10 +320,10 @@ class Monitoring(Protocol):
         """List the hosts in the crawl queue, for the console's Queue page."""
 
     def get_refresh_status(self) -> RefreshStatus:
-        """Return how refreshing goes, for the console's Refresh page."""
+        """Return the state of refreshing, for the console's Refresh page."""
 
     def get_discovery_report(self) -> DiscoveryReport:
-        """Return how discovery of new pages goes, for the console's New pages page."""
+        """Return the state of discovery of new pages, for the console's New pages page."""
 
     def get_budget_report(self, days: int) -> BudgetReport:
         """Return where the fetch budget went in the given days, including today, for the Budget page."""
@@ -333,7 +332,7 @@ class Monitoring(Protocol):
         """Return the current runtime settings, for the console's Refresh and Ranking pages."""
 
     def list_gains(self, since_s: float) -> list[tuple[float, float]]:
-        """List what refreshes brought to search, summed over a few minutes each, earliest first."""
+        """List the search gains of refreshes, summed over a few minutes each, earliest first."""
 
     def get_search_stats(self, span_s: float) -> SearchStats:
         """Return search statistics of the last ``span_s`` seconds, for the console's Searches page."""

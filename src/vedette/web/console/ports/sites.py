@@ -74,7 +74,7 @@ class FetchFailure(NamedTuple):
 class SiteLine(NamedTuple):
     """A row of the console's list of sites.
 
-    ``trouble`` says why its host does not answer, ``delay_s`` is the delay between its requests.
+    ``trouble`` says why its host does not respond, ``delay_s`` is the delay between its requests.
     """
 
     site: Site
@@ -91,8 +91,8 @@ class SiteLine(NamedTuple):
 class RobotsPreview(NamedTuple):
     """What robots.txt says about the start of a site that is previewed in the console.
 
-    ``line`` is the rule that decides, empty where none matches. ``words`` say where that is known from, or why it
-    is not available and what follows. ``asked_s`` is when it was fetched for this preview, None where it was not.
+    ``line`` is the deciding rule, empty if none matches. ``words`` say where that is known from, or why it is not
+    available and what follows. ``asked_s`` is when it was fetched for this preview, None if it was not.
     """
 
     url: str

@@ -39,7 +39,7 @@ ORDER_LABELS: Mapping[str, str] = {
     LEARNED_ONLY: "Learning without trials",
     WITH_TRIALS: "Learning with trials",
 }
-# So many looks tell something of a page, and so much better or worse than any other is worth a word.
+# How many views are informative, and how much better or worse than average is worth mentioning.
 MIN_LOOKS = 5.0
 BETTER, WORSE = 1.2, 0.8
 
@@ -146,14 +146,14 @@ _EXPLORED_TABLE: Table[ExploredLine] = Table(
 
 @dataclass(frozen=True, slots=True)
 class RankingPage:
-    """The console's Ranking page, and the POST handler that switches learning from clicks and who is tried."""
+    """The console's Ranking page, and the POST handler that switches learning from clicks and trials."""
 
     shell: ConsoleShell
     search: SearchService
     monitoring: Monitoring
 
     def set_learning(self, request: Request) -> Response:
-        """Switch learned ranking, or choose who is tried; on failure show the page with the reason."""
+        """Switch learned ranking, or choose which results are tried; on failure show the page with the reason."""
         form = read_form(request)
         try:
             if "promotion" in form:
@@ -167,7 +167,7 @@ class RankingPage:
             return self.show(request, sentence(str(error)))
 
     def show(self, request: Request, problem: str = "") -> Response:
-        """Show how ranking and exploration go, or export the table of explored pages as CSV."""
+        """Show the state of ranking and exploration, or export the table of explored pages as CSV."""
         load: Callable[[], RankingReport | None] = getattr(self.search, "ranking", lambda: None)
         found = load()
         told = found or RankingReport()

@@ -1,8 +1,7 @@
 """Counts per time bin: increments of decaying sums, as charts and CSV files of the console.
 
 The coordinator counts refreshes and polls in decaying sums (``engine.scheduling.forecast``), so that they describe
-about the last day at any moment. What was added between two samples is the later sum minus what was left of the
-earlier one.
+about the last day at any moment. The increment between two samples is the later sum minus the decayed earlier one.
 """
 
 import math
@@ -22,7 +21,7 @@ from vedette.web.formatting import stamp
 
 MAX_SAMPLES = 4_000
 MAX_BINS = 60
-# By the name of the time range: seconds of a bin, and what it is called.
+# By the name of the time range: seconds of a bin, and its name.
 _BIN_SIZES = {"hour": (300.0, "per 5 minutes"), "day": (3_600.0, "per hour"), "month": (86_400.0, "per day")}
 
 

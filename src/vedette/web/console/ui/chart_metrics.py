@@ -1,6 +1,6 @@
 """Prometheus metrics for the console's bar and dot charts: one number for each bar or dot.
 
-Time series have metrics by name (``web.metrics``); here are amounts by reason. Reasons are mostly our own words; a
+Time series have metrics by name (``web.metrics``); these are amounts by reason. Reasons are mostly our own words; a
 server may have written one, so their number and their length are limited.
 """
 
@@ -77,7 +77,7 @@ def _collect_calibration(tenths: tuple[CalibrationBin, ...]) -> Iterable[GaugeMe
 
 
 def _collect_budget(told: BudgetReport) -> Iterable[CounterMetricFamily]:
-    """Collect metrics for the fetch budget chart: what each kind of fetch took and brought, of all time."""
+    """Collect metrics for the fetch budget chart: cost and results of each kind of fetch, of all time."""
     columns: dict[str, tuple[str, list[float]]] = {
         "fetches": ("fetches", [line.fetches for line in told.ever]),
         "seconds": ("connection time in seconds", [line.seconds for line in told.ever]),

@@ -16,10 +16,10 @@ from vedette.web.console.ui.scales import build_time_ticks, format_value, round_
 from vedette.web.formatting import ago, exact, stamp
 
 HEIGHT = 176
-TOP, BOTTOM = 20, 148  # between these lies what is drawn
+TOP, BOTTOM = 20, 148  # the drawing area is between these
 VIEWBOX_SIDE = 1000  # of the inner drawing
 TICKS = 4
-GAP_FACTOR = 5.0  # a pause of so many usual steps is a gap
+GAP_FACTOR = 5.0  # a pause of this many usual steps is a gap
 MAX_ROWS = 60
 MIN_POINTS = 2
 _EM_DASH = "\N{EM DASH}"
@@ -35,10 +35,10 @@ class SecondLine(NamedTuple):
 
 
 class LineChart(NamedTuple):
-    """A line chart to draw: what it measures, its points, its time range, and the address of its CSV.
+    """A line chart to draw: what it measures, its points, its time range, and the URL of its CSV.
 
-    ``name`` is unique on a page. ``second`` is drawn dashed beside it, with a legend of its own. ``band`` has the
-    bounds of each point's interval. ``empty_hint`` says when there will be more points, where there are too few.
+    ``name`` is unique on a page. ``second`` is drawn dashed beside it, with its own legend. ``band`` has the bounds of
+    each point's interval. ``empty_hint`` says when there will be more points, if there are too few.
     """
 
     name: str
@@ -175,7 +175,7 @@ def _split_gaps(points: Sequence[Point]) -> list[list[Point]]:
 def _draw_line(run: Sequence[Point], line: LineChart, top: float, kind: str) -> Markup:
     places = _to_coordinates(run, line, top)
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    # A line of no length has round ends, and so is a dot.
+    # A line of length zero has round ends, and so appears as a dot.
     tail = "" if len(places) > 1 else "h0"
     return Markup('<path class="{}" vector-effect="non-scaling-stroke" d="M{}{}"/>').format(kind, way, tail)
 

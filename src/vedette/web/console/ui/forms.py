@@ -10,8 +10,8 @@ from vedette.web.formatting import sentence
 
 _MAX_LENGTH = 100  # of a setting's value
 
-FormValues = dict[str, str]  # what stands in the fields of a form, by their names
-Problems = dict[str, str]  # what is wrong with a form, by the name of its field
+FormValues = dict[str, str]  # the values of a form's fields, by name
+Problems = dict[str, str]  # the problems of a form, by field name
 
 
 def find_problem(parse: Callable[..., object], *values: object) -> str:
@@ -33,7 +33,7 @@ def parse_settings(
 ) -> tuple[SetMachine | None, Problems]:
     """Parse a form of runtime settings into a command, or into the problem of each field.
 
-    ``fields`` has the setting of each field, ``before`` its value until now.
+    ``fields`` has the setting of each field, ``before`` its current value.
 
     >>> fields = {"policy": "refresh.policy", "budget": "crawl.budget"}
     >>> parse_settings({"policy": "nutch", "budget": "0"}, fields, {"policy": "uniform", "budget": "0"})
@@ -64,7 +64,7 @@ def find_setting_problem(name: str, value: str) -> str:
 
 
 class PolicyChoices(NamedTuple):
-    """The policies that a form offers, each as value, label and hint: those for everybody, and those for research."""
+    """The policies that a form offers, each as value, label and hint: general ones, and those for research."""
 
     named: list[tuple[str, str, str]]
     research: list[tuple[str, str, str]]

@@ -110,7 +110,7 @@ class ConsoleShell:
     ) -> Response:
         """Save a form of runtime settings and redirect, or show it again with the problem of each field.
 
-        ``fields`` has the setting of each field, ``before`` its value until now.
+        ``fields`` has the setting of each field, ``before`` its current value.
         """
         form = read_form(request)
         command, problems = parse_settings(form, fields, before)
@@ -134,7 +134,7 @@ class ConsoleShell:
     def _find_done_action(self, request: Request) -> ActionLine | None:
         """Find the done action that the page's URL names by id.
 
-        No text is taken from the URL, where anybody could write it.
+        No text is taken from the URL, where anyone could write it.
         """
         number = parse_number(request.query_params.get("done", ""))
         if number is None:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 from vedette.web.formatting import THIN, number
 
-MAX_VALUE = 1e18  # what is larger is no measurement
+MAX_VALUE = 1e18  # anything larger is no measurement
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TIME_STEPS = (*(1, 5, 15, 30), *(MINUTE_S * n for n in (1, 5, 15, 30)), *(HOUR_S * n for n in (1, 3, 6, 12)))
 _BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 _TIMES = (("days", DAY_S), ("h", HOUR_S), ("min", MINUTE_S))
 _YEAR_D = 365.25
-# (from so many days on, of so many days each, one of them, several)
+# (minimum days, days per unit, singular, plural)
 _INTERVALS = (
     (2 * _YEAR_D, _YEAR_D, "year", "years"),
     (90.0, 30.44, "month", "months"),
@@ -20,7 +20,7 @@ _INTERVALS = (
     (1 / 24, 1 / 24, "hour", "hours"),
     (0.0, 1 / 1440, "minute", "minutes"),
 )
-MAX_INTERVAL_D = 20 * _YEAR_D  # nobody has watched a page for longer
+MAX_INTERVAL_D = 20 * _YEAR_D  # no page was observed for longer
 _RATES = {"1/s": "/s", "1/h": "/h", "1/d": "/day"}
 
 
@@ -46,7 +46,7 @@ def format_value(value: float, unit: str) -> str:
 
 
 def format_percent(share: float | None) -> str:
-    """Format a chance or share as a percentage; a dash if unknown, and never 0 or 100 % if uncertain.
+    """Format a probability or share as a percentage; a dash if unknown, and never 0 or 100 % if uncertain.
 
     >>> [format_percent(share).replace(THIN, " ") for share in (0.404, 0.0004, 0.9999, 1.0, None)]
     ['40 %', 'below 1 %', 'above 99 %', '100 %', '—']
@@ -62,7 +62,7 @@ def format_percent(share: float | None) -> str:
 
 
 def format_worth(value: float | None) -> str:
-    """Format what a fetch is worth, or its price, with two significant digits; a dash if unknown.
+    """Format the worth of a fetch, or its price, with two significant digits; a dash if unknown.
 
     >>> format_worth(0.01234), format_worth(12.34), format_worth(None), format_worth(0.0)
     ('0.012', '12', '—', '0')
@@ -117,7 +117,7 @@ def round_axis_top(values: Sequence[float], unit: str, ticks: int = 4) -> float:
         return ticks * next(step for step in _TIME_STEPS if most <= ticks * step)
     if unit == "s":
         return ticks * DAY_S * max(1.0, round_up(most / ticks / DAY_S))
-    # What is counted has whole ticks; what stays below 1 was not counted.
+    # Counts have whole ticks; values below 1 are no counts.
     least = 1.0 if unit == "n" and most >= 1 else 0.01 if unit == "money" else 0.0
     return ticks * max(least, round_up(most / ticks))
 

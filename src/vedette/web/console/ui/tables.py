@@ -22,7 +22,7 @@ MAX_FILTER_LENGTH = 200
 MAX_PAGES = 1_000_000
 Row = TypeVar("Row")
 Cell = str | float | int | None
-# A spreadsheet takes cells that begin so for formulas, and what stands in ours was written by strangers.
+# A spreadsheet treats cells that begin like this as formulas, and our cells contain untrusted text.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
 
 
@@ -46,7 +46,7 @@ class ColumnHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TablePage(Generic[Row]):
-    """The shown page of a table: its rows, and links to other pages. Links are empty where there is no page."""
+    """The shown page of a table: its rows, and links to other pages. Links are empty if there is no page."""
 
     rows: Sequence[Row]
     heads: tuple[ColumnHead, ...]
@@ -190,4 +190,4 @@ def _sort_key(cell: Cell) -> tuple[float, str]:
     if isinstance(cell, str):
         return 0.0, cell.casefold()
     number = float(cell or 0)
-    return (0.0 if math.isnan(number) else number), ""  # which has no place among numbers
+    return (0.0 if math.isnan(number) else number), ""  # which cannot be ordered among numbers

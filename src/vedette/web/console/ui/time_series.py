@@ -123,7 +123,7 @@ def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange
     if len(points) < 2:
         return ""
     (first_s, first), (last_s, last) = points[0], points[-1]
-    # A number may be younger than the time that is looked at.
+    # A number may be younger than the time range.
     since = f"in the last {over.lately}" if last_s - first_s > 0.9 * over.span_s else "since measuring began"
     if format_value(last - first, unit) == format_value(0.0, unit):
         return f"no change {since}"
@@ -133,7 +133,7 @@ def describe_trend(points: list[tuple[float, float]], unit: str, over: TimeRange
 def compute_daily_growth(points: list[tuple[float, float]]) -> float | None:
     """Compute the growth a day of a time series; None if it spans less than a day.
 
-    The median of the slopes between all pairs (Theil, Sen), so that one clearing-out does not hide the growth.
+    The median of the slopes between all pairs (Theil, Sen), so that one cleanup does not hide the growth.
 
     >>> compute_daily_growth([(0.0, 10.0), (86_400.0, 20.0), (172_800.0, 30.0)])
     10.0
