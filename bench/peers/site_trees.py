@@ -98,6 +98,13 @@ SITES = (
         mount="/documentation/stable/",
         is_secure=True,
     ),
+    RealSite("apache+jmeter-site", "asf-site", "", "https://jmeter.apache.org/", is_secure=True),
+    RealSite("apache+nifi-site", "asf-site", "", "https://nifi.apache.org/", is_secure=True),
+    RealSite(
+        "apache+sling-site", "asf-site", "", "https://sling.apache.org/", closed=("/apidocs/", "/components/*/apidocs/")
+    ),
+    RealSite("apache+tomee-site-pub", "asf-site", "", "https://tomee.apache.org/", closed=("/*/javadoc/",)),
+    RealSite("python+peps", "gh-pages", "", "https://peps.python.org/", is_secure=True),
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, Server, moved, page, robots, rules_for
 
 from vedette.engine.scheduling.schedule import Schedule
+from vedette.model import Site, origin_of
 from vedette.refresh.policies.fixed import Fixed
 from vedette.refresh.policies.nutch import Nutch
 
@@ -158,6 +159,33 @@ def test_a_page_that_robots_txt_forbids_for_a_while_comes_back() -> None:
     again: dict[str, Served | Server] = {f"{A}/p": page()}
     again[f"{A}/robots.txt"] = lambda now_s: robots("Disallow: /p") if 50_000.0 < now_s < 4e5 else robots()
     assert len(times_of(crawled(again, 20 * DAY_S), f"{A}/p")) > 2
+
+
+@pytest.mark.parametrize("before", [robots("Disallow: /other"), Reply(404)])
+def test_a_page_leaves_when_robots_txt_is_read_again(before: Reply) -> None:
+    """Long before its own time, and it comes back as soon as the file allows it; other pages and ports stay."""
+    web = MemoryWeb({START: page("/p", "/q", "http://a.test/p"), f"{A}/p": page(), f"{A}/q": page()})
+    web.replies |= {"http://a.test/p": page(), "http://a.test/robots.txt": robots(), f"{A}/robots.txt": before}
+    drive = Drive(web, rules_for(START, recrawl=True), schedule=SCHEDULE).begin().run(3600.0)
+    everything = {START, f"{A}/p", f"{A}/q", "http://a.test/p"}
+    origin = origin_of(START)
+    for file, lost in ((robots("Disallow: /p"), {f"{A}/p"}), (before, set())):
+        web.replies[f"{A}/robots.txt"] = file
+        drive.keeper.request_robots(origin)
+        drive.run(600.0)
+        assert drive.pages().keys() == everything - lost
+        assert drive.refused().keys() == lost
+
+
+def test_a_site_that_ignores_robots_txt_keeps_its_pages() -> None:
+    """Its owner has said so."""
+    web = MemoryWeb({START: page("/p"), f"{A}/p": page(), f"{A}/robots.txt": robots()})
+    site = Site(START, ignore_robots=True)
+    drive = Drive(web, rules_for(site, recrawl=True), schedule=SCHEDULE).begin().run(3600.0)
+    web.replies[f"{A}/robots.txt"] = robots("Disallow: /")
+    drive.keeper.request_robots(origin_of(START))
+    drive.run(600.0)
+    assert drive.pages().keys() == {START, f"{A}/p"}
 
 
 def test_without_recrawl_nothing_is_due_again() -> None:

@@ -292,7 +292,10 @@ class CrawlStore(Protocol):
         """Crawl store port of the coordinator: return the stored contents of these pages."""
 
     def get_group_members(self, group: int, most: int) -> Sequence[tuple[int, str, str]]:
-        """Crawl store port: return id, URL and declared canonical of a duplicate group's members, oldest first."""
+        """Crawl store port: return id, URL and declared canonical of a duplicate group's members, oldest first.
+
+        Pages that are gone are left out.
+        """
 
     def get_canonical(self, group: int) -> int:
         """Crawl store port of the coordinator: return a duplicate group's canonical page; 0 if none."""
@@ -323,6 +326,9 @@ class CrawlStore(Protocol):
 
     def add_note(self, id_: int, why: str, at_s: float) -> None:
         """Crawl store port of the coordinator: note why a URL was refused or could not be fetched."""
+
+    def list_pages(self, host: int) -> Sequence[tuple[int, str]]:
+        """Crawl store port: return the id and URL of every stored page of a host."""
 
     def take_refused(self, host: int, why: str) -> Sequence[int]:
         """Crawl store port: return URLs of a host that were refused for a reason, without their notes."""

@@ -1,11 +1,12 @@
 """Copies while a crawl goes on: grouped, one stands for all, and spellings that bring nothing new are learned."""
 
-from tests.engine.memory_web import Drive, MemoryWeb, Reply, rules_for
+import pytest
+from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, robots, rules_for
 from tests.engine.texts import text_of, text_page
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.engine.coordinator.duplicates import DuplicateDetector
-from vedette.model import Site
+from vedette.model import Site, origin_of
 
 A = "https://a.test"
 ITEMS = 40
@@ -54,6 +55,28 @@ def test_copies_are_one_group_and_the_choice_is_explained() -> None:
         canonical, why, members = chosen(drive, A + path)
         assert (canonical, members) == (f"{A}/original", 3)
         assert "canonical" in why
+
+
+@pytest.mark.parametrize("answer", [Reply(404), moved(f"{A}/elsewhere"), robots("Disallow: /original")])
+def test_when_the_page_that_stands_for_copies_leaves_another_one_does(answer: Reply) -> None:
+    """Gone, moved or disallowed: the copies that are still there are found, and the one that stands is one of them."""
+    web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/copy/1", "/original", "/copy/2")})
+    for path in ("/copy/1", "/original", "/copy/2"):
+        web.replies[A + path] = text_page(text_of("same", 200), canonical="/original")
+    drive = Drive(web, rules_for(f"{A}/", recrawl=True)).begin().run(3600.0)
+    assert chosen(drive, f"{A}/copy/1")[0] == f"{A}/original"
+    is_rule = answer.body.startswith(b"User-agent")
+    web.replies[f"{A}/robots.txt" if is_rule else f"{A}/original"] = answer
+    queued = drive.db.execute("SELECT max(seq) FROM news").fetchone()[0]
+    if is_rule:
+        drive.keeper.request_robots(origin_of(A + "/"))
+    else:
+        drive.keeper.request_urls([f"{A}/original"], drive.now_s)
+    drive.run(600.0)
+    assert chosen(drive, f"{A}/copy/1")[::2] == (chosen(drive, f"{A}/copy/2")[0], 2)
+    assert chosen(drive, f"{A}/copy/1")[0] != f"{A}/original"
+    sql = "SELECT url FROM news JOIN url ON url.id = page WHERE seq > ?"
+    assert chosen(drive, f"{A}/copy/1")[0] in {url for (url,) in drive.db.execute(sql, (queued,))}
 
 
 def test_a_page_that_is_almost_the_same_is_a_copy_and_another_one_is_not() -> None:

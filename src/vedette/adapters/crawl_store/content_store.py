@@ -82,10 +82,11 @@ class ContentStore(SearchStore):
         }
 
     def get_group_members(self, group: int, most: int) -> list[tuple[int, str, str]]:
-        """Return id, URL and declared canonical of the members of a duplicate group, oldest first."""
+        """Return id, URL and declared canonical of the members of a duplicate group that are there, oldest first."""
         sql = (
-            "SELECT content.id, url, canonical FROM content JOIN url ON url.id = content.id "
-            "WHERE content.id = :grp AND grp = :grp OR grp = :grp AND grp <> content.id ORDER BY content.id LIMIT :most"
+            "SELECT content.id, url, canonical FROM content JOIN url USING (id) JOIN page USING (id) "
+            "WHERE status < 300 AND (content.id = :grp AND grp = :grp OR grp = :grp AND grp <> content.id) "
+            "ORDER BY content.id LIMIT :most"
         )
         return self._db.execute(sql, {"grp": group, "most": most}).fetchall()
 

@@ -177,7 +177,8 @@ class StateReader:
 
         The canonical page may have changed its text since: then none is named.
         """
-        others = self._query_number("SELECT count(*) FROM content WHERE grp = ? AND grp <> id", group)
+        sql = "SELECT count(*) FROM content JOIN page USING (id) WHERE grp = ? AND grp <> id AND status < 300"
+        others = self._query_number(sql, group)
         if not others:
             return None
         first = self.store.get_group_members(group, most)

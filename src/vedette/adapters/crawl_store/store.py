@@ -153,6 +153,11 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         """Note in the crawl store why a URL was refused or could not be fetched."""
         self._db.execute("INSERT OR REPLACE INTO note VALUES (?, ?, ?)", (id_, why[:500], at_s))
 
+    def list_pages(self, host: int) -> list[tuple[int, str]]:
+        """List the id and URL of every stored page of a host."""
+        sql = "SELECT url.id, url FROM page JOIN url ON url.id = page.id WHERE page.host = ? ORDER BY url.id"
+        return self._db.execute(sql, (host,)).fetchall()
+
     def take_refused(self, host: int, why: str) -> list[int]:
         """Take the URLs of a host that were refused for a reason, whatever its details; their notes are deleted."""
         sql = "SELECT id FROM note JOIN url ON id = url_id WHERE host = ? AND substr(why, 1, ?) = ? ORDER BY id"

@@ -73,7 +73,7 @@ class Coordinator:
         hosts = self.host_table = HostTable(rules, urls, workers)
         self.trap_filter = TrapFilter(copies)
         self._held_back = HeldBack(self.trap_filter, hosts, urls, store, self.tally)
-        states = self._url_states = UrlStates(urls, store, schedule, self.tally)
+        states = self._url_states = UrlStates(urls, store, schedule, self.tally, copies)
         self._novelty = NoveltyDetector(hosts, urls, store)
         interval_s = schedule.sources.interval_s
         self.refresher = RefreshScheduler(rules, store, schedule.seed, schedule.witness, hosts.gap_s, interval_s)
@@ -247,10 +247,22 @@ class Coordinator:
         owner, state = self.host_table.apply_robots(task.robots_of, event)
         self.store.save_robots(task.robots_of, state)
         self.store.save_hosts([owner.to_row()])
-        if has_new_rules(before, state):  # some URLs that were disallowed may be allowed now
-            self.urls.requeue(self.store.take_refused(owner.id, str(Refusal.ROBOTS)), priority=LAST_FRONT)
+        if has_new_rules(before, state):
+            self._apply_new_rules(owner, task.robots_of, state)
         self.host_table.enqueue(owner)
         return state
+
+    def _apply_new_rules(self, owner: HostState, origin: Origin, state: RobotsState) -> None:
+        """Delete pages that the changed robots.txt of an origin disallows, and judge those and refused URLs again."""
+        pages = [(id_, url) for id_, url in self.store.list_pages(owner.id) if origin_of(url) == origin]
+        lost = [id_ for id_, url in pages if not state.rules.is_allowed(url) and not self._ignores_robots(url)]
+        self.copies.delete_pages(lost)
+        refused = self.store.take_refused(owner.id, str(Refusal.ROBOTS))
+        self.urls.requeue([*lost, *refused], priority=LAST_FRONT)
+
+    def _ignores_robots(self, url: str) -> bool:
+        site = self.host_table.sites.find_site(url)
+        return site is not None and site.ignore_robots
 
     def _end_tasks(self, results: Sequence[FetchResult], fetcher: int) -> tuple[list[FetchSuccess], list[LinkGroup]]:
         """Sort the results of a fetch report: return good responses and robots.txt sitemaps, retry or fail the rest."""
@@ -302,6 +314,7 @@ class Coordinator:
         self.refresher.on_signals(collect_signals(answers, self.urls), now_s)
         self.store.add_unlisted_links(collect_unlisted(answers, rows, self.host_table.paused))
         joined = self.copies.save(answers)
+        self.copies.on_gone([result.task.id for result in answers if result.content is None and result.task.copy])
         for result in answers:
             canonical = result.content.canonical if result.content else ""
             named = self.normalize_url(canonical) if canonical else None

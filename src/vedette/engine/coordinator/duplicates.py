@@ -112,6 +112,18 @@ class DuplicateDetector:
             for page in pages
         }
 
+    def on_gone(self, ids: Sequence[int]) -> None:
+        """Choose again who stands for the duplicate groups of pages that are gone or have moved."""
+        groups = [row.group for row in self._store.get_contents(ids).values()] if ids else []
+        self._update_canonicals(groups, {})
+
+    def delete_pages(self, ids: Sequence[int]) -> None:
+        """Delete everything stored about pages, and choose again who stands for their duplicate groups."""
+        if ids:
+            left = {id_: row.group for id_, row in self._store.get_contents(ids).items()}
+            self._store.delete_url_data(ids, pages=True)
+            self._update_canonicals((), left)
+
     def _stands(self, id_: int, group: int) -> bool:
         """Check whether a page is the canonical of its duplicate group, after the canonical was chosen again."""
         return self._store.get_canonical(group) in ({0, id_} if group == id_ else {id_})

@@ -81,10 +81,11 @@ def build_robots_task(origin: Origin, state: RobotsState) -> FetchTask:
 
 
 def has_new_rules(before: RobotsState, after: RobotsState) -> bool:
-    """Check whether a robots.txt that was read before has changed or is gone."""
-    if before.last_good is None or after.status is RobotsStatus.WAITING:
+    """Check whether other rules hold than those of the robots.txt that was read before, or than none at all."""
+    was_known = before.last_good is not None or before.status is RobotsStatus.UNAVAILABLE
+    if not was_known or after.status is RobotsStatus.WAITING:
         return False
-    return before.last_good.rules.rules != after.rules.rules
+    return (before.last_good.rules.rules if before.last_good else ()) != after.rules.rules
 
 
 def to_event(result: FetchResult) -> RobotsResponse | RobotsFailure | str:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from math import inf
 
+from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.engine.coordinator.state import CrawlCounts, HostState
 from vedette.engine.messages import FetchTask
 from vedette.engine.ports import CrawlStore, DuePage, FailedUrl, UrlFrontier, UrlState
@@ -23,11 +24,14 @@ class UrlStates:
     by name.
     """
 
-    def __init__(self, urls: UrlFrontier, book: CrawlStore, schedule: Schedule, tally: CrawlCounts) -> None:
+    def __init__(
+        self, urls: UrlFrontier, book: CrawlStore, schedule: Schedule, tally: CrawlCounts, copies: DuplicateDetector
+    ) -> None:
         self._urls = urls
         self._store = book
         self._schedule = schedule
         self._tally = tally
+        self._copies = copies
         self._attempts: Counter[int] = Counter()
         self.hops: dict[int, int] = {}
         self.cookies: dict[int, str] = {}
@@ -37,8 +41,8 @@ class UrlStates:
         """Mark a leased URL as refused, with the reason."""
         self._urls.acknowledge([id_], UrlState.REFUSED, worker)
         self.finish(id_)
-        if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # remove it from the index and the cache
-            self._store.delete_url_data([id_], pages=True)
+        if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # it leaves the index and the cache
+            self._copies.delete_pages([id_])
         self._store.add_note(id_, why, now_s)
         self._store.postpone(id_, self._schedule.due_after_refusal(now_s))
         self._tally.refusals[refusal] += 1
