@@ -141,6 +141,7 @@ def test_without_prose() -> None:
         ('<a class="c" href="/x" rel="sponsored me">w</a>', Link("/x", "w", nofollow=True)),
         ("<map><area href=/x alt='the quay'></map>", Link("/x", "the quay", nofollow=False)),
         ("<frameset><frame src=x.html></frameset>", Link("x.html", "", nofollow=False)),
+        ("<iframe title=t src='x.html'>no <a href=/y>link</a></iframe>", Link("x.html", "", nofollow=False)),
         ("<a href=/x></a><a href=/x>words</a><a href=/x>others</a>", Link("/x", "words", nofollow=False)),
         ("<a href=/x rel=nofollow>w</a><a href=/x>v</a>", Link("/x", "w", nofollow=False)),
         ("<svg><a href='/x'><title>no</title></a></svg>", Link("/x", "", nofollow=False)),

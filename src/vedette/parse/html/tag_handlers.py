@@ -119,7 +119,7 @@ def add_image_link(scan: Scan, _name: str, attributes: str) -> None:
 
 
 def add_frame_link(scan: Scan, _name: str, attributes: str) -> None:
-    """Add the page in a ``<frame>`` tag as a link: without it, a frameset has no links."""
+    """Add the page that a ``<frame>`` or ``<iframe>`` shows as a link: some pages are linked from nowhere else."""
     href = parse_attributes(attributes).get("src", "")
     if 0 < len(href) <= MAX_HREF_LENGTH:
         _add_link(scan, "", (href, False))
@@ -389,6 +389,8 @@ def _handle_raw(scan: Scan, raw: RawElement) -> None:
         scan.head.add_title(raw.body)
     elif raw.name == "script":
         _handle_script(scan, raw)
+    elif raw.name == "iframe":
+        add_frame_link(scan, raw.name, raw.attributes)
     elif raw.name == "svg" and "href" in raw.body:
         for name, attributes in find_tags(raw.body):
             if name in {"a", "A"}:
