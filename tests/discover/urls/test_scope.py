@@ -180,6 +180,7 @@ def test_a_site_is_read_as_people_type_it(text: str, start: str) -> None:
             "a@example.org",
             "http://",
             "https:example.org",
+            "https//example.org",
             "C:\\docs",
             "::1",
         ),

@@ -104,6 +104,23 @@ def test_little_is_no_reason_to_give_up() -> None:
     assert asked.index(f"{A}/note/{TRAP - 1}/1") > max(asked.index(A + path) for path in articles)
 
 
+@pytest.mark.parametrize("at", ["https://a.test:8443", "https://b.test"])
+def test_urls_of_a_dead_port_or_host_keep_nothing_held_back(at: str) -> None:
+    """What cannot be asked waits for weeks; what is held back on the same or another host does not wait for it."""
+    articles, notes = [f"/article/{number}" for number in range(60)], [f"/note/{number}/1" for number in range(TRAP)]
+    web = listed([*articles, *notes, *(f"{at}/{number}" for number in range(90))], text_of("home", 100))
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
+    web.replies |= {f"{A}{path}": text_page(text_of(path, 12)) for path in notes}
+    alive = set(web.replies)
+    web.replies[f"{at}/robots.txt"] = Failure.CONNECT
+    drive = Drive(web, rules_for(f"{A}/", "https://b.test/x/")).begin().run(4 * 3600.0)
+    assert set(drive.asked_urls()) - {"https://b.test/x/"} == alive
+    assert drive.book.count_held() == []
+    if at.endswith("8443"):
+        ((name, host),) = ((host.name, host) for host in drive.keeper.hosts.values() if host.trouble)
+        assert (name, host.trouble.endswith("its other pages are fetched")) == ("a.test", True)
+
+
 def test_a_reference_that_grows_is_fetched_whole() -> None:
     """Thin pages that differ, each of which leads to three more, are no trap: they come to an end."""
     articles, reference = [f"/article/{number}" for number in range(40)], [f"/api/html/{at}.htm" for at in range(400)]

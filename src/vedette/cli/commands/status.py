@@ -28,6 +28,7 @@ from vedette.cli.output import (
 )
 from vedette.runtime.search.reputation_store import describe_ranking, load_ranking_status
 from vedette.web.console.ports.monitoring import KIND_LABELS
+from vedette.web.console.ui.scales import format_worth
 
 DESCRIPTION = """\
 Show the state of a crawl: pages, queue, waiting hosts and why they wait, errors
@@ -127,7 +128,8 @@ def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | 
     if told["ranking"]:
         yield f"Results   {told['ranking']}"
     yield from _content_lines(told["reading"])
-    yield from _held_lines(told["held"], options)
+    has_budget = bool(now and now.get("budget") and now["budget"]["per_s"])
+    yield from _held_lines(told["held"], options, has_budget=has_budget)
     yield from _trouble_lines(told, options)
     yield from _site_lines(told["sites"])
     archive = told["archive"]
@@ -151,7 +153,7 @@ def _budget_lines(now: Status) -> Iterator[str]:
     yield f"Fetches   today: {format_counts(words, most=6)}"
     if budget["per_s"]:
         price = now["refresh"]["price"]
-        at = f" at a price of {price:.3g}" if price is not None else ""
+        at = f" at a price of {format_worth(price)}" if price is not None else ""
         held = (
             f"; {format_count(budget['held_back'], 'URL')} recently not worth the price" if budget["held_back"] else ""
         )
@@ -184,13 +186,14 @@ def _content_lines(reading: Status) -> Iterator[str]:
         yield f"Reading   {format_counts({what: count for what, count in said.items() if count})}"
 
 
-def _held_lines(held: list[Status], options: argparse.Namespace) -> Iterator[str]:
+def _held_lines(held: list[Status], options: argparse.Namespace, *, has_budget: bool) -> Iterator[str]:
     """Yield the ``vedette status`` lines on URLs that are held back as traps, and how to fetch them."""
     if not held:
         return
     urls, real = sum(one["urls"] for one in held), sum(one["real"] for one in held)
     looks = "looks like a real page" if real == 1 else "look like real pages"
-    yield f"Held back {format_count(urls, 'URL')}, {format_number(real)} {looks}"
+    later = "" if has_budget or not real else ", fetched when their hosts have nothing else to do"
+    yield f"Held back {format_count(urls, 'URL')}, {format_number(real)} {looks}{later}"
     for one in [one for one in held if one["real"] and one["start"]][:MAX_HELD_SITES]:
         command = format_command(f"sites set {one['start']} overrule=trap", options)
         yield f'{"":<9} to fetch them now: "{command}"'

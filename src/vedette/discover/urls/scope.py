@@ -163,7 +163,7 @@ def _add_scheme(text: str) -> str:
     if _SCHEME.match(text):
         return text
     typed = _TYPED_HOST.match(text)
-    if typed is None:
+    if typed is None or typed[1].lower() in {"http", "https"}:  # such as https//example.org
         return ""
     host, port = typed.groups()
     address = _ADDRESS.fullmatch(host) is not None

@@ -146,7 +146,7 @@ class HostTable:
     def add_origin(self, host: HostState, origin: Origin) -> None:
         """Note that a URL of this origin waits for its host."""
         host.origins[origin] = None
-        host.paused_until_s = 0.0
+        host.paused_until_s, host.is_blocked = 0.0, False
         self.enqueue(host)
 
     def apply_update(self, update: HostUpdate, worker: int) -> HostState:

@@ -65,7 +65,10 @@ class RobotsCache:
         others = (self.get(other).status for other in host.origins if other != origin)
         if all(status in {RobotsStatus.WAITING, RobotsStatus.UNKNOWN} for status in others):
             return f"robots.txt: {why}"
-        return host.rest_trouble or f"robots.txt of port {origin.port}: {why}"
+        # More failures in a row than those of robots.txt files are failures of pages.
+        if host.failure_streak > sum(self.get(one).failures for one in host.origins):
+            return host.rest_trouble
+        return f"robots.txt of port {origin.port}: {why}; its other pages are fetched"
 
     def crawl_delay_s(self, host: HostState) -> float | None:
         """Return the longest Crawl-delay in the robots.txt files of a host; None where there is none."""

@@ -84,7 +84,8 @@ class HostState:
     fetched from any host. ``success_streak`` counts successful pages in a row: a reliable host gets more tasks ahead,
     so hanging hosts hold few. ``requested`` are URLs requested by name, which come first until they have ended.
     ``new_urls`` are waiting URLs that are new on the web, which come next. ``held_back`` counts held-back URLs by
-    pattern; ``trials`` are those tried because nothing else waits. ``impact_version`` is the impact pass that ordered
+    pattern; ``trials`` are those tried because nothing else waits; ``is_blocked`` means that all that waits belongs to
+    ports that cannot be asked now. ``impact_version`` is the impact pass that ordered
     its URLs, ``sort_state`` describes the last sort by worth. ``unreachable`` says why its name did not resolve.
     ``detoured`` means that its address comes from an operator override, which applies to the ports it names.
     ``budget_wait`` names the part of the fetch budget it waits for; empty if none. ``worth`` is that of the best URL at
@@ -115,6 +116,7 @@ class HostState:
     robots_pending: dict[Origin, None] = field(default_factory=dict)
     requested: dict[int, None] = field(default_factory=dict)
     new_urls: dict[int, None] = field(default_factory=dict)
+    is_blocked: bool = False
     held_back: dict[str, int] = field(default_factory=dict)
     trials: dict[int, None] = field(default_factory=dict)
     lookup_failures: int = 0

@@ -163,15 +163,15 @@ class HeldBack:
 
     def try_some(self, host: HostState, *, can_try: bool) -> None:
         """Requeue some held-back URLs of a host with nothing else to fetch as trials, unless there is a budget."""
-        busy, rules = host.in_flight or not host.held_back or self._hosts.has_waiting(host), self._hosts.rules
-        if busy or not can_try or rules.budget_per_s or rules.only_requested:
+        waits, rules = self._hosts.has_waiting(host) and not host.is_blocked, self._hosts.rules
+        if host.in_flight or not host.held_back or waits or not can_try or rules.budget_per_s or rules.only_requested:
             return
         for place, count in self._trap_filter.plan_trials(host.held_back).items():
             host.trials.update(dict.fromkeys(self._requeue(host, place, count)))
 
     def try_quiet_hosts(self, *, can_try: bool) -> None:
-        """Try held-back URLs of quiet hosts, once no host has anything else to fetch."""
-        if not self.has_news or self._hosts.list_unfinished():
+        """Try held-back URLs of quiet hosts, once no host has anything else to fetch but hosts in trouble."""
+        if not self.has_news or any(host.busy or not host.trouble for host in self._hosts.list_unfinished()):
             return
         self.has_news = False
         for host in self._hosts.by_name.values():
@@ -186,5 +186,5 @@ class HeldBack:
         if host.held_back[place] <= 0 or not ids:
             del host.held_back[place]
         self._urls.requeue(ids, priority=LAST_FRONT)
-        host.paused_until_s = 0.0
+        host.paused_until_s, host.is_blocked = 0.0, False
         return ids

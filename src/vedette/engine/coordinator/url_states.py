@@ -41,7 +41,7 @@ class UrlStates:
         """Mark a leased URL as refused, with the reason."""
         self._urls.acknowledge([id_], UrlState.REFUSED, worker)
         self.finish(id_)
-        if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # it leaves the index and the cache
+        if refusal is Refusal.ROBOTS and self._store.get_pages([id_]):  # remove it from the index and the cache
             self._copies.delete_pages([id_])
         self._store.add_note(id_, why, now_s)
         self._store.postpone(id_, self._schedule.due_after_refusal(now_s))

@@ -123,6 +123,7 @@ class UrlSelector:
 
         ``most`` is how many pages may be fetched besides those requested by name.
         """
+        host.is_blocked = False
         open_s = self._hosts.opens_at_s(host, now_s)
         if open_s > now_s:
             self._pause(host, open_s)
@@ -149,6 +150,7 @@ class UrlSelector:
                 break
             if batch >= MAX_EMPTY_BATCHES and (not self._aside or looked >= MAX_LOOKED):
                 break
+        host.is_blocked = 0 < looked == len(self._aside)
         self._release_set_aside(host, worker)
         if self._unpaid_s < inf:
             later.append(self._next_budget_s(host, looked, now_s))

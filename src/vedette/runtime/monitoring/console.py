@@ -202,6 +202,7 @@ class FolderMonitor:
             unindexed=unindexed,
             need_script=need_script,
             held=held,
+            has_budget=bool(told["budget"]["per_s"]),
         )
 
     def _load_held(self) -> tuple[HeldCounts, ...]:

@@ -117,6 +117,9 @@ def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:
     page = console.client.get("/console/").text
     assert "294, 254 probably real pages" in page
     assert "/console/sites/fetch-held" in page
+    assert "No issues" in page  # it is fetched by itself
+    console.watch.crawl_now = console.watch.crawl_now._replace(has_budget=True)
+    assert "Needs attention" in console.client.get("/console/").text
     console.post("/console/sites/fetch-held", start=start)
     order = console.operator.orders[-1]
     assert isinstance(order, SetSite)

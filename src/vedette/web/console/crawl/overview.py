@@ -35,7 +35,7 @@ CHARTS = ("quality", "pages", "coverage", "median_age_s")
 class HealthWarning(NamedTuple):
     """A health warning on the console's Overview page, with what to do about it.
 
-    ``fetch_site`` is the site whose held-back URLs a button fetches.
+    ``fetch_site`` is the site whose held-back URLs a button fetches. ``is_note`` says that nothing need be done.
     """
 
     what: str
@@ -43,6 +43,7 @@ class HealthWarning(NamedTuple):
     address: str = ""
     link: str = ""
     fetch_site: str = ""
+    is_note: bool = False
 
 
 class QualityHeadline(NamedTuple):
@@ -103,15 +104,16 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
         found.append(
             HealthWarning(what, "Only the text they do have is searchable.", build_pages_url("script"), "Pages")
         )
-    return found + [_build_held_warning(one) for one in crawl.held if one.real and one.start][:SITES_SHOWN]
+    held = [one for one in crawl.held if one.real and one.start][:SITES_SHOWN]
+    return found + [_build_held_warning(one, has_budget=crawl.has_budget) for one in held]
 
 
-def _build_held_warning(held: HeldCounts) -> HealthWarning:
+def _build_held_warning(held: HeldCounts, *, has_budget: bool) -> HealthWarning:
     looks = "is probably a real page" if held.real == 1 else "are probably real pages"
     what = f"{counted(held.urls, 'URL')} of {host_name(origin_of(held.start).host)} held back; {held.real:,} {looks}."
-    they = "it is" if held.urls == 1 else "they are"
-    cure = f"Without a fetch budget, {they} fetched when the host has nothing else to do."
-    return HealthWarning(what, cure, fetch_site=held.start)
+    they = "It is" if held.urls == 1 else "They are"
+    when = "only fetched if you ask for it" if has_budget else "fetched when the host has nothing else to do"
+    return HealthWarning(what, f"{they} {when}.", fetch_site=held.start, is_note=not has_budget)
 
 
 def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:
@@ -121,8 +123,7 @@ def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:
     rest = len(crawl.in_trouble) - len(named)
     more = f" and {counted(rest, 'more host')}" if rest else ""
     is_one = len(crawl.in_trouble) == 1
-    answer = "is" if is_one else "are"
-    what = f"{counted(len(crawl.in_trouble), 'host')} {answer} in trouble: {', '.join(named)}{more}."
+    what = f"{counted(len(crawl.in_trouble), 'host')} cannot be fetched in full: {', '.join(named)}{more}."
     return HealthWarning(
         what, f"Vedette retries {'it' if is_one else 'them'} at growing intervals.", "/console/queue?sort=why", "Queue"
     )

@@ -112,12 +112,12 @@ def _describe_gain(first: dict[str, Any]) -> str:
 
 
 def _describe_first_worth(first: dict[str, Any]) -> str:
-    worth, price = first["worth"], first["price"]
-    if price is None:
-        return f"{worth:.3g}; there is no price without a fetch budget"
-    if worth >= price:
-        return f"{worth:.3g}, at a price of {price:.3g}"
-    below = f"{worth:.3g}, below the price of {price:.3g}"
+    worth, price = format_worth(first["worth"]), format_worth(first["price"])
+    if first["price"] is None:
+        return f"{worth}; there is no price without a fetch budget"
+    if first["worth"] >= first["price"]:
+        return f"{worth}, at a price of {price}"
+    below = f"{worth}, below the price of {price}"
     until = "it waits until the price falls or similar pages gain more; up to one fetch in ten goes to URLs like this"
     return f"{below}: {until}"
 

@@ -179,7 +179,7 @@ class CrawlStatus(NamedTuple):
     counts hosts by what they wait for, ``in_trouble`` says what is wrong with each troubled host. ``trouble`` is what
     stops the whole crawl. ``unindexed`` pages were fetched and are not searchable yet; ``need_script`` pages have
     little text without JavaScript. ``held`` counts URLs that are held back as traps, by site, those with most real
-    pages first.
+    pages first; ``has_budget`` means that fetches are limited.
     """
 
     is_running: bool = False
@@ -200,6 +200,7 @@ class CrawlStatus(NamedTuple):
     unindexed: int = 0
     need_script: int = 0
     held: tuple[HeldCounts, ...] = ()
+    has_budget: bool = False
 
 
 class HostLine(NamedTuple):
