@@ -2,8 +2,8 @@
 
     python tools/draw_texts.py [--seed 24] [--count 60]
 
-The four kinds have equal shares. A text is what a reader meets as one piece: a paragraph, list item or table row of a page or
-document, the help of a command or option, the message of an error. Expressions in a text are shown as …
+The four kinds have equal shares. A text is what a reader meets as one piece: a paragraph, list item or table row of a
+page or document, the help of a command or option, the message of an error. Expressions in a text are shown as …
 """
 
 import argparse
@@ -14,15 +14,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.contracts.test_wording import read_help
 
 from vedette.cli.main import build_parser
 
+ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "vedette"
-BLOCK = r"</?(?:p|li|td|th|tr|h\d|div|section|summary|option|label|button|dt|dd|legend|main|table|ul|form|nav|br)\b[^>]*>"
+BLOCK = (
+    r"</?(?:p|li|td|th|tr|h\d|div|section|summary|option|label|button|dt|dd|legend|main|table|ul|form|nav|br)\b[^>]*>"
+)
 LEAST_WORDS = 4
 
 
@@ -72,7 +74,9 @@ SOURCES: dict[str, Callable[[], Iterable[str]]] = {
 def clean_texts(texts: Iterable[str]) -> list[str]:
     """Return the different texts that are sentences or phrases rather than numbers and names, in a fixed order."""
     whole = {" ".join(text.split()) for text in texts}
-    return sorted(text for text in whole if len(re.findall(r"\b[a-z]{2,}\b", re.sub(r"`[^`]*`", "", text))) >= LEAST_WORDS)
+    return sorted(
+        text for text in whole if len(re.findall(r"\b[a-z]{2,}\b", re.sub(r"`[^`]*`", "", text))) >= LEAST_WORDS
+    )
 
 
 def main() -> int:
