@@ -152,9 +152,9 @@ def test_links_to_source_files_become_code(pages: dict[str, PageFacts]) -> None:
     assert not [link for page in pages.values() for link in page.links if link.endswith(".py")]
 
 
-@pytest.mark.parametrize("name", ["docs_site", "docs_reference"])
-def test_examples_of_the_hooks(name: str) -> None:
-    """The examples in the hooks' docstrings show what happens."""
+@pytest.mark.parametrize("name", ["docs_site", "docs_reference", "plots"])
+def test_examples_of_the_tools(name: str) -> None:
+    """The examples in their docstrings show what happens."""
     names = runpy.run_path(str(ROOT / "tools" / f"{name}.py"))
     runner = doctest.DocTestRunner()
     for function in [value for value in names.values() if getattr(value, "__module__", "") == "<run_path>"]:
@@ -162,3 +162,10 @@ def test_examples_of_the_hooks(name: str) -> None:
             runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
     assert runner.tries > 0
+
+
+def test_every_plot_of_the_results_can_be_drawn() -> None:
+    """The tables that plots are made of are where the tool looks for them, and each plot is a file of the results."""
+    drawn = dict(runpy.run_path(str(ROOT / "tools" / "plots.py"))["draw_all"]())
+    assert set(drawn) == set((ROOT / "docs" / "results" / "plots").glob("*.svg"))
+    assert all(svg.count("<path") + svg.count("<circle") > 3 for svg in drawn.values())

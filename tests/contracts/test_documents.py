@@ -157,6 +157,17 @@ def _fits(word: str) -> bool:
     return any(target.endswith("%") and word.startswith(target[:-1]) for target in targets())
 
 
+def test_the_readme_is_short_and_its_badges_are_true() -> None:
+    """At most 90 lines; the badges name the Python versions and the license of the package."""
+    readme, package = text_of("README.md"), text_of("pyproject.toml")
+    assert len(readme.splitlines()) <= 90
+    versions = re.findall(r"Programming Language :: Python :: (3\.\d+)", package)
+    assert f"{versions[0]} to {versions[-1]}" in text_of("docs/images/badge-python.svg")
+    assert re.findall(r'^license = "([^"]+)"', package, re.MULTILINE)[0].replace("-", " ") in text_of(
+        "docs/images/badge-license.svg"
+    )
+
+
 def test_the_two_commands_of_the_readme_are_targets() -> None:
     """``make demo`` and ``make test`` are what a newcomer types first."""
     readme = text_of("README.md")
