@@ -36,13 +36,13 @@ from urllib.parse import quote_plus
 from vedette.adapters.crawl_store.data_folder import lock_folder, read_state
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.tantivy_index import open_reader
+from vedette.adapters.net.ipc import Request
 from vedette.config import Config, Rate
 from vedette.discover.urls.scope import read_site
 from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.index.query.retrieval import Or, Term
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator
 from vedette.text import split_words

@@ -15,11 +15,12 @@ from tests.tree_runs import patiently
 
 from vedette.adapters.ads.campaign_store import AdRow, AdTarget
 from vedette.adapters.ads.ledger_reader import LedgerReader
-from vedette.runtime.commands.rpc import Request
+from vedette.adapters.net.ipc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.serve.ads.click_validity import ClickRejection
 from vedette.serve.ads.ledger import AdImpression
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd
+from vedette.web.commands.commands import command_to_json
 
 HOME = "http://one.test/"
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
@@ -91,7 +92,7 @@ def console(chromium: Browser, run: Up) -> Iterator[Page]:
 
 def ordered(run: Up, order: AdCommand) -> None:
     """Past all that reads what people write, as a fault of ours would let it."""
-    reply = ask_coordinator(run.folder / "data", Request("order", {"order": order, "who": "a test"}))
+    reply = ask_coordinator(run.folder / "data", Request("order", {"order": command_to_json(order), "who": "a test"}))
     assert "done" in reply, reply
 
 

@@ -12,10 +12,9 @@ from tests.tree_worlds import plain_town
 
 from vedette.adapters.clock import real_clock
 from vedette.adapters.crawl_store.data_folder import open_state
-from vedette.adapters.net.ipc import ChannelClosed
+from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.engine.ports import HostRow
 from vedette.model import Failure
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.coordinator import build_process
 from vedette.runtime.processes.supervisor import ask_coordinator
 

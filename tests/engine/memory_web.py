@@ -1,11 +1,10 @@
 """A web in a dictionary and a clock that is only a number: what both halves of the ring need to run without a socket.
 
 ``MemoryWeb`` says what comes of a request. ``Drive`` runs a keeper over a database in memory and some workers, carries
-orders and reports between them as values (through pickle now and then, as they cross processes), and fails where the
+orders and reports between them as values (encoded now and then, as they cross processes), and fails where the
 ring stands still with work left. ``log`` holds every request, so a test reads the crawl off it.
 """
 
-import pickle
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import TypeVar
 
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.adapters.crawl_store.store import CrawlStore, create_tables
+from vedette.adapters.net.ipc import decode_message, encode_message
 from vedette.adapters.url_store.rows import create_url_tables
 from vedette.adapters.url_store.store import UrlStore
 from vedette.engine.coordinator.coordinator import Coordinator
@@ -382,7 +382,8 @@ class Drive:
         self._number += 1
         if self._number % 3:
             return message
-        carried: Message = pickle.loads(pickle.dumps(message))  # noqa: S301 - our own bytes
+        carried = decode_message(encode_message(message))
+        assert type(carried) is type(message)
         return carried
 
     def _later(self, at_s: float, event: Callable[[], None]) -> None:

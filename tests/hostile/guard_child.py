@@ -18,12 +18,12 @@ from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.data_folder import lock_folder, open_state
 from vedette.adapters.crawl_store.status_file import SOCKET
 from vedette.adapters.net.dns import Lookup, Resolver, resolve_host
+from vedette.adapters.net.ipc import Request
 from vedette.config import load
 from vedette.discover.urls.scope import read_site
 from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.model import Failure, ScopeKind, Site
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.coordinator import build_process
 from vedette.runtime.processes.fetcher import run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings

@@ -89,8 +89,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the ``vedette`` command line; errors are one line on what to do (``--debug`` shows the traceback)."""
+    """Run the ``vedette`` command line; errors are one line on what to do (``--debug`` shows the traceback).
+
+    Pages, searches and digests of keys are nobody else's business: files that it writes are for its user alone.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    before = os.umask(0o077)
     try:
         options = parse_arguments(arguments)
         code: int = options.run(options)
@@ -105,6 +109,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output has closed it; Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        os.umask(before)
     return code
 
 

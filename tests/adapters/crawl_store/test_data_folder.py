@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import tempfile
@@ -410,3 +411,23 @@ def test_no_descriptor_is_left_open(folder: Path) -> None:
         with lock_folder(folder), pytest.raises(StoreCorrupt):
             open_state(folder, "test", NOW_S)
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208 - not a real folder
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o755, 0o750), (0o777, 0o750), (0o770, 0o750), (0o750, 0o750)])
+def test_a_folder_that_is_open_to_others_is_closed(tmp_path: Path, before: int, after: int) -> None:
+    """A folder that was made by hand is tightened when it is opened, and the operator learns of it once."""
+    tmp_path.chmod(before)
+    for expected in (before != after, False):
+        with opened(tmp_path) as state:
+            assert any("open to other users" in notice for notice in state.notices) is expected
+        assert stat.S_IMODE(tmp_path.stat().st_mode) == after
+
+
+def test_files_are_for_their_user_alone(tmp_path: Path) -> None:
+    """Whatever the umask of the shell is, nothing that a command writes can be read by others."""
+    command = [sys.executable, "-m", "vedette", "sites", "add", "http://127.0.0.1:9/", "--data", str(tmp_path / "data")]
+    done = subprocess.run([*command, "--allow-private"], check=True, capture_output=True, umask=0o000)
+    assert b"127.0.0.1" in done.stdout
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "data", *(tmp_path / "data").rglob("*"))}
+    assert tmp_path / "data" / "state.db" in found
+    assert {path: mode for path, mode in found.items() if mode & 0o077} == {}

@@ -9,12 +9,12 @@ from tests.engine.memory_web import page as served
 from tests.search_runs import page, small_web, up
 from tests.tree_runs import patiently
 
+from vedette.adapters.net.ipc import Request
 from vedette.engine.decision_record import Decision, format_decision, parse_decision
 from vedette.engine.ports import FetchGain
 from vedette.engine.scheduling.schedule import Schedule
 from vedette.lab.core.parity import Difference, find_difference, replay_log
 from vedette.lab.worlds.own_crawl import load_crawl_history
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.settings import DECISIONS_ENV
 from vedette.runtime.processes.supervisor import ask_coordinator
 

@@ -12,6 +12,7 @@ import pytest
 from vedette.adapters.clock import real_clock
 from vedette.adapters.crawl_store.data_folder import State, lock_folder, open_for_write, open_state
 from vedette.adapters.crawl_store.reader import open_state_reader
+from vedette.adapters.net.ipc import Request
 from vedette.config import Config, override
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import DuplicateDetector
@@ -21,7 +22,7 @@ from vedette.engine.scheduling.polling import PollResult
 from vedette.errors import SiteError
 from vedette.model import Refusal, Site
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.rpc import Request, RequestHandler
+from vedette.runtime.commands.rpc import RequestHandler
 from vedette.runtime.commands.setting_commands import apply_overrides
 from vedette.runtime.explain.url import collect_explanation
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules, build_schedule
@@ -40,6 +41,7 @@ from vedette.web.commands.commands import (
     SetMachine,
     SetSite,
     Undo,
+    command_to_json,
 )
 
 HOME = "http://127.0.0.1/"
@@ -72,7 +74,7 @@ class Bench:
 
     def order(self, order: Command) -> dict[str, object]:
         """The operator changes something."""
-        return self.desk.handle(Request("order", {"order": order, "who": "a test"}), self.now_s)
+        return self.desk.handle(Request("order", {"order": command_to_json(order), "who": "a test"}), self.now_s)
 
     def fetch(self, *urls: str) -> dict[str, object]:
         """Somebody wants these pages now."""
@@ -336,7 +338,7 @@ def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
     assert "a" not in paths(bench.asked())
 
 
-@pytest.mark.parametrize("call", [Request("frob"), Request("explain", {"url": "http://nowhere.test/"})])  # type: ignore[arg-type]  # a caller of another version
+@pytest.mark.parametrize("call", [Request("frob"), Request("explain", {"url": "http://nowhere.test/"})])
 def test_no_question_ends_the_keeper(bench: Bench, call: Request) -> None:
     """A verb from another version, or a host that nobody knows, is answered like any other."""
     assert bench.desk.handle(call, bench.now_s)
@@ -455,7 +457,7 @@ def test_hosts_with_something_to_do_are_listed(bench: Bench) -> None:
 
 def test_a_command_with_an_id_is_executed_once(bench: Bench) -> None:
     """Sent again, by a client that was not answered in time, it gets the answer of the first time; a refusal too."""
-    adding = Request("order", {"order": AddSite(Site("http://127.0.0.7/")), "who": "a test"}, "one")
+    adding = Request("order", {"order": command_to_json(AddSite(Site("http://127.0.0.7/"))), "who": "a test"}, "one")
     first = bench.desk.handle(adding, bench.now_s)
     assert bench.desk.handle(adding, bench.now_s) == first
     again: Any = bench.desk.handle(replace(adding, id="two"), bench.now_s)
@@ -474,7 +476,9 @@ def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> Non
     bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
     for settings, why in (({"store.data": "x"}, "without a restart"), ({"refresh.policy": "none"}, "expected-gain")):
-        refused = bench.desk.handle(Request("order", {"order": SetMachine(settings), "who": "a test"}), bench.now_s)
+        refused = bench.desk.handle(
+            Request("order", {"order": command_to_json(SetMachine(settings)), "who": "a test"}), bench.now_s
+        )
         assert why in str(refused["error"])
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
     (action,) = bench.state.store.list_actions(1)

@@ -18,9 +18,9 @@ from tests.engine.memory_web import MemoryWeb, Reply, page
 from tests.push_hub import Hub, Reader
 from tests.runtime.push.push_setup import HOME, Bench, atom, text
 
+from vedette.adapters.net.ipc import Request
 from vedette.adapters.push.push_store import Subscription
 from vedette.model import Failure
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.hub_client import HubClient
 from vedette.runtime.push.receiver import DELIVERY_RATE, FolderPushService
 from vedette.runtime.push.subscriptions import HubRequest

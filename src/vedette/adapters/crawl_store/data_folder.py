@@ -13,6 +13,7 @@ import fcntl
 import re
 import socket
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from vedette.parse.similarity.minhash import compute_bands
 FORMAT = NEWEST_FORMAT
 BATCH_SKETCHES = 10_000
 
+_FOREIGN_RIGHTS = stat.S_IRWXO | stat.S_IWGRP
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -94,7 +96,7 @@ def lock_folder(folder: Path) -> IO[str]:
 def open_state(folder: Path, owner: str, now_s: float) -> State:
     """Open the state of a locked data folder as its next epoch of ownership; undo half-finished work of a crash."""
     with explain_errors(folder):
-        notices = upgrade_folder(folder, check_format(folder))
+        notices = upgrade_folder(folder, check_format(folder)) + _make_private(folder)
         (folder / "warc").mkdir(exist_ok=True)
         db = sqlite3.connect(folder / "state.db", isolation_level=None)
         try:
@@ -118,6 +120,21 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
             db.close()
             raise
         return state
+
+
+def _make_private(folder: Path) -> list[str]:
+    """Take away what other users may do with a data folder, and its group's right to write; return what was done.
+
+    A group may keep its right to read, for backups.
+    """
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if not mode & _FOREIGN_RIGHTS:
+        return []
+    try:
+        folder.chmod(mode & ~_FOREIGN_RIGHTS)
+    except PermissionError:
+        return [f"{folder} is open to other users, and belongs to one: run: chmod o=,g-w {folder}"]
+    return [f"{folder} was open to other users; it is not any more (mode {mode & ~_FOREIGN_RIGHTS:o})"]
 
 
 def open_bands(path: Path, secret: int, store: CrawlStore, *, clean: bool) -> BandTable:

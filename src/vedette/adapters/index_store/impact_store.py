@@ -167,7 +167,7 @@ def _read_gains(path: Path) -> Float32s:
 
 
 def _read_places(path: Path) -> PlaceAverages | None:
-    with suppress(*UNREADABLE), path.open("rb") as file, np.load(file) as kept:
+    with suppress(*UNREADABLE), path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
         folder, of_folder, branch, of_branch = (kept[name] for name in PlaceAverages._fields[:4])
         places = PlaceAverages(folder, of_folder, branch, of_branch, float(kept["usual"]), kept["bounds"])
         is_sound = len(folder) == len(of_folder) and len(branch) == len(of_branch) and isfinite(places.usual)

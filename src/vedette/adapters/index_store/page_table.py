@@ -218,7 +218,7 @@ class PageTable:
         with suppress(FileNotFoundError, ValueError):
             written_ns = path.stat().st_mtime_ns
             if written_ns != self._rank_ns:
-                self._rank, self._rank_ns = np.load(path), written_ns
+                self._rank, self._rank_ns = np.load(path, allow_pickle=False), written_ns
 
 
 def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,18 +1,36 @@
 """IPC: whole messages between the processes of one data folder, over a local stream socket, without blocking.
 
-A message is any picklable value after its length. Unpickling executes what the sender says, so a channel is opened only
-to a process of the same user, which the kernel verifies.
+A message is its length, the number of its type, and its fields as MessagePack. Bytes of a peer become values of these
+types or an error, never code. Each side also has the kernel say who the other is, and talks only to its own user.
 """
 
 import os
-import pickle
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from vedette.engine.messages import (
+    Ack,
+    FetchFailure,
+    FetchReport,
+    FetchSuccess,
+    FetchTask,
+    HostUpdate,
+    PartReply,
+    PartRequest,
+    Recall,
+    Stop,
+    WorkBatch,
+)
 from vedette.errors import StoreError
+
+Response = dict[str, Any]
 
 _LENGTH = struct.Struct("<Q")
 _CREDENTIALS = struct.Struct("3i")
@@ -21,8 +39,6 @@ _READ_BYTES = 1 << 20
 _MAX_READS = 64
 # No honest batch comes close; anything larger is a broken sender, and must not exhaust memory.
 _MAX_MESSAGE_BYTES = 1 << 30
-# Exceptions raised by unpickling bytes that are no message of ours, or of another version.
-_UNREADABLE = (pickle.UnpicklingError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
 
 
 class ChannelClosed(Exception):
@@ -31,6 +47,103 @@ class ChannelClosed(Exception):
 
 class NoAnswer(ChannelClosed):
     """The process at the other end of an IPC channel did not reply in time; it still has the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First IPC message of a fetcher to the coordinator: its number and process id."""
+
+    worker: int
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An IPC request to the running coordinator: a verb with its arguments, which are plain values.
+
+    A command with an ``id`` is executed once, however often it is sent.
+    """
+
+    verb: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    id: str = ""
+
+
+class _WireReport(NamedTuple):
+    """An IPC report of a fetcher as it is sent: each result is a success or a failure, the other being None."""
+
+    serial: int
+    results: tuple[tuple[FetchSuccess | None, FetchFailure | None], ...]
+    returned: tuple[FetchTask, ...]
+    host_updates: tuple[HostUpdate, ...]
+    archived: tuple[tuple[str, int], ...]
+
+
+# The number of each type of message on the wire. Both ends run the same version, so it may change with any release.
+_WIRE_TYPES: Final = (
+    _WireReport,
+    WorkBatch,
+    Ack,
+    Recall,
+    PartRequest,
+    PartReply,
+    Hello,
+    Stop,
+    Request,
+    Response,
+)
+_NUMBERS: Final[Mapping[type, int]] = {
+    **{kind: number for number, kind in enumerate(_WIRE_TYPES[:-1])},
+    dict: len(_WIRE_TYPES) - 1,
+}
+_DECODERS: Final[tuple[msgspec.msgpack.Decoder[Any], ...]] = tuple(map(msgspec.msgpack.Decoder, _WIRE_TYPES))
+_encode: Final = msgspec.msgpack.Encoder(enc_hook=lambda value: value.item()).encode  # numbers of numpy
+
+
+def encode_message(message: object) -> bytes:
+    """Encode an IPC message: a byte with the number of its type, and its fields.
+
+    Half a surrogate pair, as a hostile page may have in its title, is no Unicode text: it becomes a question mark.
+    """
+    wire = _split_report(message) if isinstance(message, FetchReport) else message
+    number = _NUMBERS[type(wire)].to_bytes()
+    try:
+        return number + _encode(wire)
+    except UnicodeEncodeError:
+        return number + _encode(_drop_surrogates(wire))
+
+
+def decode_message(data: bytes) -> object:
+    """Decode an IPC message; raise ``ValueError`` for bytes that are none."""
+    if not data or data[0] >= len(_DECODERS):
+        raise ValueError("unknown type of message")
+    message: object = _DECODERS[data[0]].decode(memoryview(data)[1:])
+    return _join_report(message) if isinstance(message, _WireReport) else message
+
+
+def _split_report(report: FetchReport) -> _WireReport:
+    results = ((one, None) if isinstance(one, FetchSuccess) else (None, one) for one in report.results)
+    return _WireReport(report.serial, tuple(results), report.returned, report.host_updates, report.archived)
+
+
+def _join_report(wire: _WireReport) -> FetchReport:
+    results = tuple(one or other for one, other in wire.results)
+    if None in results:
+        raise ValueError("a result that is neither a success nor a failure")
+    return FetchReport(wire.serial, results, wire.returned, wire.host_updates, wire.archived)  # type: ignore[arg-type]  # checked above
+
+
+def _drop_surrogates(value: Any) -> Any:  # noqa: ANN401 - any message
+    """Return an IPC message in plain values that are encoded as it would be, its text being Unicode."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list | tuple):
+        return [_drop_surrogates(each) for each in value]
+    if is_dataclass(value):
+        return {each.name: _drop_surrogates(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, dict):
+        return {_drop_surrogates(name): _drop_surrogates(each) for name, each in value.items()}
+    return value
 
 
 class Channel:
@@ -48,8 +161,8 @@ class Channel:
         return self._sock.fileno()
 
     def send(self, message: object) -> None:
-        """Send an IPC message as far as the socket accepts it now; ``flush`` sends the rest."""
-        data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        """Send an IPC message as far as the socket takes it now; ``flush`` sends the rest."""
+        data = encode_message(message)
         self._outbox += _LENGTH.pack(len(data))
         self._outbox += data
         self.flush()
@@ -105,8 +218,8 @@ class Channel:
             data = bytes(memoryview(self._inbox)[_LENGTH.size : end])
             del self._inbox[:end]
             try:
-                yield pickle.loads(data)  # noqa: S301 - from a process of the same user, see above
-            except _UNREADABLE as error:
+                yield decode_message(data)
+            except ValueError as error:  # bytes that are no message of ours, or of another version of ours
                 raise ChannelClosed(f"a message could not be read: {error}") from None
 
 
@@ -136,7 +249,8 @@ def listen(path: Path) -> socket.socket:
 def connect(path: Path) -> socket.socket:
     """Connect to a process that listens on a local socket for IPC; raise ``OSError`` if there is none.
 
-    It never blocks: ``BlockingIOError`` means that the process lives, but accepts nothing for now.
+    It never waits: ``BlockingIOError`` says that the process lives, but accepts nothing for now. A process of another
+    user may have put its own socket there, and is not talked to: ``StoreError``.
     """
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.setblocking(False)
@@ -145,6 +259,9 @@ def connect(path: Path) -> socket.socket:
     except OSError:
         sock.close()
         raise
+    if not is_same_user(sock):
+        sock.close()
+        raise StoreError(f"{path} belongs to another user: run this command as the user who runs vedette there")
     return sock
 
 
@@ -152,6 +269,8 @@ def is_listening(path: Path) -> bool:
     """Check whether a process listens on a local socket for IPC, however busy it is; this never blocks."""
     try:
         connect(path).close()
+    except StoreError:
+        return False
     except OSError as error:
         return isinstance(error, BlockingIOError)
     return True

@@ -11,6 +11,7 @@ from typing import Any
 
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.store import SiteRow
+from vedette.adapters.net.ipc import Request
 from vedette.cli.data_folder import crawl_settings, print_note
 from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_patience_option
 from vedette.cli.output import format_bytes, sanitize
@@ -19,7 +20,6 @@ from vedette.discover.urls.scope import SiteIndex, find_refusal, find_site
 from vedette.errors import SiteError, StoreError, UsageError, VedetteError
 from vedette.model import is_robots_url, origin_of
 from vedette.runtime.commands.client import call_coordinator
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.run import find_blocked_sites, run_to_end
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.commands.rule_text import parse_web_url

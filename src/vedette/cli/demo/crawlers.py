@@ -15,7 +15,7 @@ from typing import IO
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import lock_folder
 from vedette.adapters.crawl_store.reader import open_state_reader
-from vedette.adapters.net.ipc import ChannelClosed
+from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.cli.output import format_duration
 from vedette.cli.progress import ProgressBar
 from vedette.config import Config, override
@@ -26,7 +26,6 @@ from vedette.fetch.connect_to import parse_override
 from vedette.fetch.request import build_user_agent
 from vedette.lab.judge.live_quality import HeldPage, Snapshot
 from vedette.lab.worlds.synthetic.server import ServerHandle, start_server
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.run import catch_signals
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator

@@ -54,7 +54,7 @@ def find_ratings(name: str) -> Path:
 def load_ratings(path: Path) -> JesterVotes:
     """Load the Jester joke ratings of a file as votes."""
     try:
-        with np.load(path) as file:
+        with np.load(path, allow_pickle=False) as file:
             user, joke, rating = (file[name].astype(np.float64) for name in ("user", "joke", "rating"))
     except (OSError, KeyError, ValueError) as error:
         raise UsageError(f"{path.name} contains no ratings: expected arrays user, joke and rating") from error

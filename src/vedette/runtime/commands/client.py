@@ -9,13 +9,12 @@ from vedette.adapters.crawl_store.data_folder import open_for_write, read_state
 from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.net.ipc import ChannelClosed, NoAnswer
+from vedette.adapters.net.ipc import ChannelClosed, NoAnswer, Request
 from vedette.errors import CommandPending, StoreError, UsageError
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import AddSite, Command, ImportSites
+from vedette.web.commands.commands import AddSite, Command, ImportSites, command_to_json
 
 COMMAND_TIMEOUT_S = 10.0
 BRIEF_TIMEOUT_S = 0.5
@@ -52,7 +51,7 @@ def send_command(
 
     If no response comes in time, the state says whether the command was executed.
     """
-    request = Request("order", {"order": command, "who": actor}, id_ or uuid4().hex)
+    request = Request("order", {"order": command_to_json(command), "who": actor}, id_ or uuid4().hex)
     try:
         return _check_reply(ask_coordinator(folder, request, timeout_s))
     except OSError:

@@ -9,14 +9,13 @@ from vedette.adapters.crawl_store.data_folder import explain_errors, read_state
 from vedette.adapters.crawl_store.operator_store import ActionRow
 from vedette.adapters.crawl_store.status_file import SOCKET
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
+from vedette.adapters.net.ipc import Channel, ChannelClosed, Request, connect
 from vedette.errors import StoreError
 from vedette.runtime.commands import client
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.loop import print_error
 from vedette.web.auth.tokens import matches_digest
 from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import Command, CommandResult, LogSignIn
+from vedette.web.commands.commands import Command, CommandResult, LogSignIn, command_to_json
 from vedette.web.console.ports.sites import ActionLine
 
 T = TypeVar("T")
@@ -34,7 +33,7 @@ def send_command(folder: Path, command: Command | AdCommand, by: str, id_: str =
 def _post_command(folder: Path, command: Command, by: str) -> None:
     """Queue a command with the coordinator of a data folder, without waiting for its response."""
     channel = Channel(connect(folder / SOCKET))
-    channel.send(Request("order", {"order": command, "who": by}))
+    channel.send(Request("order", {"order": command_to_json(command), "who": by}))
     channel.close()
 
 

@@ -10,9 +10,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Literal
+
+from msgspec import ValidationError
 
 from vedette.adapters.crawl_store.data_folder import State
+from vedette.adapters.net.ipc import Request
 from vedette.adapters.url_store.store import QueuePosition
 from vedette.discover.urls.scope import find_refusal, find_site
 from vedette.engine.coordinator.coordinator import Coordinator
@@ -29,27 +31,13 @@ from vedette.runtime.commands.executor import changes_sites, execute_command
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.runtime.push.coordinator import PushHandler
-from vedette.web.commands.ads_commands import AdCommand
-from vedette.web.commands.commands import AddSite, Command, FetchNow, RetryFailed
+from vedette.web.commands.commands import AddSite, FetchNow, RetryFailed, command_from_json
 
-Verb = Literal["status", "stop", "explain", "fetch", "fetched", "order", "push"]
 Response = dict[str, object]
 
 RATE_WINDOW_S = 60.0
 RATE_STEP_S = 1.0
 MAX_QUEUE_HOSTS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """An RPC request to the running coordinator: a verb with its arguments.
-
-    A command with an ``id`` is executed once, however often it is sent.
-    """
-
-    verb: Verb
-    arguments: dict[str, Any] = field(default_factory=dict)
-    id: str = ""
 
 
 @dataclass(slots=True)
@@ -83,7 +71,7 @@ class RequestHandler:
         self.recalled_hosts: tuple[str, ...] = ()
         self.ending: str | None = None
         self.trouble = ""
-        self._handlers: dict[Verb, Callable[..., Response]] = {
+        self._handlers: dict[str, Callable[..., Response]] = {
             "status": self._get_status,
             "stop": self._stop,
             "explain": self._explain_url,
@@ -106,6 +94,8 @@ class RequestHandler:
             answer = self._handlers[request.verb](now_s, **request.arguments)
         except VedetteError as error:
             answer = {"error": str(error)}
+        except ValidationError as error:
+            answer = {"error": f"the running vedette cannot read the request ({error}): restart it"}
         if request.id:
             store.save_answer(request.id, answer, self._settings.clock.wall_now())
         return answer
@@ -233,19 +223,20 @@ class RequestHandler:
             return {**reply, "why": note[0]}
         return {**reply, "why": explain_host(self._coordinator.host_table, host, now_s)[0] if host else ""}
 
-    def _execute(self, now_s: float, order: Command | AdCommand, who: str) -> Response:
+    def _execute(self, now_s: float, order: dict[str, object], who: str) -> Response:
         """Execute an operator's command in the coordinator, and reload the rules if it changes them."""
-        is_of_sites = changes_sites(order, self._state)
-        if isinstance(order, FetchNow):
-            self._fetch_now(now_s, list(order.urls))
-        done = execute_command(order, self._state, now_s, who, self._coordinator.rules.delay_s)
+        command = command_from_json(order)
+        is_of_sites = changes_sites(command, self._state)
+        if isinstance(command, FetchNow):
+            self._fetch_now(now_s, list(command.urls))
+        done = execute_command(command, self._state, now_s, who, self._coordinator.rules.delay_s)
         if is_of_sites:
             self.reload_rules(now_s)
-        if isinstance(order, RetryFailed):
-            self._coordinator.host_table.retry(self._state.urls.host_names_with_work(), order.target)
-        if isinstance(order, AddSite) and order.asked_s is not None:
+        if isinstance(command, RetryFailed):
+            self._coordinator.host_table.retry(self._state.urls.host_names_with_work(), command.target)
+        if isinstance(command, AddSite) and command.asked_s is not None:
             hosts = self._coordinator.host_table
-            hosts.rest(hosts.get(origin_of(order.site.start).host), order.asked_s)
+            hosts.rest(hosts.get(origin_of(command.site.start).host), command.asked_s)
         return {"done": done.words, "action": done.action}
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from vedette.adapters.crawl_store.reader import StateReader, UrlRow, open_state_reader
 from vedette.adapters.crawl_store.search_store import RuleRow
 from vedette.adapters.crawl_store.store import SiteRow
-from vedette.adapters.net.ipc import ChannelClosed
+from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.discover.push.promises import describe_promise
 from vedette.discover.urls.normalize import explain_normalize, normalize
 from vedette.discover.urls.scope import find_refusal, find_site
@@ -22,7 +22,6 @@ from vedette.engine.scheduling.schedule import Schedule, is_source
 from vedette.engine.search.hidden import is_in_domains
 from vedette.fetch.robots import state as robots_state
 from vedette.model import Site, origin_of
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.explain.content import collect_content, collect_duplicate, collect_rendering, collect_trap_hold
 from vedette.runtime.explain.decisions import (
     collect_budget,

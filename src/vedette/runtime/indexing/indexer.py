@@ -20,8 +20,7 @@ from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance
 from vedette.runtime.indexing.query_curves import update_curves
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
-from vedette.runtime.search.lexicon import FILE as LEXICON
-from vedette.runtime.search.lexicon import write_lexicon
+from vedette.runtime.search.lexicon import read_lexicon, write_lexicon
 
 COMMIT_EVERY_S = 1.0
 MAX_NEWS = 256
@@ -143,7 +142,7 @@ def catch_up(folder: Path, clock: Clock) -> int:
     finally:
         indexer.close()
     generation = indexer.builder.generation
-    if taken > RERANK_SHARE * pages or not (generation / LEXICON).exists():
+    if taken > RERANK_SHARE * pages or read_lexicon(generation) is None:
         compute_importance(generation)
         write_lexicon(generation)
         update_curves(folder, generation, clock.now())

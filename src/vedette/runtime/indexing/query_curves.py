@@ -66,8 +66,8 @@ def save_needs(generation: Path, needs: QueryNeeds) -> None:
 
 
 def load_needs(generation: Path) -> QueryNeeds:
-    """Load the saved query needs; empty if they are missing or invalid."""
-    with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE) as kept:
+    """Load the saved query needs; empty where they are missing or invalid."""
+    with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE, allow_pickle=False) as kept:
         needs = QueryNeeds(*(kept[name] for name in QueryNeeds._fields))
         sizes = {len(column) for column in needs}
         if len(sizes) == 1 and needs.prints.dtype == np.uint64 and all(np.isfinite(each).all() for each in needs[1:]):
@@ -180,7 +180,7 @@ class CurveFile:
 def read_curve_info(generation: Path) -> CurveInfo | None:
     """Read how a generation's query curves were built; None if there are none that can be read."""
     path = generation / CURVES_FILE
-    with suppress(*UNREADABLE), np.load(path) as kept:
+    with suppress(*UNREADABLE), np.load(path, allow_pickle=False) as kept:
         pages, took_s, overlap = kept["made"].tolist()
         return CurveInfo(int(pages), float(took_s), time.time() - path.stat().st_mtime, float(overlap))
     return None
@@ -315,7 +315,7 @@ def measure_overlap(shelf: LiveIndexSnapshot, built: BuiltCurves, now_s: float) 
 
 def _load(path: Path) -> tuple[QueryCurves, Ints]:
     """Load the query curves, and which queries are needy."""
-    with np.load(path) as kept:
+    with np.load(path, allow_pickle=False) as kept:
         watched = WatchedQueries(**{name: kept[name] for name in WatchedQueries.__slots__})
         return QueryCurves(watched, kept["telling"], ScoreCurve(*kept["text"]), ScoreCurve(*kept["links"])), kept[
             "needy"

@@ -24,7 +24,7 @@ from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.impact_store import ImpactEstimates
 from vedette.adapters.net.dns import Resolver
-from vedette.adapters.net.ipc import Channel, ChannelClosed, is_same_user, listen
+from vedette.adapters.net.ipc import Channel, ChannelClosed, Hello, Request, is_same_user, listen
 from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import LESSONS_KEY, DuplicateDetector
@@ -33,7 +33,7 @@ from vedette.engine.messages import Ack, FetchReport, PartRequest, Recall, Stop,
 from vedette.engine.scheduling.rendering_model import OBSTACLE_KEY
 from vedette.fetch.robots.state import RobotsState, RobotsStatus
 from vedette.model import Origin
-from vedette.runtime.commands.rpc import Request, RequestHandler
+from vedette.runtime.commands.rpc import RequestHandler
 from vedette.runtime.commands.setting_commands import load_rules
 from vedette.runtime.processes.gain_reader import read_new_gains
 from vedette.runtime.processes.housekeeping import Housekeeper
@@ -50,14 +50,6 @@ STOP_TIMEOUT_S = 2.0
 KILL_TIMEOUT_S = 0.5
 MAX_REST_S = 86_400.0
 STATUS_EVERY_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Hello:
-    """First message of a fetcher to the coordinator process: its number and process id."""
-
-    worker: int
-    pid: int = 0
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from vedette.adapters.crawl_store.status_file import SOCKET
 from vedette.adapters.documents.reader import DocumentFailure, DocumentReader, DocumentText
 from vedette.adapters.files.secret_files import read_secrets
 from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
-from vedette.adapters.net.ipc import Channel, ChannelClosed, connect
+from vedette.adapters.net.ipc import Channel, ChannelClosed, Hello, connect
 from vedette.adapters.net.renderer import PageRenderer, find_browser
 from vedette.engine.fetcher.fetcher import Fetcher
 from vedette.engine.fetcher.page_reader import add_document, add_rendering, should_render
@@ -41,7 +41,6 @@ from vedette.errors import ConfigError
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.fetch.credentials import Secrets, select_headers
 from vedette.model import FetchOutcome, FetchRequest, FetchResponse, Headers, Origin, Site, origin_of
-from vedette.runtime.processes.coordinator import Hello
 from vedette.runtime.processes.housekeeping import archive_file_limit
 from vedette.runtime.processes.loop import print_error
 from vedette.runtime.processes.render_jobs import FinishedPage, OpenPage, PageRendering

@@ -6,10 +6,11 @@ hub after the other, so that neither the crawl nor a server ever waits for a hub
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 from urllib.parse import urlencode
 
 import pycurl
+from msgspec import convert
 
 from vedette.adapters.archive.replay import ImportedResponse, decode_body
 from vedette.adapters.archive.warc_reader import read_answer
@@ -25,7 +26,7 @@ from vedette.adapters.net.http import (
     pin_address,
     set_request,
 )
-from vedette.adapters.net.ipc import ChannelClosed
+from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.adapters.push.push_store import FeedRow, PushStore
 from vedette.discover.formats.feeds import parse_feed
 from vedette.discover.push.websub import HubOffer, find_offer
@@ -34,7 +35,6 @@ from vedette.errors import StoreError
 from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import Endpoint, find_endpoint
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Origin, origin_of
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.commands.setting_commands import load_current
 from vedette.runtime.processes.loop import StepLoop, print_error
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
@@ -224,7 +224,7 @@ class HubSubscriber:
         if not self._settings.config.serve.public_url:
             return
         reply = self._ask(self._folder, Request("push", {"what": "errands"}))
-        errands = cast("list[HubRequest]", reply.get("errands", []))
+        errands = convert(reply.get("errands", []), list[HubRequest])
         if not errands:
             return
         with HubClient(load_current(self._settings)) as caller:

@@ -14,14 +14,13 @@ from vedette.adapters.crawl_store.reader import open_state_reader
 from vedette.adapters.crawl_store.status_file import read_status
 from vedette.adapters.crawl_store.store import SiteRow
 from vedette.adapters.net.dns import resolve_host
-from vedette.adapters.net.ipc import ChannelClosed
+from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.engine.coordinator.state import CrawlRules
 from vedette.engine.scheduling.spending import FetchStats, StatsByKind, load_all_time
 from vedette.errors import AddressRefused, ContactMissing, SiteError, StoreError, UsageError
 from vedette.fetch.address_guard import is_public
 from vedette.fetch.connect_to import ConnectOverride, find_endpoint
 from vedette.model import Failure, Site, origin_of
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.commands.setting_commands import load_current
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules
 from vedette.runtime.processes.supervisor import Supervisor, ask_coordinator

@@ -23,10 +23,9 @@ from math import inf
 from pathlib import Path
 
 from vedette.adapters.crawl_store.status_file import SOCKET, STATUS_FILE
-from vedette.adapters.net.ipc import Channel, ChannelClosed, NoAnswer, connect
+from vedette.adapters.net.ipc import Channel, ChannelClosed, NoAnswer, Request, connect
 from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
 from vedette.errors import VedetteError
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.coordinator import run_coordinator
 from vedette.runtime.processes.fetcher import EXIT_GONE, run_fetcher
 from vedette.runtime.processes.settings import RuntimeSettings

@@ -1,12 +1,15 @@
 """Push in the coordinator: handle requests about hub subscriptions, deliveries, pings and promises.
 
-A server or the hub client sends ``Request("push", {"what": …})``; ``step`` is for the coordinator's own loop.
+A server or the hub client asks with ``Request("push", {"what": …})``, whose arguments arrive as plain values; ``step``
+is for the coordinator's own loop.
 Everything is committed together with the coordinator's other changes.
 """
 
 from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
+
+from msgspec import convert
 
 from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.push.push_store import PushStore, create_push_tables
@@ -71,11 +74,11 @@ class PushHandler:
         wall_s = self._get_wall_s()
         return {"new": sum(self.subscriptions.add_offer(*offer, wall_s) for offer in offers[:OFFERS_AT_ONCE])}
 
-    def _verify(self, now_s: float, token: str, intent: Verification) -> Response:
-        why_not = self.subscriptions.verify(token, intent, self._get_wall_s())
+    def _verify(self, now_s: float, token: str, intent: Sequence[object]) -> Response:
+        why_not = self.subscriptions.verify(token, convert(intent, Verification), self._get_wall_s())
         return {"why_not": why_not, **(self._count_ignored(now_s, token, {why_not: 1}) if why_not else {})}
 
-    def _on_delivery(self, now_s: float, token: str, said: Sequence[Mention]) -> Response:
+    def _on_delivery(self, now_s: float, token: str, said: Sequence[object]) -> Response:
         """Apply a feed that a WebSub hub pushed with a valid signature; it counts as a poll of the feed."""
         row = self.store.find_by_token(token)
         if row is None or row.standing == "ended" or self._coordinator.normalize_url(row.feed) is None:
@@ -84,7 +87,7 @@ class PushHandler:
             self.store.count_ignored(f"websub {row.topic}", "nothing was subscribed to any more", 1, now_s)
             return {"status": 410}
         self.store.save_subscription(row._replace(heard_wall_s=self._get_wall_s()))
-        heard = self.signals.on_signals(f"websub {row.topic}", "feed", row.feed, said, now_s)
+        heard = self.signals.on_signals(f"websub {row.topic}", "feed", row.feed, convert(said, list[Mention]), now_s)
         self._postpone_poll(row.feed, now_s)
         return {"status": 202, **heard._asdict()}
 
@@ -103,8 +106,8 @@ class PushHandler:
             self.store.count_ignored(f"websub {row.topic}" if row else "websub", why, times, now_s)
         return {}
 
-    def _on_ping(self, now_s: float, ping: Ping) -> Response:
-        return self.pings.on_ping(ping, now_s)._asdict()
+    def _on_ping(self, now_s: float, ping: Sequence[object]) -> Response:
+        return self.pings.on_ping(convert(ping, Ping), now_s)._asdict()
 
     def _get_wall_s(self) -> float:
         return self._settings.clock.wall_now()

@@ -11,14 +11,13 @@ from math import ceil, isfinite
 from pathlib import Path
 
 from vedette.adapters.crawl_store.data_folder import read_state
-from vedette.adapters.net.ipc import ChannelClosed
+from vedette.adapters.net.ipc import ChannelClosed, Request
 from vedette.adapters.push.push_store import PushStore, Subscription
 from vedette.config import Rate
 from vedette.discover.formats.feeds import is_feed, parse_feed
 from vedette.discover.push.indexnow import Ping
 from vedette.discover.push.websub import find_link
 from vedette.errors import StoreError
-from vedette.runtime.commands.rpc import Request
 from vedette.runtime.processes.supervisor import ask_coordinator
 from vedette.runtime.push.signals import Mention
 from vedette.runtime.push.subscriptions import Verification

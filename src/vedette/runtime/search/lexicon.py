@@ -4,7 +4,9 @@ It is built from public pages alone, so that no one learns a word of a private p
 the background, stored in its index generation, and read by the servers.
 """
 
-import pickle
+import json
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,21 +14,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vedette.adapters.files.atomic import replace_file
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.adapters.index_store.stemming import LANGUAGES, stem
 from vedette.adapters.index_store.tantivy_index import IndexReader, open_reader
 from vedette.index.fields import PUBLIC
 from vedette.index.query.retrieval import TermSet
-from vedette.index.query.spelling import SpellChecker, build_spell_checker
+from vedette.index.query.spelling import ROW_MASK, DeletionIndex, SpellChecker, build_spell_checker
 from vedette.index.query.suggestions import Suggestions, build_suggestions
 from vedette.index.query.vocabulary import Vocabulary, build_vocabulary
+from vedette.policy import Ints
 
 FILE = "lexicon"
+FORMAT = 2  # 1 was a pickle, which is never read: it is built again
 MAX_WORDS = 300_000
 MAX_PHRASES = 100_000
 # The number of pages a language needs to count.
 MIN_LANGUAGE_SHARE = 0.02
 MAX_LANGUAGES = 4
+_WORD_ARRAYS = ("starts", "df", "stem_keys", "stem_rows")
+_SPELLING_ARRAYS = ("lengths", "letters", "pairs", "entries")
+_PHRASE_ARRAYS = ("starts", "filed", "table")
+_PHRASE_TEXTS = ("phrases", "forms", "words")
 
 
 class Lexicon(NamedTuple):
@@ -48,19 +57,80 @@ def write_lexicon(generation: Path) -> None:
     table, reader = PageTable(generation), open_reader(generation / "tantivy")
     vocabulary = build_vocabulary(_read_words(reader), stem, _find_languages(table))
     phrases = build_suggestions(_read_phrases(table), vocabulary)
-    lexicon = Lexicon(vocabulary, build_spell_checker(vocabulary), phrases)
-    draft = generation / f"{FILE}.new"
-    draft.write_bytes(pickle.dumps(lexicon, protocol=5))
-    draft.replace(generation / FILE)
+    save_lexicon(generation, Lexicon(vocabulary, build_spell_checker(vocabulary), phrases))
+
+
+def save_lexicon(generation: Path, lexicon: Lexicon) -> None:
+    """Save a lexicon in an index generation: arrays and text in a zip file, which has a checksum of each."""
+    words, deletions, phrases = lexicon.vocabulary, lexicon.spelling.deletions, lexicon.suggestions
+    about = {"format": FORMAT, "languages": words.languages, "most_pages": lexicon.spelling.most_pages}
+    columns = {f"words_{name}": getattr(words, name) for name in _WORD_ARRAYS}
+    columns |= {f"spelling_{name}": getattr(deletions, name) for name in _SPELLING_ARRAYS}
+    columns |= {f"phrases_{name}": getattr(phrases, name) for name in _PHRASE_ARRAYS}
+    texts = {
+        "about": json.dumps(about).encode(),
+        "words_text": words.text,
+        "spelling_words": _join_lines(deletions.words),
+        **{f"phrases_{name}": _join_lines(getattr(phrases, name)) for name in _PHRASE_TEXTS},
+    }
+    columns |= {name: np.frombuffer(text, np.uint8) for name, text in texts.items()}
+    columns["spelling_pages"] = np.array(lexicon.spelling.pages, np.int64)
+    with replace_file(generation / FILE) as file:
+        np.savez(file, allow_pickle=False, **columns)
 
 
 def read_lexicon(generation: Path) -> Lexicon | None:
-    """Read the lexicon of an index generation; None if there is none, or another program version wrote it."""
+    """Read the lexicon of an index generation; None if there is none, it is damaged, or of another version."""
     try:
-        lexicon = pickle.loads((generation / FILE).read_bytes())  # noqa: S301 - our own file, in a folder of our own
-    except (OSError, pickle.UnpicklingError, EOFError, AttributeError, ImportError, TypeError, ValueError):
+        # The file may be of a folder that somebody else made: nothing in it is ever executed.
+        with (generation / FILE).open("rb") as file, np.load(file, allow_pickle=False) as columns:
+            return _build_lexicon({name: columns[name] for name in columns.files})
+    except (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         return None
-    return lexicon if isinstance(lexicon, Lexicon) else None
+
+
+def _build_lexicon(columns: dict[str, np.ndarray]) -> Lexicon | None:
+    """Build the lexicon from the columns of its file; None if they do not fit together."""
+    about = json.loads(columns["about"].tobytes())
+    if about["format"] != FORMAT:
+        return None
+    word_arrays, spelling_arrays, phrase_arrays = (
+        {name: columns[f"{part}_{name}"] for name in names}
+        for part, names in (("words", _WORD_ARRAYS), ("spelling", _SPELLING_ARRAYS), ("phrases", _PHRASE_ARRAYS))
+    )
+    text = columns["words_text"].tobytes()
+    vocabulary = Vocabulary(text=text, languages=tuple(about["languages"]), stem=stem, **word_arrays)
+    known = DeletionIndex(words=_split_lines(columns["spelling_words"]), **spelling_arrays)
+    texts = [_split_lines(columns[f"phrases_{name}"]) for name in _PHRASE_TEXTS]
+    phrases = Suggestions(texts[0], texts[1], texts[2], **phrase_arrays, vocabulary=vocabulary)
+    pages = columns["spelling_pages"].tolist()
+    fits = (
+        _is_index(vocabulary.starts, len(vocabulary), len(text))
+        and _is_index(phrases.starts, len(phrases.words), len(phrases.filed))
+        and len(vocabulary.stem_keys) == len(vocabulary.stem_rows)
+        and bool((vocabulary.stem_rows < len(vocabulary)).all())
+        and len(known.words) == len(known.lengths) == len(known.letters) == len(known.pairs) == len(pages)
+        and bool(((known.entries & ROW_MASK) < len(known.words)).all())
+        and len(phrases.phrases) == len(phrases.forms) == len(phrases.table)
+        and bool(((phrases.filed >= 0) & (phrases.filed < len(phrases.forms))).all())
+    )
+    return (
+        Lexicon(vocabulary, SpellChecker(vocabulary, known, pages, int(about["most_pages"])), phrases) if fits else None
+    )
+
+
+def _is_index(starts: Ints, rows: int, end: int) -> bool:
+    """Check whether the starts of a lexicon's rows go up from 0 to the end of what they index."""
+    return len(starts) == rows + 1 and starts[0] == 0 and starts[-1] == end and bool((np.diff(starts) >= 0).all())
+
+
+def _join_lines(texts: tuple[str, ...]) -> bytes:
+    """Join the texts of a lexicon, none of which has a line break."""
+    return "".join(f"{text}\n" for text in texts).encode("utf-8", "surrogatepass")
+
+
+def _split_lines(column: np.ndarray) -> tuple[str, ...]:
+    return tuple(column.tobytes().decode("utf-8", "surrogatepass").split("\n")[:-1])
 
 
 def _read_words(reader: IndexReader) -> Iterator[tuple[str, int]]:

@@ -106,7 +106,7 @@ class ReputationFile:
 
 def _load(path: Path) -> Reputation | None:
     """Load page reputations from a file; None if it cannot be read, as if nothing were learned."""
-    with suppress(*_UNREADABLE), np.load(path) as kept:
+    with suppress(*_UNREADABLE), np.load(path, allow_pickle=False) as kept:
         columns = {name: kept[name] for name in Reputation._fields}
         general, people = float(columns.pop("general")), float(columns.pop("people"))
         return Reputation(**columns, general=general, people=people)

@@ -5,11 +5,12 @@ undoes, including those on ads. Secrets are never in a command: a site names the
 there are only digests.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from vedette.adapters.ads.campaign_store import AdRow, AdTarget, AdvertiserRow, CampaignRow
+import msgspec
+
 from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.search_store import UserKeyRow
 from vedette.errors import StoreCorrupt
@@ -233,6 +234,7 @@ _COMMAND_TYPES: Final[Mapping[str, type[Any]]] = {
     "pause_site": PauseSite,
     "remove_site": RemoveSite,
     "import_sites": ImportSites,
+    "create_key": CreateKey,
     "revoke_key": RevokeKey,
     "restore_key": RestoreKey,
     "add_rules": AddRules,
@@ -241,6 +243,11 @@ _COMMAND_TYPES: Final[Mapping[str, type[Any]]] = {
     "offer": Offer,
     "add_watch": AddAlert,
     "remove_watch": RemoveAlert,
+    "fetch_now": FetchNow,
+    "retry_failed": RetryFailed,
+    "replace_token": ReplaceToken,
+    "log_sign_in": LogSignIn,
+    "undo": Undo,
     "keep_advertiser": ads.SaveAdvertiser,
     "drop_advertiser": ads.RemoveAdvertiser,
     "keep_campaign": ads.SaveCampaign,
@@ -253,7 +260,7 @@ _COMMAND_NAMES = {kind: name for name, kind in _COMMAND_TYPES.items()}
 
 
 def command_to_json(command: Command | ads.AdCommand) -> dict[str, object]:
-    """Convert a command to JSON, to be stored in the log of actions as the undo of another.
+    """Convert a command to JSON, to be sent to the coordinator, or stored in the log as the undo of another.
 
     >>> command_to_json(PauseSite("https://example.org/", paused=True))
     {'order': 'pause_site', 'start': 'https://example.org/', 'paused': True}
@@ -262,46 +269,20 @@ def command_to_json(command: Command | ads.AdCommand) -> dict[str, object]:
 
 
 def command_from_json(stored: object) -> Command | ads.AdCommand:
-    """Convert stored JSON back to a command; invalid JSON means a damaged store.
+    """Convert JSON back to a command, each field by its type; invalid JSON means a damaged store.
 
     >>> command_from_json({"order": "add_rules", "rules": [{"kind": "block", "query": "", "value": "example.org"}]})
     AddRules(rules=(Rule(kind='block', query='', value='example.org'),))
     """
     try:
-        fields: dict[str, Any] = dict(stored)  # type: ignore[call-overload]  # any value is tried
-        kind = _COMMAND_TYPES[fields.pop("order")]
-        parsed = {name: _FIELD_PARSERS.get(name, _keep)(value) for name, value in fields.items()}
-        command: Command | ads.AdCommand = kind(**parsed)
+        fields: dict[str, Any] = dict(stored)  # type: ignore[call-overload]  # whatever it is, it is tried
+        command: Command | ads.AdCommand = msgspec.convert(fields, _COMMAND_TYPES[fields.pop("order")])
+        if isinstance(command, SetSite):
+            command = replace(command, changes=_lists_to_tuples(command.changes))
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise StoreCorrupt(f"cannot read an action in the log ({error}): restore the state from a backup") from error
     return command
 
 
-def _keep(value: Any) -> Any:  # noqa: ANN401 - JSON
-    return value
-
-
 def _lists_to_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
-
-
-def _site_from_json(fields: Mapping[str, Any]) -> Site:
-    return Site(**_lists_to_tuples(fields))
-
-
-def _ad_from_json(values: list[Any]) -> AdRow:
-    row = AdRow(*values)
-    targets = tuple(AdTarget(*target) for target in row.targets)
-    return row._replace(targets=targets, negatives=tuple(row.negatives))
-
-
-_FIELD_PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "site": _site_from_json,
-    "sites": lambda sites: tuple((_site_from_json(site), bool(paused)) for site, paused in sites),
-    "rules": lambda rules: tuple(Rule(**rule) for rule in rules),
-    "watch": lambda row: AlertRow(*row),
-    "changes": _lists_to_tuples,
-    "advertiser": lambda row: AdvertiserRow(*row),
-    "campaign": lambda row: CampaignRow(*row),
-    "ad": _ad_from_json,
-}

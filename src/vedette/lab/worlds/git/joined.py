@@ -87,7 +87,7 @@ def _load_site(location: GitLocation, cache: Path) -> JoinedWeb:
     if not place.is_file():
         cache.mkdir(parents=True, exist_ok=True)
         _save(place, _read_site(location, tip))
-    with np.load(place) as kept:
+    with np.load(place, allow_pickle=False) as kept:
         urls, titles, texts = json.loads(kept["names"].tobytes())
         pages = ForwardTokens(kept["words"], kept["lengths"])
         return JoinedWeb(urls, titles, pages, kept["source"], kept["target"], kept["text"], texts)
