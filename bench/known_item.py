@@ -9,6 +9,9 @@ anchor   by what a link to it says; that link is taken out of the index
 heading  by one of its headings that is found on at most ten pages
 span     by four words in a row out of its text
 
+A fifth kind, *section*, asks for another heading of the main text, and only counts if the first section shown with the
+page is the one under that heading; rivals have no sections.
+
 The score is the reciprocal of the rank among the first ten (MRR@10). A page with the same text is as good; the column
 *near* takes near-duplicates too. Rivals get the same titles and, whichever is better for them, the main text or all
 that is visible: tantivy and SQLite's FTS5 as they are (BM25 of title and body), and tantivy with the query as a phrase
@@ -41,6 +44,8 @@ from bench.peers.known_rivals import Rival, fts5, tantivy_plain, tantivy_with_ph
 from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.search import Searcher
+from vedette.index.fields import MAX_INDEXED_HEADINGS
+from vedette.index.sections import Section, split_sections
 from vedette.parse.similarity.minhash import estimate_similarity
 from vedette.policy import Floats, rng_for
 from vedette.runtime.indexing.index_builder import IndexBuilder
@@ -98,7 +103,7 @@ class Asking:
 
     def __init__(self, pages: Sequence[KnownPage], links: Sequence[Link]) -> None:
         self._pages = pages
-        self._bearers = Counter(heading for page in pages for heading in dict.fromkeys(page.stored.headings))
+        self._bearers = Counter(heading for page in pages for heading in dict.fromkeys(_headings(page)))
         self._to: dict[bytes, list[Link]] = defaultdict(list)
         for link in links:
             if split_words(link.text):
@@ -121,18 +126,35 @@ class Asking:
             link = chance.choice(links)
             self.taken_out.add(link)
             yield "anchor", link.text
-        if headings := [text for text in page.stored.headings if self._bearers[text] <= MOST_BEARERS]:
+        if headings := [text for text in _headings(page) if self._bearers[text] <= MOST_BEARERS]:
             yield "heading", chance.choice(headings)
         words = split_words(page.stored.body)
         if len(words) >= SPAN_WORDS:
             at = chance.randrange(len(words) - SPAN_WORDS + 1)
             yield "span", " ".join(words[at : at + SPAN_WORDS])
 
+    def section_queries(self, places: Sequence[int]) -> list[tuple[Query, Section]]:
+        """Return a heading of the main text of each page that has one, and the section under it."""
+        chance = random.Random(f"{SEED} section")  # noqa: S311 -- the same each time, no secret
+        found = []
+        for place in places:
+            stored = self._pages[place].stored
+            parts = split_sections(stored, stored.body)
+            rare = [part for part in parts if part.heading and self._bearers[part.heading] <= MOST_BEARERS]
+            if rare:
+                part = chance.choice(rare)
+                found.append((Query("section", place, part.heading), part))
+        return found
+
+
+def _headings(page: KnownPage) -> Sequence[str]:
+    return page.stored.headings[:MAX_INDEXED_HEADINGS]
+
 
 # --- Vedette ---
 
 
-def vedette(folder: Path, pages: Sequence[KnownPage], links: Sequence[Link]) -> tuple[Rival, LiveIndexSnapshot]:
+def vedette(folder: Path, pages: Sequence[KnownPage], links: Sequence[Link]) -> tuple[Searcher, LiveIndexSnapshot]:
     """The index as the indexer makes it of fetched pages, and the search over it."""
     generations = Generations(folder)
     generation = generations.begin()
@@ -147,8 +169,7 @@ def vedette(folder: Path, pages: Sequence[KnownPage], links: Sequence[Link]) -> 
     compute_importance(generation)
     write_lexicon(generation)
     shelf = LiveIndexSnapshot(generation)
-    searcher = Searcher(shelf)
-    return lambda text: [result.id - 1 for result in searcher.search(SearchRequest(text), NOW_S).results], shelf
+    return Searcher(shelf), shelf
 
 
 def _known(pages: Sequence[KnownPage], links: Sequence[Link]) -> Iterator[PageRecord]:
@@ -199,6 +220,20 @@ class Judge:
             np.array([_reciprocal([self._is_same(place, page) for place in places]) for places, page in found]),
             np.array([_reciprocal([self._is_near(place, page) for place in places]) for places, page in found]),
         )
+
+    def credit_sections(self, searcher: Searcher, queries: Sequence[tuple[Query, Section]]) -> float:
+        """Return the mean reciprocal rank of the right page with the right section first."""
+        ranks = []
+        for query, part in queries:
+            results = searcher.search(SearchRequest(query.text), NOW_S).results
+            right = [
+                self._is_same(result.id - 1, query.page)
+                and bool(result.sections)
+                and result.sections[0].url == part.build_url(self._pages[result.id - 1].stored)
+                for result in results
+            ]
+            ranks.append(_reciprocal(right))
+        return float(np.mean(ranks))
 
     def _is_same(self, place: int, page: int) -> bool:
         return self._pages[place].print == self._pages[page].print
@@ -327,17 +362,24 @@ def main() -> None:
     print(f"{len(pages)} pages with {len({page.print for page in pages})} different texts, {len(links)} links\n")
     judge = Judge(pages)
     with tempfile.TemporaryDirectory() as folder:
-        search, shelf = vedette(Path(folder), pages, left)
+        searcher, shelf = vedette(Path(folder), pages, left)
+
+        def search(text: str) -> list[int]:
+            return [result.id - 1 for result in searcher.search(SearchRequest(text), NOW_S).results]
+
         before_s = process_time()
         credited = {"vedette": judge.credit(search, queries)}
         search_ms = (process_time() - before_s) * 1000 / len(queries)
-        print(f"{len(shelf.finder)} pages in the index; a search takes {search_ms:.1f} ms of CPU time\n")
+        print(f"{len(shelf.finder)} pages in the index; a search takes {search_ms:.1f} ms of CPU time")
+        sections = asking.section_queries(wanted)
+        mrr_section = judge.credit_sections(searcher, sections)
+        print(f"section {len(sections)}: MRR@10 {mrr_section:.3f} of the right page with the right section first\n")
     for name, (how, rival) in tuned_rivals(pages, judge, tuning).items():
         credited[name] = judge.credit(rival, queries)
         print(f"{name}: {how}")
     figures = print_table(credited, queries)
     shown = verdicts(credited, queries)
-    print(json.dumps({**figures, **shown, "search_ms": round(search_ms, 2)}))
+    print(json.dumps({**figures, **shown, "mrr_section": round(mrr_section, 4), "search_ms": round(search_ms, 2)}))
     sys.exit(0 if shown["passed"] else 1)
 
 

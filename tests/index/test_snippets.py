@@ -5,13 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.index.snippets import Snippet, highlight_words, snippet_of
+from vedette.index.snippets import Snippet, cut_snippet, find_hits, highlight_words
 from vedette.text import split_words
 
 FILLER = "Nothing of note is said in this sentence at all. "
 ODD = "aé ßcC+#.\n\t\u00a0かが\u3099ｶﾞ한\u1112\u1161\u11ab日क़ि\u0301\u00ad\u200d!?。ŉ\ud800"
 TEXTS = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=()), max_size=300)
 WANTED = st.lists(st.lists(TEXTS.map(lambda text: text[:6]).map(lambda text: " ".join(split_words(text))), max_size=3))
+
+
+def snippet_of(text: str, wanted: list[list[str]], most: int = 200) -> Snippet:
+    """Cut the best snippet of a text for a query."""
+    return cut_snippet(*find_hits(text, wanted), most)
 
 
 def marked(piece: Snippet) -> list[str]:
@@ -112,9 +117,9 @@ def test_white_space_is_collapsed() -> None:
     assert piece == Snippet("Sea gulls nest", ((4, 9), (10, 14)))
 
 
-def test_only_the_front_is_looked_at() -> None:
-    """What lies behind 200 000 characters makes no difference."""
-    assert marked(snippet_of("a " * 200_000 + "gulls", [["gulls"]])) == []
+def test_the_end_of_a_long_text_is_searched() -> None:
+    """A word at the end of a very long text is shown."""
+    assert marked(snippet_of("a " * 200_000 + "gulls", [["gulls"]])) == ["gulls"]
 
 
 @pytest.mark.parametrize(

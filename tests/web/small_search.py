@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from vedette.config import Serve
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, encode_event
 from vedette.model import Site
-from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
+from vedette.serve.slate import Reason, ResultSection, SearchRequest, SearchResult, Slate, Snippet
 from vedette.web.app import create_app
 from vedette.web.auth.keys import Key, create_key
 from vedette.web.console.routes import ConsoleServices
@@ -38,8 +38,12 @@ def result(id_: int, site: str, title: str, text: str) -> SearchResult:
     )
 
 
+SECTIONS = (
+    ResultSection("Lag of groups", "https://docs.example.org/1#lag", Snippet("Lag of a consumer 🦉 group", ((0, 3),))),
+    ResultSection("Offsets", "https://docs.example.org/1#:~:text=Offsets", Snippet("An offset without lag"), 0.75),
+)
 PAGES = (
-    result(1, "docs.example.org", "Consumer lag", "Lag of a consumer 🦉 group"),
+    result(1, "docs.example.org", "Consumer lag", "Lag of a consumer 🦉 group")._replace(sections=SECTIONS),
     result(2, "docs.example.org", "Half a pair \ud800", "Broken \udfff text"),
     result(3, "wiki.example.org", "Salaries lag", "Secret lag"),
     result(4, "hr.example.org", "Holidays lag", "Lag of holidays"),

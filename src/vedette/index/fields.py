@@ -26,7 +26,8 @@ class StoredPage(NamedTuple):
 
     ``kind`` is a file type ("html", "pdf", "docx"), ``marks`` are its owner's directives ("nosnippet",
     "max-snippet:80", "noarchive"), ``published_s`` is its stated date. ``is_plain`` is the result of
-    ``snippets.tidy_text`` for the body, if it was called.
+    ``snippets.tidy_text`` for the body, if it was called. ``anchors`` has the id of each heading, empty if it has none,
+    None if the heading is not in the body.
     """
 
     url: str
@@ -39,6 +40,7 @@ class StoredPage(NamedTuple):
     published_s: float | None = None
     marks: str = ""
     is_plain: bool | None = None
+    anchors: tuple[str | None, ...] = ()
 
 
 def pack_page(stored: StoredPage) -> bytes:
@@ -65,6 +67,7 @@ PUBLIC = "public"
 # How many words of a body are available for ranking; all of them are indexed.
 MAX_WORDS = 4096
 MAX_FIELD_WORDS = 1024
+MAX_INDEXED_HEADINGS = 200
 MAX_BODY_CHARACTERS = 1 << 20
 MAX_FOLDERS = 6
 # Common names of file types.
@@ -107,7 +110,7 @@ def tokenize_entry(entry: IndexEntry) -> FieldTokens:
     """
     return FieldTokens(
         normalize_words(entry.title),
-        normalize_words("\n".join(entry.headings)),
+        normalize_words("\n".join(entry.headings[:MAX_INDEXED_HEADINGS])),
         normalize_words("\n".join(entry.anchors)),
         normalize_words(_decode_url(entry.url).partition("://")[2]),
         normalize_words(entry.body[:MAX_BODY_CHARACTERS]),

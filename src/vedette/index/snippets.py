@@ -17,11 +17,10 @@ import numpy as np
 from vedette.policy import Ints
 from vedette.text import WordHashes, compose, hash_words, locate_words
 
-MAX_CHARACTERS = 200_000  # of a text that are searched
-FIRST_SCAN_CHARACTERS = 8_000  # are searched first
+MAX_CHARACTERS = 200_000  # searched of a text that must be tokenized
 MAX_HITS = 300  # that compete for the first word of the snippet
 MAX_SLOTS = 64
-MAX_PLACES = 100  # of one word that are considered
+MAX_PLACES = 400  # counted of one word
 MAX_CUT_SHIFT = 24  # characters: how far a cut moves to fall between words
 ELLIPSIS = "…"
 
@@ -41,12 +40,17 @@ class Snippet(NamedTuple):
     marks: tuple[tuple[int, int], ...] = ()
 
 
-class _Hits(NamedTuple):
-    """Where words of the query occur in a text, and which query slot each fills."""
+class Hits(NamedTuple):
+    """Where words of the query occur in a text, in order, and which query slot each fills."""
 
     starts: Ints
     ends: Ints
     slots: Ints
+
+    def within(self, start: int, end: int) -> "Hits":
+        """Return the hits within a part of the text, counted from its beginning."""
+        inside = (self.starts >= start) & (self.ends <= end)
+        return Hits(self.starts[inside] - start, self.ends[inside] - start, self.slots[inside])
 
 
 def tidy_text(text: str) -> tuple[str, bool]:
@@ -61,19 +65,16 @@ def tidy_text(text: str) -> tuple[str, bool]:
     return text, _is_plain(text)
 
 
-def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, is_plain: bool | None = None) -> Snippet:
-    """Return the best snippet of a text for a query, at most ``most`` characters long.
+def cut_snippet(text: str, hits: Hits, most: int) -> Snippet:
+    """Cut the best snippet, at most ``most`` characters long, from a text with its hits (``find_hits``).
 
-    ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
-    the result of ``tidy_text`` for the text, if it is known to be tidy.
-
-    >>> piece = snippet_of("Gulls nest here. Many birds eat fish, as Gulls do.", [["gulls"], ["fish", "crab"]], 40)
+    >>> text, hits = find_hits("Gulls nest here. Many birds eat fish, as Gulls do.", [["gulls"], ["fish", "crab"]])
+    >>> piece = cut_snippet(text, hits, 40)
     >>> piece.text, [piece.text[start:end] for start, end in piece.marks]
     ('…Many birds eat fish, as Gulls do.', ['fish', 'Gulls'])
     """
     if most <= 0:
         return Snippet()
-    text, hits = _scan_text(text, wanted, is_plain=is_plain)
     if len(text) <= most:
         return Snippet(text.replace("\n", " "), _merge_marks(hits, 0, len(text), 0))
     first, last = _choose_span(hits, most - 2 * len(ELLIPSIS))
@@ -84,22 +85,13 @@ def snippet_of(text: str, wanted: Sequence[Sequence[str]], most: int = 200, *, i
     return Snippet((before + shown + behind)[:most], _merge_marks(hits, start, end, len(before)))
 
 
-def _scan_text(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
-    """Find the query's words in the beginning of a text, or in all of it if the beginning has none."""
-    if len(text) > FIRST_SCAN_CHARACTERS:
-        beginning, hits = _find_hits(text[:FIRST_SCAN_CHARACTERS], wanted, is_plain=is_plain)
-        if len(hits.slots):
-            return beginning + ELLIPSIS, hits
-    return _find_hits(text[:MAX_CHARACTERS], wanted, is_plain=is_plain)
-
-
 def highlight_words(text: str, wanted: Sequence[Sequence[str]]) -> Snippet:
     """Highlight the words of the query in a whole text, such as a title.
 
     >>> highlight_words("Der Große\u00a0 Bär", [["grosse"], ["bar", "baren"]])
     Snippet(text='Der Große Bär', marks=((4, 9), (10, 13)))
     """
-    text, hits = _find_hits(text, wanted, is_plain=None)
+    text, hits = find_hits(text, wanted)
     return Snippet(text.replace("\n", " "), _merge_marks(hits, 0, len(text), 0))
 
 
@@ -136,23 +128,28 @@ def _compile_query(wanted: tuple[tuple[str, ...], ...]) -> _QueryNumbers:
     return _QueryNumbers(np.array(numbers, np.uint32), np.array([slots[number] for number in numbers], np.int64))
 
 
-def _find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None) -> tuple[str, _Hits]:
-    """Find the query's words in a text; return the tidied text, perhaps normalized, and the hits."""
+def find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | None = None) -> tuple[str, Hits]:
+    """Find the query's words in a text; return the tidied text, perhaps normalized, and the hits.
+
+    ``wanted`` has the words of each slot of the query, in indexed form; any one of them fills the slot. ``is_plain`` is
+    what ``tidy_text`` returned for the text, where it is known to be tidy.
+    """
     if is_plain is None:
         text, is_plain = tidy_text(text)
     if is_plain and not any(word in _NAMES for words in wanted for word in words):
         return text, _find_plain_hits(text, wanted)
     sought = _compile_query(tuple(map(tuple, wanted)))
+    text = text[:MAX_CHARACTERS]
     found = locate_words(text)
     if found is None:
         text = compose(text)
         found = locate_words(text)
     if found is None or not len(sought.numbers):
-        return text, _Hits(*np.zeros((3, 0), np.int64))
+        return text, Hits(*np.zeros((3, 0), np.int64))
     places = np.searchsorted(sought.numbers, found.numbers)
     places[places == len(sought.numbers)] = 0
     hit = (sought.numbers[places] == found.numbers).nonzero()[0]
-    return text, _Hits(found.starts[hit], found.ends[hit], sought.slots[places[hit]])
+    return text, Hits(found.starts[hit], found.ends[hit], sought.slots[places[hit]])
 
 
 def _is_plain(text: str) -> bool:
@@ -164,7 +161,7 @@ def _is_foreign_letter(character: str) -> bool:
     return not character.isascii() and unicodedata.category(character)[0] in "LMNC"
 
 
-def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
+def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> Hits:
     """Find the query's words in a plain ASCII text, where searching each word is far faster than tokenizing."""
     lower = text.lower()
     found: dict[tuple[int, int], int] = {}
@@ -173,7 +170,7 @@ def _find_plain_hits(text: str, wanted: Sequence[Sequence[str]]) -> _Hits:
             for place in _find_word(lower, word):
                 found.setdefault(place, slot)
     rows = [(*place, slot) for place, slot in sorted(found.items())]
-    return _Hits(*np.array(rows, np.int64).reshape(-1, 3).T)
+    return Hits(*np.array(rows, np.int64).reshape(-1, 3).T)
 
 
 def _find_word(text: str, word: str) -> Iterator[tuple[int, int]]:
@@ -188,7 +185,7 @@ def _find_word(text: str, word: str) -> Iterator[tuple[int, int]]:
         start = text.find(word, end)
 
 
-def _choose_span(hits: _Hits, room: int) -> tuple[int, int]:
+def _choose_span(hits: Hits, room: int) -> tuple[int, int]:
     """Choose the span of query hits that the snippet should show."""
     starts, ends, slots = (column[:MAX_HITS] for column in hits)
     if not len(starts):
@@ -226,7 +223,7 @@ def _choose_end(text: str, start: int, last: int, most: int) -> int:
     return end if space < 0 else space
 
 
-def _merge_marks(hits: _Hits, start: int, end: int, shift: int) -> tuple[tuple[int, int], ...]:
+def _merge_marks(hits: Hits, start: int, end: int, shift: int) -> tuple[tuple[int, int], ...]:
     """Convert the hits inside a snippet to highlight ranges; ranges that touch are merged."""
     inside = (hits.starts >= start) & (hits.ends <= end)
     marks: list[tuple[int, int]] = []

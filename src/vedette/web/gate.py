@@ -171,6 +171,7 @@ PUBLIC_CACHE = "public, max-age=10"
 # What scripts of other origins may request: methods and custom headers.
 CORS_PATHS = {
     "/api/v1/search": ("GET", "authorization"),
+    "/api/v1/passages": ("GET", "authorization"),
     "/api/v1/suggest": ("GET", "authorization"),
     EVENTS_PATH: ("POST", "content-type"),
 }

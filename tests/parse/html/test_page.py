@@ -300,4 +300,6 @@ def test_a_template_that_is_no_text_of_the_page(template: str) -> None:
 
 def test_an_empty_page() -> None:
     """Nothing is a page too."""
-    assert parse_page("") == Page("", "", "", (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False, False)
+    assert parse_page("") == Page(
+        "", "", "", (), (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False, False
+    )

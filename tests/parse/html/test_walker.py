@@ -318,12 +318,12 @@ def test_twice_the_text_is_at_most_twice_the_work(shape: str, read: Callable[[st
 
 
 def test_lists_are_bounded() -> None:
-    """Nothing that a page can say a thousand times is kept a thousand times."""
+    """Nothing that a page can say thousands of times is kept as often."""
     said = "<h2>x</h2><meta name=date content=x><time datetime=x><link rel=alternate hreflang=a href=b>"
     data = "<script type=application/ld+json>{}</script>"
-    page = parse_page((said + data) * 1000)
+    page = parse_page((said + data) * 5000)
     kept = (page.headings, page.stamps, page.alternates, page.linked_data, page.robots_meta)
-    assert all(0 < len(each) < 1000 for each in kept)
+    assert all(0 < len(each) < 5000 for each in kept)
 
 
 def test_a_page_of_millions_of_tags_is_read_in_part() -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.web.small_search import NOW_S, PAGES, Ask, SmallSearch, served
+from tests.web.small_search import NOW_S, PAGES, SECTIONS, Ask, SmallSearch, served
 
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
@@ -56,6 +56,29 @@ def test_a_search_tells_results_with_their_reasons(ask: Ask) -> None:
     assert _seconds(found["published_at"]) == NOW_S - 86_400
     assert (found["id"], found["site"], found["type"], found["language"]) == (1, "docs.example.org", "html", "en")
     assert found["cached_url"] == "/cached/1"
+    assert [(part["heading"], part["url"]) for part in found["sections"]] == [part[:2] for part in SECTIONS]
+    assert found["sections"][0]["snippet"][slice(*found["sections"][0]["highlights"][0])] == "Lag"
+
+
+def test_passages_are_the_best_sections_of_all_pages(ask: Ask, search: SmallSearch) -> None:
+    """Sections have the URL to cite them by, and the best page's weigh more; a page without sections is one passage."""
+    answer = ask("/api/v1/passages?q=a&n=3&chars=500").json
+    assert search.wishes[-1].snippet_length == 500
+    found = answer["passages"]
+    assert [part["url"] for part in found] == [part.url for part in SECTIONS] + [PAGES[1].url]
+    assert [part["heading"] for part in found] == ["Lag of groups", "Offsets", ""]
+    assert [part["page_url"] for part in found] == [PAGES[0].url, PAGES[0].url, PAGES[1].url]
+    assert found[0]["score"] == 1 > found[1]["score"] > found[2]["score"] > 0
+    assert _seconds(found[0]["fetched_at"]) == NOW_S - 60
+    assert found[0]["text"] == SECTIONS[0].snippet.text
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"), [("", "q"), ("q=a&n=21", "n"), ("q=a&chars=99", "chars"), ("q=a&page=2", "page")]
+)
+def test_wrong_passage_parameters_are_named(ask: Ask, query: str, parameter: str) -> None:
+    """What is missing, out of bounds or unknown is named."""
+    assert ask(f"/api/v1/passages?{query}").complaint[2] == parameter
 
 
 def _seconds(text: str) -> float:

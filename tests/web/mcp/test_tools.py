@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from tests.web.small_search import NOW_S, PAGES, Ask, Heard, SmallSearch, bearer, made_key, served
+from tests.web.small_search import NOW_S, PAGES, SECTIONS, Ask, Heard, SmallSearch, bearer, made_key, served
 
 from vedette.config import Rate, Serve
 from vedette.learn.events import LoggedEvent, SearchEvent
@@ -115,7 +115,7 @@ def complaint(ask: Ask, secret: str, name: str, **arguments: object) -> str:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_finds_the_tools_and_uses_them(server: tuple[Ask, int], mode: str) -> None:
-    """The SDK's client, speaking the newest protocol or an older one, lists three tools and gets what they promise."""
+    """The SDK's client, speaking the newest protocol or an older one, lists the tools and gets what they promise."""
 
     async def work(client: Any) -> tuple[Any, ...]:
         tools = (await client.list_tools()).tools
@@ -126,7 +126,7 @@ def test_a_client_finds_the_tools_and_uses_them(server: tuple[Ask, int], mode: s
     tools, found, read, sites = by_client(server[1], BOB, work, mode)
     assert [tool.name for tool in tools] == list(TOOLS)
     assert all(tool.annotations.read_only_hint for tool in tools)
-    assert all(UNTRUSTED_NOTE in tool.description for tool in tools[:2])
+    assert all(UNTRUSTED_NOTE in tool.description for tool in tools[:3])
     assert [each["id"] for each in found.structured_content["results"]] == [1]
     assert PAGES[0].url in found.content[0].text
     assert read.structured_content["url"] == PAGES[0].url
@@ -158,6 +158,17 @@ def test_a_search_tells_results_notes_and_spelling(ask: Ask) -> None:
     text = posted(ask, call("search", query="consumer")).json["result"]["content"][0]["text"]
     assert UNTRUSTED_NOTE in text
     assert first["snippet"] in text
+
+
+def test_passages_are_quoted_with_their_source(ask: Ask) -> None:
+    """A passage has the URL of its section; its text is quoted as untrusted, and hidden sites stay hidden."""
+    found = told(ask, BOB, "passages", query="lag", n=5, max_chars="300")["passages"]
+    assert [part["url"] for part in found] == [part.url for part in SECTIONS]
+    assert found[0]["text"] == SECTIONS[0].snippet.text
+    text = posted(ask, call("passages", query="lag")).json["result"]["content"][0]["text"]
+    assert UNTRUSTED_NOTE in text
+    assert SECTIONS[1].url in text
+    assert told(ask, BOB, "passages", query="nothing of the kind")["passages"] == []
 
 
 def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
@@ -200,7 +211,7 @@ def test_a_page_is_found_by_its_address(ask: Ask) -> None:
         ("cached_page", {"id": 1, "url": "https://docs.example.org/1"}, "either id or url"),
         ("cached_page", {"url": "file:///etc/passwd"}, "full URL"),
         ("list_sites", {"site": "x"}, "takes no arguments"),
-        ("delete_everything", {}, "Unknown tool; choose from search, cached_page, list_sites."),
+        ("delete_everything", {}, "Unknown tool; choose from search, passages, cached_page, list_sites."),
     ],
 )
 def test_wrong_arguments_are_told_in_words(ask: Ask, name: str, arguments: dict[str, object], said: str) -> None:
@@ -251,7 +262,12 @@ def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
 
 def test_private_sites_are_told_to_their_readers_only(ask: Ask) -> None:
     """No tool lets anybody else learn of a page, a title or a host."""
-    for name, arguments in (("search", {"query": ""}), ("list_sites", {}), ("cached_page", {"id": 1})):
+    for name, arguments in (
+        ("search", {"query": ""}),
+        ("passages", {"query": ""}),
+        ("list_sites", {}),
+        ("cached_page", {"id": 1}),
+    ):
         answer = posted(ask, call(name, **arguments)).body
         assert b"wiki.example.org" not in answer
         assert b"Salaries" not in answer

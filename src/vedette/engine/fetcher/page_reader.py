@@ -54,7 +54,6 @@ MAX_DESCRIPTION = 500
 MAX_DETAIL = 200
 MAX_WORD = 30
 MAX_BODY = 1 << 20
-MAX_HEADINGS = 200
 MIN_TITLE = 4
 WORKBOOKS = frozenset({"xlsx", "ods"})  # their headings are names such as "Sheet1"
 MAX_TEXT_TITLE = 120
@@ -120,8 +119,9 @@ def build_page_content(
         anchors,
         identity=build_identity(page.title, page.headings, page.main, words).pack(),
     )
-    headings = tuple(heading for _, heading in page.headings[:MAX_HEADINGS])
-    return _add_stored_text(content, context, page.title, page.main or page.text, headings, "html")
+    headings = tuple(heading for _, heading in page.headings)
+    ids = page.anchors if page.main else ()
+    return _add_stored_text(content, context, page.title, page.main or page.text, headings, "html", ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,13 @@ def build_document_content(document: Document, context: PageContext) -> Content:
 
 
 def _add_stored_text(
-    content: Content, context: PageContext, title: str, body: str, headings: tuple[str, ...], kind: str
+    content: Content,
+    context: PageContext,
+    title: str,
+    body: str,
+    headings: tuple[str, ...],
+    kind: str,
+    anchors: tuple[str | None, ...] = (),
 ) -> Content:
     """Add the packed text for the index to a page's content, unless its bytes have not changed."""
     old = context.copy.baseline if context.copy else None
@@ -188,6 +194,7 @@ def _add_stored_text(
         date_s,
         content.directives,
         is_plain,
+        anchors,
     )
     return content._replace(stored=pack_page(stored), is_unmeasured=changed and context.judged_by == "queries")
 
@@ -328,7 +335,7 @@ def _parse_document(document: Document, url: str, links: LinkResolver, *, follow
     """Parse the HTML that was made from a document: its text, headings and links."""
     page = parse_page(document.text)
     found, anchors, _ = _collect_links(page, url, links) if follows else ((), (), ())
-    headings = tuple(heading for _, heading in page.headings[:MAX_HEADINGS])
+    headings = tuple(heading for _, heading in page.headings)
     title = document.title or _choose_document_title(document.kind, headings, page.text, url)
     return Document(document.kind, title, page.text, "", headings, found, anchors)
 

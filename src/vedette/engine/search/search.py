@@ -29,13 +29,14 @@ from vedette.index.fields import PUBLIC, StoredPage, list_site_values
 from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query, unquote
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
 from vedette.index.query.retrieval import And, Node, Or, Range, TermSet
-from vedette.index.snippets import snippet_of
+from vedette.index.sections import choose_sections, split_sections
+from vedette.index.snippets import cut_snippet, find_hits
 from vedette.model import origin_of
 from vedette.policy import Ints
 from vedette.serve.rank.diversity import MOVED_NOTE, find_newest, fold_copies, spread_sites
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, SearchRules
-from vedette.serve.slate import SearchRequest, SearchResult, Slate, Snippet
+from vedette.serve.slate import SNIPPET_LENGTH, ResultSection, SearchRequest, SearchResult, Slate, Snippet
 from vedette.text import hash_word
 
 CANDIDATE_WINDOW = 100
@@ -52,9 +53,6 @@ SPELLING_THRESHOLD = 3
 NO_PHRASE_NOTE = "No page contains the exact phrase, so the search is done without the quotes."
 MAX_PINS = 5
 SYNONYM_WEIGHT = 0.8
-SNIPPET_LENGTH = 200
-# How much of a very long text is searched for a snippet.
-MAX_READ = 30_000
 _LIMIT = "max-snippet:"
 # A query that names a release wants that one, not the newest.
 _NAMES_RELEASE = re.compile(r"\d")
@@ -211,7 +209,7 @@ class Searcher:
         results = []
         for row, stored in zip(rows, self._snapshot.get_stored(weighed.ids[rows]), strict=True):
             if stored is not None:
-                result = _build_result(stored, weighed, row, wanted)._replace(
+                result = _build_result(stored, weighed, row, wanted, wish.snippet_length)._replace(
                     sentence=weighed.explain(row, words),
                     note=shown.notes.get(row, ""),
                     similar=shown.similar.get(row, 0),
@@ -240,7 +238,7 @@ class Searcher:
         bare = score_candidates(ids, (), self._snapshot, 0.0)
         may = [held in (PUBLIC, *wish.allowed) for held in self._snapshot.get_access(ids)]
         return [
-            _build_result(stored, bare, row, wanted)
+            _build_result(stored, bare, row, wanted, wish.snippet_length)
             for row, stored in enumerate(self._snapshot.get_stored(ids))
             if stored is not None and may[row]
         ]
@@ -322,14 +320,15 @@ def _order_results(
 
 
 def _build_result(
-    stored: StoredPage, weighed: ScoredCandidates, row: int, wanted: Sequence[Sequence[str]]
+    stored: StoredPage, weighed: ScoredCandidates, row: int, wanted: Sequence[Sequence[str]], most: int
 ) -> SearchResult:
     signals = weighed.signals
+    snippet, sections = build_excerpts(stored, wanted, most)
     return SearchResult(
         id=int(weighed.ids[row]),
         url=stored.url,
         title=stored.title,
-        snippet=snippet_for(stored, wanted),
+        snippet=snippet,
         site=origin_of(stored.url).host,
         kind=stored.kind,
         language=stored.language,
@@ -340,19 +339,37 @@ def _build_result(
         why=weighed.list_reasons(row),
         has_copy="noarchive" not in stored.marks.split(", "),
         features=weighed.list_features(row),
+        sections=sections,
     )
 
 
-def snippet_for(stored: StoredPage, wanted: Sequence[Sequence[str]]) -> Snippet:
-    """Build the snippet of a search result, as long as the page owner's directives allow."""
+def build_excerpts(
+    stored: StoredPage, wanted: Sequence[Sequence[str]], most: int = SNIPPET_LENGTH
+) -> tuple[Snippet, tuple[ResultSection, ...]]:
+    """Build the snippet of a search result and its best sections, as long as the page owner's directives allow."""
+    most = _limit_snippet(stored, most)
+    if not most:
+        return Snippet(), ()
+    is_plain = stored.is_plain if stored.body else None
+    text, hits = find_hits(stored.body or stored.description, wanted, is_plain=is_plain)
+    chosen = choose_sections(split_sections(stored, text), hits)
+    snippets = [
+        Snippet(*cut_snippet(text[part.start : part.end], hits.within(part.start, part.end), most)) for part in chosen
+    ]
+    sections = [
+        ResultSection(part.heading, part.build_url(stored), snippet, part.share)
+        for part, snippet in zip(chosen, snippets, strict=True)
+        if part.heading
+    ]
+    first = snippets[0] if snippets else Snippet(*cut_snippet(text, hits, most))
+    return first, tuple(sections)
+
+
+def _limit_snippet(stored: StoredPage, most: int) -> int:
+    """Limit the length of a snippet to what the page owner's directives allow."""
     marks = stored.marks.split(", ")
-    most = SNIPPET_LENGTH
     for mark in marks:
         number = mark.removeprefix(_LIMIT)
         if mark.startswith(_LIMIT) and number.isdecimal():
             most = min(most, int(number))
-    if "nosnippet" in marks or most == 0:
-        return Snippet()
-    is_plain = stored.is_plain if stored.body else None
-    piece = snippet_of((stored.body or stored.description)[:MAX_READ], wanted, most, is_plain=is_plain)
-    return Snippet(piece.text, piece.marks)
+    return 0 if "nosnippet" in marks else most

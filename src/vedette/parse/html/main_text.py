@@ -20,7 +20,6 @@ out.
 
 import re
 from functools import lru_cache
-from itertools import compress
 
 from vedette.parse.html.attributes import parse_attributes
 from vedette.parse.html.walker import HEADING, LINKED_SHIFT, PREFORMATTED, ROW
@@ -114,11 +113,6 @@ _NEIGHBOURS = (
     re.compile(r"(?<=P)s{1,3}+"),
     re.compile(r"[sh]{1,3}(?=P)"),
 )
-
-
-def select_content(texts: list[str], blocks: list[int]) -> list[str]:
-    """Select the blocks of an HTML page that are main text, in order."""
-    return list(compress(texts, mark_content(texts, blocks)))
 
 
 def mark_content(texts: list[str], blocks: list[int]) -> list[bool]:

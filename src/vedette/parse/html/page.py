@@ -6,11 +6,12 @@ lengths are bounded, and every string can be written to a file.
 
 import re
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from vedette.parse.html.attributes import collapse_lines, decode_references
-from vedette.parse.html.main_text import HIDDEN, LONG_LENGTH, select_content
+from vedette.parse.html.main_text import HIDDEN, LONG_LENGTH, mark_content
 from vedette.parse.html.tag_handlers import is_template, scan_page
 from vedette.parse.html.tokenizer import split_raw, split_tag, tokenize
 from vedette.parse.html.walker import BREAK, Link, Scan
@@ -44,15 +45,17 @@ class Page:
     """A parsed HTML page.
 
     ``text`` is what a person sees, one line per block; ``main`` is that without menus, notices and lists of links;
-    ``words`` is the approximate word count of ``main``, ``hidden_words`` that of invisible text. ``robots_meta`` has
-    every named meta. ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as
-    written. ``opens_templates`` means that the page was parsed with its templates opened (``open_templates``).
+    ``words`` is the approximate word count of ``main``, ``hidden_words`` that of invisible text. ``anchors`` has the id
+    of each heading, empty if it has none, None if the heading is not in ``main``. ``robots_meta`` has every named meta.
+    ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as written.
+    ``opens_templates`` means that the page was parsed with its templates opened (``open_templates``).
     """
 
     title: str
     description: str
     language: str
     headings: tuple[tuple[int, str], ...]
+    anchors: tuple[str | None, ...]
     links: tuple[Link, ...]
     base: str | None
     canonical: str | None
@@ -77,15 +80,17 @@ def parse_page(text: str) -> Page:
     >>> page.title, page.links, page.main
     ('A page', (Link(href='/', text='Home', nofollow=False),), 'Words & more.\nEnd of it.')
     """
-    scan, texts, main, markup = _read_markup(text)
+    scan, texts, marks, markup = _read_markup(text)
+    main = "\n".join(compress(texts, marks))
     visible = [block for block, marks in zip(texts, scan.blocks, strict=True) if block and not marks & HIDDEN]
     whole = "\n".join(visible)
     head = scan.head
     return Page(
-        title=head.title or next((heading for level, heading in scan.headings if level == 1), ""),
+        title=head.title or next((heading.text for heading in scan.headings if heading.level == 1), ""),
         description=head.description or head.og_description,
         language=head.language or head.header_language,
-        headings=tuple(scan.headings),
+        headings=tuple((heading.level, heading.text) for heading in scan.headings),
+        anchors=tuple(heading.anchor if marks[heading.block] else None for heading in scan.headings),
         links=tuple(scan.links.values()),
         base=head.base or None,
         canonical=head.canonical,
@@ -104,19 +109,21 @@ def parse_page(text: str) -> Page:
     )
 
 
-def _read_markup(text: str) -> tuple[Scan, list[str], str, str]:
-    """Scan the HTML of a page, with its templates opened if it has little text: scan, blocks, main text, HTML."""
+def _read_markup(text: str) -> tuple[Scan, list[str], list[bool], str]:
+    """Scan the HTML of a page, with its templates opened if it has little text: scan, blocks, which are main, HTML."""
     scan = scan_page(text)
     texts = extract_block_texts(scan)
-    main = "\n".join(select_content(texts, scan.blocks))
+    marks = mark_content(texts, scan.blocks)
+    main = "\n".join(compress(texts, marks))
     if scan.template_characters >= max(MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR * len(main)):
         markup = open_templates(text)
         opened = scan_page(markup)
         opened_texts = extract_block_texts(opened)
-        opened_main = "\n".join(select_content(opened_texts, opened.blocks))
+        opened_marks = mark_content(opened_texts, opened.blocks)
+        opened_main = "\n".join(compress(opened_texts, opened_marks))
         if count_words(opened_main) > max(FEW_WORDS, MIN_TEMPLATE_FACTOR * count_words(main)):
-            return opened, opened_texts, opened_main, markup
-    return scan, texts, main, text
+            return opened, opened_texts, opened_marks, markup
+    return scan, texts, marks, text
 
 
 def open_templates(text: str) -> str:

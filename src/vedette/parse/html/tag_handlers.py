@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import partial
+from urllib.parse import unquote
 
 from vedette.parse.html.attributes import collapse_space, parse_attributes
 from vedette.parse.html.main_text import BOILERPLATE, ELEMENT_MARKS, HIDDEN, MAIN, SUSPECT, compute_marks
@@ -14,6 +15,7 @@ from vedette.parse.html.walker import (
     PREFORMATTED,
     ROW,
     Action,
+    Heading,
     Link,
     Scan,
     Zone,
@@ -43,6 +45,8 @@ def handle_link_tag(scan: Scan, tag: str) -> None:
     if scan.current_link:
         end_link(scan)
     href, words = quick.groups()
+    if scan.heading_at:
+        _note_anchor(scan, tag)
     if words is None:
         scan.current_link = href, False
         scan.link_at = len(scan.pieces)
@@ -73,6 +77,10 @@ def open_link(scan: Scan, _name: str, attributes: str) -> None:
     if attributes:
         scan.current_link = _parse_target(attributes)
         scan.link_at = len(scan.pieces)
+        if scan.heading_at:
+            _note_anchor(scan, attributes)
+        elif scan.current_link is None:  # <a name="…"></a> before a heading
+            scan.id_source, scan.id_at = attributes, len(scan.pieces)
 
 
 def _parse_target(attributes: str) -> tuple[str, bool] | None:
@@ -147,6 +155,8 @@ def open_container(scan: Scan, name: str, attributes: str) -> None:
         close_container(scan, "/p", "")
     if scan.pieces[-1] is not BREAK:
         scan.end_block()
+    if attributes:
+        scan.id_source, scan.id_at = attributes, len(scan.pieces)
     marks = ELEMENT_MARKS.get(name, 0)
     _enter(scan, name, marks | compute_marks(attributes) if attributes else marks)
 
@@ -236,11 +246,13 @@ def close_unclosed(scan: Scan, names: tuple[str, ...]) -> None:
         scan.zone = scan.zones.pop().outer_marks
 
 
-MAX_HEADINGS = 200
+MAX_HEADINGS = 2_000
 MAX_HEADING_LENGTH = 500
+MAX_ANCHOR_ID = 200
 MAX_NOTICE_LENGTH = 500
 MIN_PROSE_LENGTH = 200
 LONG_CELL = 100
+_HAS_ID = re.compile(r"""\b(?:id|name)\s*+=|\bhref\s*+=\s*+["']?#""", re.IGNORECASE)
 _USEFUL_RELATIONS = re.compile("canonical|alternate|&", re.IGNORECASE)
 _TEMPLATE = ("template", "/template")
 _PROGRAM_TYPE = re.compile("javascript|ecmascript|module|babel|typescript", re.IGNORECASE)
@@ -294,19 +306,35 @@ def _close_paragraph(scan: Scan, name: str, attributes: str) -> None:
         scan.end_block()
 
 
-def _open_heading(scan: Scan, name: str, _attributes: str) -> None:
+def _open_heading(scan: Scan, name: str, attributes: str) -> None:
     if name == "h1":
         close_unclosed(scan, ("nav",))
     end_line(scan)
     scan.heading_at = len(scan.pieces)
     scan.block |= HEADING
+    scan.anchor = ""
+    if attributes:
+        _note_anchor(scan, attributes)
+    if not scan.anchor and scan.id_at == scan.heading_at:  # <section id="…"><h2>
+        _note_anchor(scan, scan.id_source)
+
+
+def _note_anchor(scan: Scan, attributes: str) -> None:
+    """Note the id that leads to the open heading: its own, that of a tag in it, or where its permalink leads."""
+    if scan.anchor or not _HAS_ID.search(attributes):
+        return
+    found = parse_attributes(attributes)
+    href = found.get("href", "")
+    anchor = found.get("id") or found.get("name") or (unquote(href[1:]) if href.startswith("#") else "")
+    if 0 < len(anchor) <= MAX_ANCHOR_ID and not any(map(str.isspace, anchor)):
+        scan.anchor = anchor
 
 
 def _close_heading(scan: Scan, name: str, _attributes: str) -> None:
     if scan.heading_at and len(scan.headings) < MAX_HEADINGS and not scan.zone & HIDDEN:
         text = scan.get_text_since(scan.heading_at, MAX_HEADING_LENGTH)
         if text:
-            scan.headings.append((int(name[2]), text))
+            scan.headings.append(Heading(int(name[2]), text, scan.anchor, len(scan.blocks)))
     scan.heading_at = 0
     end_line(scan)
 

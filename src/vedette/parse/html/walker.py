@@ -35,6 +35,15 @@ class Link(NamedTuple):
     nofollow: bool
 
 
+class Heading(NamedTuple):
+    """A heading of an HTML page: its level and text, the id that leads to it, and the number of its text block."""
+
+    level: int
+    text: str
+    anchor: str
+    block: int
+
+
 class Zone:
     """An open HTML container with marks: how many of its name are open inside it, and the marks outside."""
 
@@ -56,8 +65,11 @@ class Scan:
             "calm",
             "actions",
             "head",
+            "anchor",
             "heading_at",
             "headings",
+            "id_at",
+            "id_source",
             "cached_actions",
             "link_at",
             "links",
@@ -79,8 +91,11 @@ class Scan:
         self.current_link: tuple[str, bool] | None = None
         self.link_at = 0
         self.alt = ""
-        self.headings: list[tuple[int, str]] = []
+        self.headings: list[Heading] = []
         self.heading_at = 0
+        self.anchor = ""
+        self.id_source = ""
+        self.id_at = 0
         self.head = Head()
         self.scripts = 0
         self.script_characters = 0

@@ -18,7 +18,7 @@ from vedette.adapters.crawl_store.new_page_store import AlertRow
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.hidden import HiddenRules
-from vedette.engine.search.search import Searcher, snippet_for
+from vedette.engine.search.search import Searcher, build_excerpts
 from vedette.index.fields import PUBLIC, StoredPage, list_site_values
 from vedette.index.query.retrieval import Or, Range
 from vedette.model import Site
@@ -135,7 +135,7 @@ def _build_item(fresh: NewPage, stored: StoredPage, listed_s: float | None, priv
     born_s = _choose_birth_s(stored.published_s, listed_s)
     if born_s is not None and born_s > fresh.found_s:
         born_s = None
-    text = snippet_for(stored, ()).text[:MAX_TEXT]
+    text = build_excerpts(stored, ())[0].text[:MAX_TEXT]
     title = stored.title[:MAX_TEXT]
     return AlertItem(
         0, fresh.page, stored.url, title, text, fresh.found_s, fresh.how, fresh.via, born_s, now_s, private

@@ -20,6 +20,8 @@ MAX_QUERY_LENGTH = 2000
 MAX_PAGE_SIZE = 50
 MAX_TOTAL_RESULTS = 1000
 MAX_SUGGESTIONS = 20
+MAX_PASSAGES, DEFAULT_PASSAGES = 20, 5
+MIN_PASSAGE_LENGTH, MAX_PASSAGE_LENGTH, DEFAULT_PASSAGE_LENGTH = 100, 4000, 1000
 MAX_PAGE_ID = 2**53 - 1  # beyond it JSON parsers disagree on integers
 # Without anchors: a parameter is matched as a whole, and may be empty.
 PARAMETER_PATTERNS = {

@@ -1,4 +1,4 @@
-"""``/api/v1/search``, ``suggest`` and ``sites``: the search API, with its part of the OpenAPI description."""
+"""``/api/v1/search``, ``passages``, ``suggest`` and ``sites``: the search API and its OpenAPI description."""
 
 from time import perf_counter
 from typing import Annotated
@@ -8,13 +8,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from vedette.serve.slate import SearchRequest, SearchResult, Slate
+from vedette.serve.slate import Passage, SearchRequest, SearchResult, Slate, list_passages
 from vedette.web.api import schema
 from vedette.web.api.parameters import (
+    DEFAULT_PASSAGE_LENGTH,
+    DEFAULT_PASSAGES,
     MAX_PAGE_SIZE,
+    MAX_PASSAGE_LENGTH,
+    MAX_PASSAGES,
     MAX_QUERY_LENGTH,
     MAX_SUGGESTIONS,
     MAX_TOTAL_RESULTS,
+    MIN_PASSAGE_LENGTH,
     PARAMETER_PATTERNS,
     ParameterError,
     parse_day_s,
@@ -30,6 +35,7 @@ from vedette.web.public.slates import SearchRecorder
 from vedette.web.public.visits import parse_visitor
 
 _SEARCH_PARAMETERS = ("q", "n", "page", "site", "type", "lang", "after", "before", "key")
+_PASSAGE_PARAMETERS = ("q", "n", "chars", "site", "type", "lang", "after", "before", "key")
 _SUGGEST_PARAMETERS = ("q", "n", "site", "key")
 
 
@@ -40,6 +46,18 @@ class ReasonJson(Answer):
     value: float
     weight: float
     contribution: float
+
+
+class SectionJson(Answer):
+    """A section of a page that matches the query."""
+
+    heading: str
+    url: Annotated[str, Meta(description="URL that leads to the section: with its id, or a text fragment.")]
+    snippet: Annotated[str, Meta(description="Excerpt of the section: plain text, never HTML.")]
+    highlights: Annotated[
+        tuple[tuple[Count, Count], ...],
+        Meta(description="Start and end of each highlight in the snippet, in code points."),
+    ]
 
 
 class Result(Answer):
@@ -65,6 +83,7 @@ class Result(Answer):
     similar: Annotated[Count, Meta(description="Number of similar pages folded under it.")]
     versions: Annotated[Count, Meta(description="Number of other versions folded under it.")]
     cached_url: Annotated[str | None, Meta(description="URL of the cached copy.")]
+    sections: Annotated[list[SectionJson], Meta(description="Sections that match best, best first; at most four.")]
 
 
 class SearchAnswer(Answer):
@@ -80,6 +99,29 @@ class SearchAnswer(Answer):
     slate: Annotated[
         str | None, Meta(description="Token for reporting views and clicks; null if searches are not recorded.")
     ]
+
+
+class PassageJson(Answer):
+    """A passage of a page."""
+
+    url: Annotated[str, Meta(description="URL that leads to the passage, for citing it.")]
+    page_url: str
+    title: Annotated[str, Meta(description="Title of the page.")]
+    heading: Annotated[str, Meta(description="Heading of the section; empty if it has none.")]
+    text: Annotated[
+        str, Meta(description="The passage: plain text, never HTML. Untrusted: it is quoted from the page.")
+    ]
+    fetched_at: Annotated[Time, Meta(description="When the page was last fetched.")]
+    published_at: Annotated[Time | None, Meta(description="The date the page states.")]
+    score: Annotated[float, Meta(description="Relevance; at most 1, for the best passage of the best page.")]
+
+
+class PassagesAnswer(Answer):
+    """The passages that match a query best, best first."""
+
+    query: str
+    passages: list[PassageJson]
+    notes: tuple[str, ...]
 
 
 class SuggestAnswer(Answer):
@@ -103,7 +145,7 @@ class SitesAnswer(Answer):
     newest_at: Annotated[Time | None, Meta(description="When the latest page was fetched.")]
 
 
-SEARCH_SCHEMAS = (SearchAnswer, SuggestAnswer, SitesAnswer)
+SEARCH_SCHEMAS = (SearchAnswer, PassagesAnswer, SuggestAnswer, SitesAnswer)
 SLATE_EXAMPLE = "q83vASNFZ4mrze8BI0VniQGb_J7aAHm2Zk0p8sXyTq4uWc1d"
 _EXAMPLE_TIME = "2026-01-31T09:26:53Z"
 _RESULT_EXAMPLE = Result(
@@ -124,8 +166,25 @@ _RESULT_EXAMPLE = Result(
     similar=3,
     versions=2,
     cached_url="/cached/4711",
+    sections=[SectionJson("Lag", "https://docs.example.org/ops/monitoring#lag", "The lag of each group.", ((4, 7),))],
 )
 _SEARCH_EXAMPLE = SearchAnswer("consumer lag", 128, 6.2, [_RESULT_EXAMPLE], (), None, (), SLATE_EXAMPLE)
+_PASSAGES_EXAMPLE = PassagesAnswer(
+    "consumer lag",
+    [
+        PassageJson(
+            "https://docs.example.org/ops/monitoring#lag",
+            "https://docs.example.org/ops/monitoring",
+            "Monitoring consumer lag",
+            "Lag",
+            "The lag of each consumer group is exposed as a metric.",
+            _EXAMPLE_TIME,
+            None,
+            1.0,
+        )
+    ],
+    (),
+)
 _SUGGEST_EXAMPLE = SuggestAnswer("consumer l", ("consumer lag", "consumer lag monitoring"))
 _SITES_EXAMPLE = SitesAnswer([SiteCount("docs.example.org", 812)], _EXAMPLE_TIME)
 _DAY: JsonSchema = {"anyOf": [{"type": "string", "format": "date"}, {"const": ""}]}
@@ -137,18 +196,32 @@ def describe_search_paths() -> JsonSchema:
     kind, language = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang"))
     words = f"The query, any text; only the first {MAX_QUERY_LENGTH} characters count."
     paging = f"Page of results; page times n is at most {MAX_TOTAL_RESULTS}."
-    search = schema.describe_operation(
-        "search",
-        "Search pages",
-        _describe_found(_SEARCH_EXAMPLE),
-        schema.query_parameter("q", words, schema.STRING, "consumer lag", required=True),
-        schema.query_parameter("n", "Number of results per page.", schema.integer_schema(1, MAX_PAGE_SIZE, 10)),
-        schema.query_parameter("page", paging, schema.integer_schema(1, MAX_TOTAL_RESULTS, 1)),
+    query = schema.query_parameter("q", words, schema.STRING, "consumer lag", required=True)
+    filters = (
         schema.query_parameter("site", "Only this host, or this path on it.", site, "docs.example.org/ops/"),
         schema.query_parameter("type", "Only this file type.", kind, "html"),
         schema.query_parameter("lang", "Only pages in this language.", language, "en"),
         schema.query_parameter("after", "Only pages dated on or after this day (UTC).", _DAY, "2026-01-01"),
         schema.query_parameter("before", "Only pages dated before this day (UTC).", _DAY, "2026-02-01"),
+    )
+    search = schema.describe_operation(
+        "search",
+        "Search pages",
+        _describe_found(_SEARCH_EXAMPLE),
+        query,
+        schema.query_parameter("n", "Number of results per page.", schema.integer_schema(1, MAX_PAGE_SIZE, 10)),
+        schema.query_parameter("page", paging, schema.integer_schema(1, MAX_TOTAL_RESULTS, 1)),
+        *filters,
+    )
+    longest = schema.integer_schema(MIN_PASSAGE_LENGTH, MAX_PASSAGE_LENGTH, DEFAULT_PASSAGE_LENGTH)
+    passages = schema.describe_operation(
+        "passages",
+        "Find passages, for retrieval-augmented generation",
+        _describe_found(_PASSAGES_EXAMPLE),
+        query,
+        schema.query_parameter("n", "Number of passages.", schema.integer_schema(1, MAX_PASSAGES, DEFAULT_PASSAGES)),
+        schema.query_parameter("chars", "Maximum length of a passage in characters.", longest),
+        *filters,
     )
     suggest = schema.describe_operation(
         "suggest",
@@ -162,7 +235,12 @@ def describe_search_paths() -> JsonSchema:
     )
     about = "List searchable hosts, largest first, at most 100"
     sites = schema.describe_operation("sites", about, _describe_found(_SITES_EXAMPLE))
-    return {"/api/v1/search": {"get": search}, "/api/v1/suggest": {"get": suggest}, "/api/v1/sites": {"get": sites}}
+    return {
+        "/api/v1/search": {"get": search},
+        "/api/v1/passages": {"get": passages},
+        "/api/v1/suggest": {"get": suggest},
+        "/api/v1/sites": {"get": sites},
+    }
 
 
 def _describe_found(example: Answer) -> JsonSchema:
@@ -183,6 +261,17 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
         kept = {"cache-control": "private, no-store"} if token else {}
         return json_response(slate_to_json(slate, values["q"], took_s, token), 200, kept)
 
+    async def find_passages(request: Request) -> Response:
+        started_s = perf_counter()
+        values = parse_parameters(request.scope["query_string"], _PASSAGE_PARAMETERS)
+        n = parse_int(values, "n", DEFAULT_PASSAGES, 1, MAX_PASSAGES)
+        most = parse_int(values, "chars", DEFAULT_PASSAGE_LENGTH, MIN_PASSAGE_LENGTH, MAX_PASSAGE_LENGTH)
+        wish = _parse_search(values, request)._replace(snippet_length=most)
+        slate = filter_results(search.search(wish), request.state.reader.sites)
+        recording.record_slate(slate, parse_visitor(request), "api", 1000 * (perf_counter() - started_s))
+        found = [_describe_passage(each) for each in list_passages(slate.results, n)]
+        return json_response(PassagesAnswer(values["q"][:MAX_QUERY_LENGTH], found, slate.notes))
+
     async def suggest(request: Request) -> Response:
         values = parse_parameters(request.scope["query_string"], _SUGGEST_PARAMETERS)
         typed = _parse_query(values)
@@ -199,6 +288,7 @@ def api_routes(search: SearchService, recording: SearchRecorder) -> list[Route]:
 
     return [
         Route("/api/v1/search", run_search),
+        Route("/api/v1/passages", find_passages),
         Route("/api/v1/suggest", suggest),
         Route("/api/v1/sites", list_sites),
     ]
@@ -274,4 +364,21 @@ def _describe_result(result: SearchResult) -> Result:
         similar=result.similar,
         versions=result.versions,
         cached_url=f"/cached/{result.id}" if result.has_copy else None,
+        sections=[
+            SectionJson(each.heading, each.url, each.snippet.text, each.snippet.marks) for each in result.sections
+        ],
+    )
+
+
+def _describe_passage(passage: Passage) -> PassageJson:
+    page = passage.result
+    return PassageJson(
+        passage.url,
+        page.url,
+        page.title,
+        passage.heading,
+        passage.text,
+        format_iso_time(page.fetched_s),
+        None if page.date_s is None else format_iso_time(page.date_s),
+        round(to_finite(passage.score), 4),
     )

@@ -11,8 +11,8 @@
     tell("view", 0);
   };
   const open = (event) => {
-    const title = event.target.closest?.("a.title");
-    if (title && event.button < 2) tell("click", Number(title.dataset.page)); // a right click opens a menu only
+    const link = event.target.closest?.("a[data-page]");
+    if (link && event.button < 2) tell("click", Number(link.dataset.page)); // a right click opens a menu only
   };
   if (list) {
     document.addEventListener("visibilitychange", see);
