@@ -144,8 +144,8 @@ def test_one_policy_per_file_of_one_shape_and_the_files_name(entry: Entry) -> No
 
 @every_policy
 def test_the_docstring_shows_an_example_and_says_when_to_use_it(entry: Entry) -> None:
-    """Whoever chooses a policy finds an example with its output, and for what it is useful and for what not."""
-    text = inspect.getdoc(type(entry.policy)) or ""
+    """Each policy shows an example with its output, and says what it is useful for and what not."""
+    text = " ".join((inspect.getdoc(type(entry.policy)) or "").split())
     assert ">>>" in text
     assert "Useful" in text
     assert "Not useful" in text
