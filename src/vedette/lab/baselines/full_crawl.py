@@ -1,7 +1,7 @@
-"""Statistics of full crawls: which share of all new pages each source leads to, and which lead to the same.
+"""Statistics of full crawls: which share of all new pages each source leads to, and which lead to the same pages.
 
-The policies of Pandey08 (section 3.6) learn from full crawls: one batch has for every known page which new ones it
-leads to. A crawl that brought nothing new says nothing of shares, and leaves everything as it was.
+The policies of Pandey08 (section 3.6) learn from full crawls: one batch has for every known page the new pages it leads
+to. A crawl without new pages says nothing about shares, and changes nothing.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from vedette.discover.polling.sources import Sources, get_latest_yields, grow_rows
 from vedette.policy import Floats, Ints, Picks
 
-# Pairs are compared among so many distinct sets at most, the largest; all others stand for themselves.
+# Pairs are compared among at most this many distinct sets, the largest; all others represent only themselves.
 MAX_SETS = 2_000
 
 
@@ -39,7 +39,7 @@ def build_new_sets(batch: Sources) -> list[int]:
 def cluster_sets(sets: Sequence[int], likeness: float) -> list[int]:
     """Cluster the bit sets of a full crawl by single linkage; return each one's number, -1 for empty sets.
 
-    Two sets are alike where their Jaccard coefficient is at least ``likeness``.
+    Two sets are alike if their Jaccard coefficient is at least ``likeness``.
 
     >>> cluster_sets([0b0011, 0b0111, 0b1000, 0], 0.6)
     [0, 0, 1, -1]
@@ -62,14 +62,14 @@ def _find_root(head: dict[int, int], bits: int) -> int:
 
 
 def lookup_values(rows: Floats, place: Ints) -> Floats:
-    """Look up the values remembered of these places from full crawls; 0 where there is none."""
+    """Look up the stored values of these positions from full crawls; 0 if there is none."""
     return grow_rows(rows, place)[place]
 
 
 def pick_best(options: Sources, worth: Floats, k: int, *, told: bool) -> Picks:
-    """Pick the k rows of the largest worth above 0 after full crawls; equals go by place.
+    """Pick the k rows of the largest worth above 0 after full crawls; ties go by position.
 
-    Before anything new was seen (``told`` is false) take the stalest: without a full crawl there must be a first poll.
+    Before anything new was seen (``told`` is False) take the stalest: without a full crawl there must be a first poll.
     """
     order = np.lexsort((options.place, -worth if told else options.last_poll_s))
     rows = order[: min(k, np.count_nonzero(worth)) if told else k].astype(np.int64)

@@ -1,7 +1,7 @@
-"""Greedy set cover: again and again, take the set that covers most of what is not covered yet.
+"""Greedy set cover: repeatedly take the set that covers most of what is not covered yet.
 
-With ``k`` sets it covers at least 1 - 1/e of what any ``k`` sets cover. A set is a number with a bit for each thing:
-pages of one site share their navigation, so a few hundred distinct numbers stand for thousands of pages.
+With ``k`` sets it covers at least 1 - 1/e of what any ``k`` sets cover. A set is an integer with a bit for each
+element: pages of one site share their navigation, so a few hundred distinct integers represent thousands of pages.
 
 Reference: Pandey08, section 3.5.2. Its "while |C| <= k" takes k + 1 pages; here they are k.
 """
@@ -36,7 +36,7 @@ class Cover(NamedTuple):
 def compute_greedy_cover(sets: Sequence[int], *, most: int | None = None) -> Cover:
     """Compute the greedy cover of bit sets, until all is covered or ``most`` rows are taken; ties go to the first row.
 
-    What a row adds can only fall, so a row is weighed again only when it is at the top of the heap.
+    A row's gain can only decrease, so a row is evaluated again only when it is at the top of the heap.
 
     >>> compute_greedy_cover([0b0011, 0b1110, 0b1000])
     Cover(rows=(1, 0), gains=(3, 1))

@@ -1,1 +1,1 @@
-"""Upper bounds of the lab: oracles that see the world, also its future, and show the best that a policy could reach."""
+"""Upper bounds of the lab: oracles that see the world, including its future, and show the best possible result."""

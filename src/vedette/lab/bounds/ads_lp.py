@@ -1,4 +1,4 @@
-"""Upper bound ``bound-lp`` on ad revenue: a linear program, with rates and all queries of a day known beforehand.
+"""Upper bound ``bound-lp`` on ad revenue: a linear program, with rates and all queries of a day known in advance.
 
     max sum x_ijs b_ij c_ij f_s   over showings x of ad (i, j) in slot s, at most the queries of phrase j in each slot,
     at most one slot a query for each ad, and for each advertiser i  sum x_ijs b_ij c_ij f_s <= budget_i
@@ -34,7 +34,7 @@ def solve_days(days: Sequence[AdMarketDay], slots: int, factors: Floats) -> Floa
 def solve_lp_revenue(
     value: Floats, phrase: Ints, advertiser: Ints, asked: Floats, budget: Floats, factors: Floats
 ) -> float:
-    """Solve the linear program of the ad revenue bound, for ads worth ``value`` a showing in the first slot."""
+    """Solve the linear program of the ad revenue bound, for ads worth ``value`` per showing in the first slot."""
     optimize, sparse = import_extra("bound-lp is found with", "scipy.optimize", "scipy.sparse")
     ads, slots = len(value), len(factors)
     if not ads:

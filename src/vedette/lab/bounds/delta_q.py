@@ -1,13 +1,14 @@
-"""Upper bound ``bound-delta-q``: fetch the pages that improve search quality most, knowing what every page says now.
+"""Upper bound ``bound-delta-q``: fetch the pages that improve search quality most, knowing every page's current
+content.
 
-At each decision it takes, one after the other, the page whose fetch brings the largest change in quality (eq. 4.6 of
-Pandey08), exactly: by the ranks of copies and what all pages say at that moment. A fetch that it has taken counts for
-the next. Where the budget reaches for all pages that anybody's results depend on, it takes them all.
+At each decision it takes, one after the other, the page whose fetch gives the largest change in quality (eq. 4.6 of
+Pandey08), exactly: by the ranks of copies and the current content of all pages. A chosen fetch counts for the next
+choice. If the budget suffices for all pages that results depend on, it takes them all.
 
-It is greedy and myopic, and no optimum: it sees the present and nothing of the future, so it fetches a page that is to
-change again in an hour; and it does not see that two fetches may bring much which alone bring nothing. What brings
-nothing is not fetched: the budget is kept for the next wave. So its copies of pages that no query finds grow old, and
-its freshness says little.
+It is greedy and myopic, and no optimum: it sees the present but not the future, so it fetches a page that will change
+again in an hour; and it does not see that two fetches together may gain much although neither does alone. Fetches
+without gain are not made: the budget is saved for the next wave. So its copies of pages that no query finds grow old,
+and its freshness says little.
 """
 
 from typing import NamedTuple
@@ -35,7 +36,7 @@ def compute_slot_gains(
 ) -> tuple[Ints, Floats]:
     """Compute, for the delta-Q bound, which slots a fetch of their page would change and how much each query gains.
 
-    ``local`` and ``live`` are scores in slots: those of copies, and those of what pages say now.
+    ``local`` and ``live`` are scores in slots: those of copies, and those of current pages.
     """
     lists = rank_results(workload, local, queries, ties)
     moves = _find_moves(workload, lists, local, live, queries, ties)
@@ -46,7 +47,7 @@ def compute_slot_gains(
 class _Moves(NamedTuple):
     """Moves of slots in result lists for the delta-Q bound: listed or not, start of its list, ranks before and after.
 
-    A slot that is not listed has the rank behind the last.
+    A slot that is not listed has the rank after the last.
     """
 
     slot: Ints
@@ -67,7 +68,7 @@ def _find_moves(
     rank_of = np.zeros(len(local), np.int64)
     rank_of[lists.slot] = lists.rank
     listed = local[slot] > 0
-    # A page does not stand in its own way.
+    # A page does not compete with itself.
     own_ahead = listed & (local[slot] > live[slot])
     ahead = _count_ahead(lists, local, slot, row, live, ties) - own_ahead
     return _Moves(slot, listed, begin, np.where(listed, rank_of[slot], end - begin + 1), ahead - begin + 1)
@@ -99,7 +100,7 @@ def _prefix_sums(values: Floats) -> Floats:
     return np.append(0.0, np.cumsum(values))
 
 
-# Below this part of what all queries together count, a gain is an error of rounding.
+# Below this fraction of the total, a gain is a rounding error.
 MIN_GAIN_SHARE = 1e-12
 
 
@@ -129,7 +130,7 @@ class BoundDeltaQ:
 
     def _update_live(self, now_s: float) -> None:
         turns = int(np.searchsorted(self._event_times_s, now_s, side="right"))
-        # Most hours nothing happens anywhere, and then nobody needs to be asked what it says.
+        # Most hours nothing happens anywhere, and then nothing needs to be computed.
         if turns != self._event_count:
             self._event_count = turns
             self._update_side(self._live, self._history.version_at(np.arange(self._history.pages), now_s))

@@ -1,9 +1,9 @@
-"""Upper bounds of discovery (``bound-myopic``, ``bound-greedy``): oracles that know what every poll would bring.
+"""Upper bounds of discovery (``bound-myopic``, ``bound-greedy``): oracles that know what every poll would find.
 
-Neither is the optimum, which is out of reach (maximum cover is NP-hard); both take, again and again, what adds most.
-``bound-myopic`` does so hour by hour, as the oracle of Thompson23 (section 3.2.1), and is what regret is measured
-against: it never lets a poll wait for a better hour, so a policy may outdo it. ``bound-greedy`` is GREEDY of Pandey08
-(section 3.5.2) over all polls of all hours at once, at most k in an hour: its "while |C| <= k" would take k + 1.
+Neither is the optimum, which is out of reach (maximum cover is NP-hard); both repeatedly take what adds most.
+``bound-myopic`` does so hour by hour, as the oracle of Thompson23 (section 3.2.1), and is the reference for regret: it
+never lets a poll wait for a better hour, so a policy may beat it. ``bound-greedy`` is GREEDY of Pandey08 (section
+3.5.2) over all polls of all hours at once, at most k in an hour: its "while |C| <= k" would take k + 1.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ from vedette.policy import Ints
 
 
 class MyopicBound:
-    """Myopic discovery bound: at each snapshot the k sources that show most targets not found yet, by greedy cover.
+    """Myopic discovery bound: at each snapshot the k sources with most targets not found yet, by greedy cover.
 
-    It spends its whole budget, as a crawler does: where fewer than k bring anything, others fill up.
+    It spends its whole budget, as a crawler does: if fewer than k find anything, others fill up.
     """
 
     def __init__(self, world: Frontpages, k: int, begin: int, end: int) -> None:
@@ -67,7 +67,7 @@ class GreedyBound:
         return np.array(self._plan.get(snapshot, []), np.int64)
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """Ignore poll results: the greedy discovery bound knew them all beforehand."""
+        """Ignore poll results: the greedy discovery bound knew them all in advance."""
 
 
 class _GreedyPlanner:
@@ -106,14 +106,14 @@ class _GreedyPlanner:
             self._cover_target(target)
 
     def _cover_target(self, target: int) -> None:
-        """Mark a target as covered: no poll of the greedy discovery bound gains by it any more."""
+        """Mark a target as covered: no poll of the greedy discovery bound gains from it any more."""
         world = self._world
         for row in self._by_target[self._first_row[target] : self._first_row[target + 1]].tolist():
             self._gain[world.source[row], world.start[row] : world.stop[row]] -= 1
 
 
 def _count_links(world: Frontpages) -> npt.NDArray[np.int32]:
-    """Count the targets that a poll of each source at each snapshot shows; far below 0 where the poll would fail."""
+    """Count the targets that a poll of each source at each snapshot shows; far below 0 if the poll would fail."""
     steps = np.zeros((world.sources, world.snapshots + 1), np.int32)
     np.add.at(steps, (world.source, world.start), 1)
     np.subtract.at(steps, (world.source, world.stop), 1)

@@ -1,14 +1,13 @@
 """Upper bound ``bound-known`` on freshness: the best share of the budget for each page, by rates known in hindsight.
 
-A page that changes at a rate L as a Poisson process and is fetched at even intervals 1/f is fresh for a share
-F = (f/L) (1 - exp(-L/f)) of the time. The sum of F over pages is largest under a budget on the sum of f where all
-slopes are equal (one Lagrange multiplier m; r = L/f):
+A page that changes at a rate L as a Poisson process and is fetched at even intervals 1/f is fresh for a share F = (f/L)
+(1 - exp(-L/f)) of the time. The sum of F over pages is largest under a budget on the sum of f if all slopes are equal
+(one Lagrange multiplier m; r = L/f):
 
     dF/df = (1 - (1 + r) exp(-r)) / L = m
 
-A page with 1/L <= m is not fetched at all: it changes too fast to be worth it. So the best plan leaves the fastest
-pages alone, and gives slow ones more than their share of changes. As pages are born and die, each day has an m of its
-own.
+A page with 1/L <= m is not fetched at all: it changes too fast to be worth it. So the best plan ignores the fastest
+pages, and gives slow ones more than their share of changes. As pages appear and disappear, each day has its own m.
 
 It knows rates, not moments: on pages that change by the clock a policy that learns the moments can be better.
 
@@ -26,18 +25,18 @@ from vedette.refresh.known_pages import KnownPages
 from vedette.timeutil import DAY_S
 
 HALVINGS = 80
-# r = L/f: from a page that is fetched a million times a change to one that is fetched once in fifty changes.
+# r = L/f: from a page fetched a million times per change to one fetched once in fifty changes.
 RATIOS: Floats = np.geomspace(1e-6, 50.0, 20_001)
 SLOPES: Floats = -np.expm1(-RATIOS) - RATIOS * np.exp(-RATIOS)
-# Rates that differ by less than half a per cent count as one: a day's m then costs the same for any number of pages.
+# Rates that differ by less than half a percent count as one: a day's m then costs the same for any number of pages.
 BINS_PER_FACTOR_E = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundKnown:
-    """Freshness bound with known change rates: fetch each page at its optimal frequency, with a phase of its own.
+    """Freshness bound with known change rates: fetch each page at its optimal frequency, with its own phase.
 
-    Its state is not an array, so batches come with the pages' own numbers as places.
+    Its state is not an array, so batches have the pages' own numbers as places.
     """
 
     rate: Floats
@@ -50,14 +49,14 @@ class BoundKnown:
         return ()
 
     def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Return the state of the known-rates bound as it is; a fetch teaches it nothing."""
+        """Return the state of the known-rates bound unchanged; a fetch teaches it nothing."""
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
         """Return due times after the optimal interval; the first comes after a part of it, to spread pages out."""
         interval_s = self._interval_s(batch, now)
         part = np.where(batch.first_fetch, rng.random(len(batch)), 1.0)
-        # What is never due has no part of it either.
+        # A page that is never due has no phase either.
         due: Floats = np.where(np.isfinite(interval_s), batch.last_fetch_s + part * interval_s, inf)
         return due
 
@@ -73,7 +72,7 @@ class BoundKnown:
 
 
 def build_bound_known(history: History, begin_s: float, end_s: float, budget: float) -> BoundKnown:
-    """Build the known-rates freshness bound for a span of a history and a budget in fetches a day."""
+    """Build the known-rates freshness bound for a span of a history and a budget in fetches per day."""
     rate = measure_rates(history, begin_s, end_s)
     moving = np.flatnonzero(rate > 0)
     bin_ = np.rint(np.log(rate[moving]) * BINS_PER_FACTOR_E).astype(np.int64)
@@ -89,7 +88,7 @@ def build_bound_known(history: History, begin_s: float, end_s: float, budget: fl
 
 
 def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
-    """Measure the change rate of each page, in changes a second, while it lived within a span of a history."""
+    """Measure the change rate of each page, in changes per second, while it existed within a span of a history."""
     lived_s = np.minimum(history.died_s, end_s) - np.maximum(history.born_s, begin_s)
     is_change = np.append(False, history.version_page[1:] == history.version_page[:-1])
     is_change[1:] &= history.digest[1:] != history.digest[:-1]
@@ -102,7 +101,7 @@ def measure_rates(history: History, begin_s: float, end_s: float) -> Floats:
 def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
     """Solve for the Lagrange slope at which the optimal fetch frequencies of all pages add up to the budget.
 
-    Where there are few pages, each is fetched at most a million times a change, and the rest is not spent.
+    With few pages, each is fetched at most a million times per change, and the rest is not spent.
 
     >>> m = solve_slope(np.array([1.0, 100.0]), np.ones(2), budget_per_s=1.0)
     >>> solve_frequency(np.array([1.0, 100.0]), m).round(3).tolist()
@@ -120,8 +119,8 @@ def solve_slope(rates: Floats, pages: Floats, budget_per_s: float) -> float:
 
 
 def solve_frequency(rates: Floats, slope: float) -> Floats:
-    """Solve for the fetch frequency (per second) at which each page has this freshness slope; 0 where there is none."""
-    # Where no page changes, the slope is infinite, and no page has it.
+    """Solve for the fetch frequency (per second) at which each page has this freshness slope; 0 if there is none."""
+    # If no page changes, the slope is infinite, and no page has it.
     wanted = np.where(rates > 0, np.maximum(rates, 1e-300) * slope, inf)
     ratio = np.interp(wanted, SLOPES, RATIOS)
     return np.where(wanted < SLOPES[-1], rates / ratio, 0.0)

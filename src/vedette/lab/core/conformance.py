@@ -1,7 +1,7 @@
 """Conformance checks that every policy must pass; each describes the violation in words.
 
-The test suite puts them to the policies of this package with batches of every kind; ``find_violation`` puts them to a
-policy from elsewhere before it is run.
+The test suite runs them on the policies of this package with batches of every kind; ``find_violation`` runs them on an
+external policy before it is used.
 """
 
 import json
@@ -21,7 +21,7 @@ from vedette.timeutil import HOUR_S
 
 NOW_S = 1_700_000_000.0
 _MAX_HOURS = 6
-_TARGETS = 40  # few, so that sources show the same ones
+_TARGETS = 40  # few, so that sources share targets
 
 
 def sample_sources(rng: np.random.Generator, rows: int) -> Sources:
@@ -69,14 +69,14 @@ class Trial(NamedTuple):
     k: int = 3
     seed: int = 1
 
-    def learn_state(self) -> Any:  # noqa: ANN401 - a state is whatever its policy makes of it
+    def learn_state(self) -> Any:  # noqa: ANN401 - each policy has its own state
         """Return the state of the policy under conformance test after its past observations."""
         return self.policy.observe(self.policy.start(None), self.seen, NOW_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A policy's decision as plain lists: the value of each row, and its propensity where it was drawn."""
+    """A policy's decision as plain lists: the value of each row, and its propensity if it was drawn."""
 
     values: list[float]
     propensities: list[float]
@@ -99,7 +99,7 @@ def decide(trial: Trial, state: Any, seed: int | None = None) -> Decision:  # no
 
 
 def check_no_mutation(trial: Trial) -> str:
-    """Check that a policy changes neither the batch nor the state that it was given."""
+    """Check that a policy changes neither the batch nor the state it was given."""
     state = trial.learn_state()
     before, state_before = _column_bytes(trial.batch), pickle.dumps(state)
     decide(trial, state)
@@ -121,7 +121,7 @@ def check_output_shape(trial: Trial) -> str:
         return _check_picks(decision, rows, trial.k)
     if len(decision.values) != rows:
         return f"it returns {len(decision.values)} numbers for {rows} rows"
-    # What is never due has no time; what is worth something has a number.
+    # Never due has no time; a worth is a number.
     never = np.inf if trial.shape == "due" else np.nan
     wrong = [value for value in decision.values if not (np.isfinite(value) or value == never)]
     return f"it returns {wrong[0]} for a row" if wrong else ""
@@ -145,13 +145,13 @@ def check_deterministic(trial: Trial) -> str:
     first = decide(trial, state)
     decide(trial, state, trial.seed + 1)
     again = trial._replace(policy=type(trial.policy)())
-    # A number that is none is refused elsewhere; here it equals itself.
+    # NaN is rejected elsewhere; here it equals itself.
     same = repr(decide(trial, state)) == repr(first) == repr(decide(again, state))
     return "" if same else "it decides differently for the same input"
 
 
 def check_serializable(trial: Trial) -> str:
-    """Check that a policy's state survives pickling, and JSON where it is plain, and then decides the same."""
+    """Check that a policy's state survives pickling, and JSON if it is plain, and then decides the same."""
     state = trial.learn_state()
     copies = [pickle.loads(pickle.dumps(state))]  # noqa: S301 - our own bytes
     if isinstance(state, dict | list | str | int | float):
@@ -218,5 +218,5 @@ def _iter_trials(policy: object, shape: str) -> Iterator[Trial]:
 def _run_check(check: Callable[[Trial], str], trial: Trial) -> str:
     try:
         return check(trial)
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's code does is said, not passed on
+    except Exception as error:  # noqa: BLE001 - any error of foreign code is reported, not raised
         return f"it fails on a batch of {len(trial.batch)} rows: {type(error).__name__}: {error}"

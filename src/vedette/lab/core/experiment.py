@@ -1,7 +1,7 @@
 """Experiments of the lab: the base class, cells, rows of measurements, metrics, and time spans.
 
-An experiment is a question that is put to worlds, policies, budgets and seeds. A *cell* is one of each. It is computed
-from its description alone, so cells can be spread over cores, interrupted and resumed, and always come out the same.
+An experiment is a question about worlds, policies, budgets and seeds. A *cell* is one of each. It is computed from its
+description alone, so cells can be spread over cores, interrupted and resumed, and always give the same result.
 """
 
 from collections.abc import Iterator, Mapping
@@ -65,8 +65,8 @@ Measurements = Mapping[str, float]
 class Experiment(Protocol):
     """Base class of the lab's experiments; subclasses set these names as class attributes and define ``run``.
 
-    ``worlds`` are the kinds of worlds that it takes ("git", "frontpages", "made", "live"). An experiment may also name
-    ``usual_worlds``: the worlds to run where the command line names none.
+    ``worlds`` are the kinds of worlds it accepts ("git", "frontpages", "made", "live"). An experiment may also define
+    ``usual_worlds``: the worlds to run if the command line names none.
     """
 
     @property
@@ -96,7 +96,7 @@ class Experiment(Protocol):
 
     @property
     def of_texts(self) -> tuple[str, ...]:
-        """Return the policies that need page texts; on synthetic worlds they run only where the user names them."""
+        """Return the policies that need page texts; on synthetic worlds they run only if the user names them."""
         return ()
 
     @property
@@ -106,7 +106,7 @@ class Experiment(Protocol):
 
     @property
     def budgets(self) -> tuple[float, ...]:
-        """Return the experiment's default budgets, in fetches a day unless ``about`` says otherwise."""
+        """Return the experiment's default budgets, in fetches per day unless ``about`` says otherwise."""
 
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the experiment on a cell and return its rows; a row may have further columns (``step``, ``host``)."""

@@ -1,9 +1,9 @@
-"""Replay the decision log of a live crawl: does the lab decide as the crawler did, from the same facts?
+"""Replay the decision log of a live crawl: does the lab decide like the crawler, from the same facts?
 
-A crawl logs decisions where VEDETTE_DECISIONS names a file: due times of sources and gone pages (``refresh``), what a
-refresh policy learned of pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``), and
-the worth of unseen ones (``order``). Here each goes through the policies and the steps of the lab. Which of several
-front queues a URL is drawn from is decided by the store, by lot, and is not replayed.
+A crawl logs decisions if VEDETTE_DECISIONS names a file: due times of sources and gone pages (``refresh``), what a
+refresh policy learned about pages and when they are due (``refresh/fetched``, ``refresh/asked``, ``refresh/gained``),
+and the worth of unseen ones (``order``). Here each goes through the policies and the steps of the lab. The front queue
+that a URL is drawn from is chosen by the store, randomly, and is not replayed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,7 +43,7 @@ def replay_log(log: Path) -> Difference | None:
 
 
 def find_difference(decisions: Iterable[Decision | None]) -> Difference | None:
-    """Return the first logged decision that the lab makes differently; skip a line cut short by a killed crawl."""
+    """Return the first logged decision that the lab makes differently; skip a line truncated by a killed crawl."""
     for number, decision in enumerate(decisions):
         column = _compare_decision(decision) if decision is not None else None
         if decision is not None and column is not None:
@@ -60,7 +60,7 @@ def _compare_decision(decision: Decision) -> tuple[str, int] | None:
     """Compare a logged decision with the lab's; return the first column and row that differ."""
     made = redo_decision(decision)
     for name, told in decision.outcome.items():
-        # Nothing else is the same number: decisions are compared to the bit, and never is never.
+        # Decisions are compared to the bit, and never equals never.
         unlike = _find_differing_rows(np.asarray(told), made[name])
         if len(unlike):
             return name, int(unlike[0])
@@ -71,7 +71,7 @@ def _find_differing_rows(told: npt.NDArray[np.generic], made: npt.NDArray[np.gen
     """Return the rows where logged and recomputed decisions differ; NaN equals NaN, and extra rows differ."""
     if told.shape != made.shape:
         return np.arange(min(len(told), len(made)), max(len(told), len(made), 1))
-    unlike = (told != made) & ~((told != told) & (made != made))  # noqa: PLR0124 - of all numbers only NaN is not itself
+    unlike = (told != made) & ~((told != told) & (made != made))  # noqa: PLR0124 - only NaN is not equal to itself
     return np.flatnonzero(unlike.any(axis=1) if told.ndim > 1 else unlike)
 
 

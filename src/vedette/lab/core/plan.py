@@ -91,7 +91,7 @@ def _default_worlds(found: Sequence[tuple[str, Experiment]]) -> tuple[str, ...]:
 
 
 def _charge_live(world: str) -> str:
-    """Return a market that is charged as a server charges; other worlds have no charges."""
+    """Return a market that is charged like on a server; other worlds have no charges."""
     return f"{world}+live" if world.startswith("market:") else world
 
 

@@ -1,8 +1,8 @@
-"""SVG plots of the lab's reports: what a policy reaches by budget, or at one budget, with 95 % bands.
+"""SVG plots of the lab's reports: the result of each policy by budget, or at one budget, with 95 % bands.
 
-Bounds are dashed and grey, baselines thin, ``default`` thick and in the accent colour. A policy has the same colour in
-every plot, unless another has it there. Lines are labelled where they end. Each file is self-contained and fits light
-and dark.
+Bounds are dashed and grey, baselines thin, ``default`` thick and in the accent color. A policy has the same color in
+every plot, unless another has it there. Lines are labeled at their ends. Each file is self-contained and works in light
+and dark mode.
 """
 
 import math
@@ -18,10 +18,10 @@ from vedette.web.console.ui.scales import round_up
 THIN_SPACE = "\u2009"
 NO_VALUE = "\N{EN DASH}"
 TARGET_TICKS = 5
-MAX_LABELED = 7  # places that are each written below the axis
-LOG_SCALE_RATIO = 20.0  # times as much as the least: then steps are factors
-MIN_TICK_DISTANCE = 36.0  # between two numbers below the axis
-MAX_VALUE = 1e15  # what is larger is no measurement
+MAX_LABELED = 7  # values that each get a label on the axis
+LOG_SCALE_RATIO = 20.0  # ratio of largest to smallest: then the axis is logarithmic
+MIN_TICK_DISTANCE = 36.0  # between two labels on the axis
+MAX_VALUE = 1e15  # anything larger is no measurement
 
 
 class Axis(NamedTuple):
@@ -46,7 +46,7 @@ class Axis(NamedTuple):
 
 
 def build_y_axis(values: Sequence[float], unit: str, begin: float, end: float) -> Axis:
-    """Build the y axis of a plot: from zero to the next round number; shares end at 1 where they come near.
+    """Build the y axis of a plot: from zero to the next round number; shares end at 1 if they are close to it.
 
     >>> build_y_axis([0.2, 0.93], "share", 0, 100).ticks
     (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -64,7 +64,7 @@ def build_y_axis(values: Sequence[float], unit: str, begin: float, end: float) -
 
 
 def build_x_axis(values: Sequence[float], begin: float, end: float) -> Axis:
-    """Build the x axis of a plot from the smallest to the largest value; logarithmic where these are far apart.
+    """Build the x axis of a plot from the smallest to the largest value; logarithmic if these are far apart.
 
     >>> round(build_x_axis([10.0, 100.0, 1000.0], 0, 100).to_pixels(100.0), 6)
     50.0
@@ -116,16 +116,16 @@ def _format_number(value: float) -> str:
 
 
 WIDTH = 720
-LEFT, RIGHT, TOP, BOTTOM = 64, 176, 56, 48  # around what is drawn
+LEFT, RIGHT, TOP, BOTTOM = 64, 176, 56, 48  # around the drawing
 MAX_UNIT_CHARS = 2
 HEIGHT = 400
 LINE_HEIGHT = 18  # between two lines of text
 FIRST_BAR = 24
-CHARACTER_WIDTH = 7.5  # about as wide as one is at 13 px
+CHARACTER_WIDTH = 7.5  # approximate width of a character at 13 px
 COLOR_COUNT = 6
-ZERO_FACTOR = 2.5  # how many times smaller than the least place zero seems, where steps are factors
+ZERO_FACTOR = 2.5  # how many times smaller than the smallest value zero appears on a logarithmic axis
 
-# Colours that can be told apart without seeing red or green; each pair is light and dark.
+# Colors that can be distinguished without seeing red or green; each pair is light and dark.
 _STYLE = """\
 svg { --paper: #ffffff; --ink: #1b1f24; --soft: #57606a; --line: #d5dae0; --accent: #0b57a4; --grey: #7b8692;
   --c0: #8a5300; --c1: #00735a; --c2: #a3478a; --c3: #b04a00; --c4: #6b3fa0; --c5: #5f6b00; }
@@ -150,7 +150,7 @@ text { font: 13px system-ui, sans-serif; fill: var(--soft); }
 
 
 class Point(NamedTuple):
-    """A point of a plot: x, y, and the ends of its 95 % interval (NaN where unknown)."""
+    """A point of a plot: x, y, and the ends of its 95 % interval (NaN if unknown)."""
 
     x: float
     y: float
@@ -176,7 +176,7 @@ class Plot(NamedTuple):
 
 
 def draw_svg(plot: Plot) -> str:
-    """Draw a plot as SVG: lines over x, or a row for each policy where x has one value; skip infinite values."""
+    """Draw a plot as SVG: lines over x, or a row for each policy if x has one value; skip infinite values."""
     finite = [Series(each.policy, _select_finite(each.points)) for each in plot.series]
     drawn = [each for each in finite if each.points]
     places = frozenset(dot.x for each in drawn for dot in each.points)
@@ -280,7 +280,7 @@ def _draw_band(dots: Sequence[Point], across: Axis, up: Axis) -> str:
 
 def _draw_line(dots: Sequence[Point], across: Axis, up: Axis) -> str:
     places = [f"{across.to_pixels(dot.x):.1f} {up.to_pixels(dot.y):.1f}" for dot in dots]
-    # A line of no length has round ends, and so is a dot.
+    # A line of length zero has round ends, and so appears as a dot.
     return f'<path d="M{"L".join(places)}{"h0" if len(places) == 1 else ""}"/>'
 
 

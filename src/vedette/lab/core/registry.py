@@ -22,7 +22,7 @@ from vedette.suggest import did_you_mean
 
 DEFAULT = "default"
 BOUND_PREFIX = "bound-"
-# The package of a stage, where the stage is called otherwise.
+# The package of a stage, if its name differs.
 CAPABILITIES: Mapping[str, str] = {"order": "frontier", "ads": "serve.ads"}
 # The policies that run live today, by stage.
 LIVE_POLICIES: Mapping[str, str] = {"order": "breadth", "refresh": "expected-gain", "discover": "accrual"}
@@ -128,7 +128,7 @@ def _load_policy(name: str) -> Any:  # noqa: ANN401 - see policy_named
 def _import_object(place: str) -> Any:  # noqa: ANN401 - anything may be there
     module, _, name = place.partition(":")
     if os.getcwd() not in sys.path:  # noqa: PTH109 - sys.path holds texts
-        # An installed program does not look in the folder where it is started, and there it is written.
+        # An installed program does not search the current folder, where plug-ins are written.
         sys.path.append(os.getcwd())  # noqa: PTH109 - as above
     try:
         return getattr(importlib.import_module(module), name)

@@ -1,6 +1,6 @@
 """Report on finished lab runs: a Markdown page for each experiment, with tables, paired comparisons and SVG plots.
 
-The same is written as JSON, for the console: the lab and the live system share files, and no code.
+The same is written as JSON, for the console: the lab and the live system share files, but no code.
 """
 
 import json
@@ -37,7 +37,7 @@ class FinishedRun(NamedTuple):
 
 
 class _PlotFile(NamedTuple):
-    """A plot file of a report: its name, what it shows, the table with its numbers, and the SVG text."""
+    """A plot file of a report: its name, its caption, the table with its numbers, and the SVG text."""
 
     file: str
     caption: str
@@ -73,7 +73,7 @@ def read_run(folder: Path) -> FinishedRun:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read a run's manifest and check that it has what a report needs."""
+    """Read a run's manifest and check that it is complete enough for a report."""
     said = json.loads(path.read_text(encoding="utf-8"))
     kinds = {"command": str, "versions": dict, "worlds": dict}
     if not isinstance(said, dict) or not all(isinstance(said.get(name), kind) for name, kind in kinds.items()):
@@ -160,7 +160,7 @@ def _table_to_dict(sheet: Sheet) -> dict[str, Any]:
 
 
 def _merge_rows(runs: Sequence[FinishedRun]) -> list[Row]:
-    """Merge the rows of all runs of a report; a cell that several runs have counts once, and must agree in all."""
+    """Merge the rows of all runs of a report; a cell in several runs counts once, and must agree in all."""
     cells: dict[Any, tuple[str, list[Row]]] = {}
     for run in runs:
         mine: dict[Any, list[Row]] = {}
@@ -225,7 +225,7 @@ def _draw_plots(name: str, rows: Sequence[Row]) -> Iterator[_PlotFile]:
 
 
 def _choose_metrics(experiment: Experiment, table: Table, across: str) -> Sequence[str]:
-    """Choose the metrics of a table that the report plots: those that the experiment chose, or the first few."""
+    """Choose the metrics of a table that the report plots: the experiment's choice, or the first few."""
     if not experiment.figures:
         return table.metrics[:MAX_PLOTS]
     return [metric for metric, over in experiment.figures if over == across and metric in table.metrics]

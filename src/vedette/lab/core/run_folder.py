@@ -1,7 +1,7 @@
 """Folder of a lab run: each finished cell as a small file, and at the end all rows (Parquet) with a manifest.
 
-A file is there whole or not at all, so a run may be killed at any moment. A cell's file is named by all that its rows
-follow from (description, world, code): what was computed under other conditions is not found, and computed again.
+Files are written atomically, so a run may be killed at any moment. A cell's file is named by everything that its rows
+depend on (description, world, code): results under other conditions are not found, and computed again.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from vedette.lab.core.registry import find_experiment, is_plugin
 from vedette.lab.worlds.catalog import fingerprint_world
 from vedette.version import __version__
 
-# What is known of a row before its numbers.
+# Columns of a row before its numbers.
 CELL_COLUMNS = ("experiment", "world", "policy", "budget", "seed", "from", "to")
 _TEXT_COLUMNS = ("experiment", "world", "policy", "from", "to")
 
@@ -75,7 +75,7 @@ def write_rows(rows: Sequence[Row], metrics: Sequence[str], path: Path) -> None:
 def read_rows(path: Path) -> list[Row]:
     """Read the rows of a lab run from a Parquet file."""
     _, parquet = _import_pyarrow()
-    # One thread: a process that starts others, and is interrupted, has none besides its own.
+    # One thread: a process that starts others, and is interrupted, must have only its own.
     table = parquet.read_table(path, use_threads=False)
     if missing := [name for name in CELL_COLUMNS if name not in table.column_names]:
         raise UsageError(f"{path.name} has no lab rows: column {missing[0]} is missing")
@@ -116,7 +116,7 @@ def default_folder(plan: RunPlan) -> Path:
 
 
 class RunFolder:
-    """The files of a lab run. Opening it picks up an interrupted run, and refuses the folder of a different one."""
+    """The files of a lab run. Opening it resumes an interrupted run, and refuses the folder of a different one."""
 
     def __init__(self, path: Path, plan: RunPlan) -> None:
         self.path = path
@@ -142,7 +142,7 @@ class RunFolder:
 
     def store_cell(self, cell: Cell, rows: Sequence[Measurements]) -> None:
         """Store the rows of a cell in the run folder; from then on the cell is finished, even after a crash."""
-        # Floats come back from their shortest text as they were.
+        # Floats round-trip through their shortest text.
         told = [{name: float(value) for name, value in row.items()} for row in rows]
         write_atomic(self._cell_path(cell), json.dumps(told).encode())
 

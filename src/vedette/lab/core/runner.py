@@ -1,7 +1,7 @@
 """Runner of the lab: compute the cells of a plan in worker processes, each from its description alone.
 
-The parent hands out one cell at a time and writes down what comes back. So a run can be interrupted or killed at any
-moment: what was finished is kept, the same plan goes on, and the rows come out as if nothing had happened.
+The parent assigns one cell at a time and saves the result. So a run can be interrupted or killed at any moment:
+finished cells are kept, the same plan continues, and the rows are the same as without the interruption.
 """
 
 import multiprocessing
@@ -65,7 +65,7 @@ def run_cells(folder: RunFolder, total: int, progress: Progress, jobs: int = 0) 
 
 
 def _iter_results(cells: Iterator[Cell], hands: Sequence[_WorkerProcess]) -> Iterator[tuple[Cell, _CellResult]]:
-    """Hand cells to worker processes and yield the result of each, in the order in which they finish."""
+    """Assign cells to worker processes and yield the result of each, in the order in which they finish."""
     busy = [hand for hand in hands if _send_next(hand, cells)]
     while busy:
         ready = wait([hand.channel for hand in busy])
@@ -79,7 +79,7 @@ def _iter_results(cells: Iterator[Cell], hands: Sequence[_WorkerProcess]) -> Ite
 def _send_next(hand: _WorkerProcess, cells: Iterator[Cell]) -> bool:
     hand.cell = next(cells, None)
     if hand.cell is not None:
-        # One that has died is heard of at once, by the end of its channel.
+        # A dead worker is noticed at once, by the end of its channel.
         with suppress(OSError):
             hand.channel.send(hand.cell)
     return hand.cell is not None
@@ -108,7 +108,7 @@ def _build_error(cell: Cell, said: _CellResult) -> VedetteError:
 
 @contextmanager
 def _start_workers(count: int) -> Iterator[list[_WorkerProcess]]:
-    # Not forked: a process that has threads (and libraries start some) cannot be copied safely.
+    # Not forked: a process with threads (and libraries start some) cannot be copied safely.
     context = multiprocessing.get_context("spawn")
     hands: list[_WorkerProcess] = []
     try:
@@ -121,7 +121,7 @@ def _start_workers(count: int) -> Iterator[list[_WorkerProcess]]:
         yield hands
     finally:
         for hand in hands:
-            # There is nothing to lose in it: what was finished is on disk.
+            # Nothing is lost: finished cells are on disk.
             hand.process.kill()
         for hand in hands:
             hand.process.join()

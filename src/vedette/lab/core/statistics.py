@@ -2,8 +2,8 @@
 
 Pure: draws follow from a seed, so the same rows give the same intervals.
 
-Why not scipy.stats: its BCa intervals are not widened for few values. Of 5, 10 and 20 exponential values they hold the
-mean in 81, 86 and 92 % of 1 000 samples, those here in 88, 93 and 94 %, in a quarter to half of the time (0.3 ms
+Why not scipy.stats: its BCa intervals are not widened for few values. For 5, 10 and 20 exponential values they contain
+the mean in 81, 86 and 92 % of 1 000 samples, those here in 88, 93 and 94 %, in a quarter to half of the time (0.3 ms
 against 1.3 ms for 5 values), without an import of scipy.stats, which takes a second and more. Measure it with
 
     python bench/intervals.py
@@ -22,12 +22,12 @@ from vedette.policy import Floats, rng_for
 
 LEVEL = 0.95
 RESAMPLES = 2000
-MAX_EXACT_PAIRS = 12  # pairs; 4096 ways to give them signs
+MAX_EXACT_PAIRS = 12  # pairs; 4096 sign patterns
 _NORMAL = NormalDist()
 
 
 class Interval(NamedTuple):
-    """A mean of n values with its 95 % confidence interval; the ends are NaN where n is below 2."""
+    """A mean of n values with its 95 % confidence interval; the ends are NaN if n is below 2."""
 
     mean: float
     low: float
@@ -48,11 +48,11 @@ class PairedDifference(NamedTuple):
 def bootstrap_interval(values: Sequence[float] | Floats, seed: int = 1, level: float = LEVEL) -> Interval:
     """Compute the mean with its bias-corrected and accelerated (BCa) bootstrap confidence interval.
 
-    Values are resampled with replacement; NaN is left out. Few values make any bootstrap too narrow, so the normal
-    quantile is widened to that of Student's t, times sqrt(n / (n - 1)): the "expanded" interval of T. Hesterberg,
-    *What Teachers Should Know About the Bootstrap*, 2015; bias and acceleration as in B. Efron, *Better Bootstrap
-    Confidence Intervals*, 1987. With ten values or more it holds the mean of normal or exponential ones in 93 % to 95 %
-    of cases, with five in 92 % and 88 %; three are too few for any bootstrap (74 %).
+    Values are resampled with replacement; NaN is left out. With few values any bootstrap is too narrow, so the normal
+    quantile is widened to that of Student's t, times sqrt(n / (n - 1)): the "expanded" interval of T. Hesterberg, *What
+    Teachers Should Know About the Bootstrap*, 2015; bias and acceleration as in B. Efron, *Better Bootstrap Confidence
+    Intervals*, 1987. With ten values or more it contains the mean of normal or exponential ones in 93 % to 95 % of
+    cases, with five in 92 % and 88 %; three are too few for any bootstrap (74 %).
 
     >>> bootstrap_interval([3.0, 3.0, 3.0])
     Interval(mean=3.0, low=3.0, high=3.0, n=3)
@@ -64,7 +64,7 @@ def bootstrap_interval(values: Sequence[float] | Floats, seed: int = 1, level: f
     if n < 2:
         return Interval(float(sample[0]) if n else math.nan, math.nan, math.nan, n)
     if np.all(sample == sample[0]):
-        # Of equal numbers even the mean may differ in its last bit.
+        # Even the mean of equal numbers may differ in its last bit.
         return Interval(float(sample[0]), float(sample[0]), float(sample[0]), n)
     mean = float(sample.mean())
     means = _resample_means(sample, seed)
@@ -81,7 +81,7 @@ def _drop_nan(values: Sequence[float] | Floats) -> Floats:
 def _resample_means(sample: Floats, seed: int) -> Floats:
     """Compute the sorted means of many bootstrap samples."""
     rng = rng_for(seed, "lab/statistics/bootstrap")
-    # By blocks, so that a long sample does not take much memory.
+    # In blocks, so that a long sample does not take much memory.
     block = max(1, 2_000_000 // len(sample))
     parts = [
         sample[rng.integers(0, len(sample), (min(block, RESAMPLES - start), len(sample)))].mean(axis=1)
@@ -92,10 +92,10 @@ def _resample_means(sample: Floats, seed: int) -> Floats:
 
 def _bca_quantiles(sample: Floats, mean: float, means: Floats, level: float) -> tuple[float, float]:
     """Compute which bootstrap quantiles are the ends of a BCa interval, widened for few values."""
-    slack = 1e-9 * np.ptp(sample)  # means that differ by less are the same mean, rounded otherwise
+    slack = 1e-9 * np.ptp(sample)  # means that differ by less are equal up to rounding
     below = (np.sum(means < mean - slack) + np.sum(means <= mean + slack)) / (2 * len(means))
     bias = _NORMAL.inv_cdf(min(max(float(below), 1e-6), 1 - 1e-6))
-    # The jackknife's skewness; of a mean it needs no loop. Scaled, so that small differences are not lost in squares.
+    # The jackknife's skewness; for a mean it needs no loop. Scaled, so that small differences are not lost in squares.
     off = (sample - mean) / np.ptp(sample)
     acceleration = float(np.sum(off**3) / (6 * np.sum(off**2) ** 1.5))
     n = len(sample)
@@ -105,7 +105,7 @@ def _bca_quantiles(sample: Floats, mean: float, means: Floats, level: float) -> 
 
 def _adjust_quantile(bias: float, acceleration: float, z: float) -> float:
     sum_z = bias + z
-    # Beyond its pole the formula turns round; there the end of the draws is meant.
+    # Beyond its pole the formula reverses; then use the end of the draws.
     scale = 1 - acceleration * sum_z
     if scale <= 0:
         return 1.0 if sum_z > 0 else 0.0
@@ -137,8 +137,8 @@ def compare_paired(
 ) -> PairedDifference:
     """Compare two policies' paired values, ``first`` minus ``second``, with an interval and a sign-flip test.
 
-    Pairs share world, budget and seed. The interval is that of ``bootstrap_interval``; p is by random signs:
-    all ways where there are at most 12 pairs, else 9 999 drawn ones and the one at hand. A pair with NaN is left out.
+    Pairs share world, budget and seed. The interval is that of ``bootstrap_interval``; p is by random signs: all
+    patterns for at most 12 pairs, else 9 999 drawn ones and the observed one. A pair with NaN is left out.
 
     >>> compare_paired([2.0, 3.0, 4.0], [1.0, 1.0, 1.0]).p
     0.25
@@ -156,7 +156,7 @@ def _sign_test(differences: Floats, seed: int) -> float:
     else:
         drawn = rng_for(seed, "lab/statistics/signs").integers(0, 2, (9_999, n))
         signs = np.vstack([np.ones(n), 2.0 * drawn - 1.0])
-    # Sums that only differ by rounding are the same sum.
+    # Sums that differ only by rounding are equal.
     sums = np.abs(signs @ differences)
     return float(np.mean(sums >= abs(differences.sum()) * (1 - 1e-12)))
 
@@ -164,8 +164,8 @@ def _sign_test(differences: Floats, seed: int) -> float:
 def adjust_holm(ps: Sequence[float]) -> list[float]:
     """Adjust p values for multiple tests by Holm's method: the smallest times m, the next times m - 1, never falling.
 
-    Below 0.05 after this, the chance that any of them is a false alarm is below 0.05 (S. Holm, 1979). NaN stays NaN
-    and does not count as a test.
+    Below 0.05 after this, the probability that any of them is a false alarm is below 0.05 (S. Holm, 1979). NaN stays
+    NaN and does not count as a test.
 
     >>> adjust_holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -180,7 +180,7 @@ def adjust_holm(ps: Sequence[float]) -> list[float]:
 
 
 def spearman(one: Floats, other: Floats) -> float:
-    """Compute Spearman's rank correlation, where ties share their mean rank; NaN where all values of one are equal.
+    """Compute Spearman's rank correlation, where ties share their mean rank; NaN if all values of one are equal.
 
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 1000.0, 100.0]))
     0.5
@@ -189,7 +189,7 @@ def spearman(one: Floats, other: Floats) -> float:
 
 
 def pearson(one: Floats, other: Floats) -> float:
-    """Compute Pearson's linear correlation; NaN where all values of one are equal."""
+    """Compute Pearson's linear correlation; NaN if all values of one are equal."""
     one, other = one - one.mean(), other - other.mean()
     spread = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / spread if spread else np.nan

@@ -1,12 +1,12 @@
 """Summary of an experiment's rows: means with confidence intervals, and paired comparisons of policies. Pure.
 
-Columns of a row that are no numbers of its experiment say what it is about. ``host``, ``part`` and ``step`` are
-*units*: parts of a cell, over which is averaged. All others are *coordinates*: each of their values has its own lines.
-Rows with the same coordinates and units make a table.
+Columns of a row that are not metrics of its experiment describe it. ``host``, ``part`` and ``step`` are *units*: parts
+of a cell that are averaged over. All others are *coordinates*: each of their values has its own lines. Rows with the
+same coordinates and units make a table.
 
-An interval is over what differs by chance: hosts, where rows are of hosts (each with its mean over seeds and steps), or
-parts of the time, where they are of those, else seeds (each with its mean over steps). Where all give the same there is
-no chance in it, and no interval.
+An interval is over what varies by chance: hosts, if rows are of hosts (each with its mean over seeds and steps), or
+parts of the time, if they are of those, else seeds (each with its mean over steps). If all are equal there is no
+chance, and no interval.
 """
 
 import math
@@ -118,7 +118,7 @@ def _resampling_unit(row: Row) -> float:
 
 
 def _unit_means(values: Values) -> list[float]:
-    # Equal numbers have that number as their mean, to the last bit.
+    # The mean of equal numbers is that number, to the last bit.
     return [each[0] if min(each) == max(each) else float(np.mean(each)) for each in values.values()]
 
 
@@ -127,7 +127,7 @@ def _compute_interval(values: Values) -> Interval:
 
 
 def _collapse_equal(values: list[float]) -> list[float]:
-    """Collapse values that are all equal to one: seeds that change nothing are no evidence."""
+    """Collapse values that are all equal to one: seeds without effect are no evidence."""
     return values if any(value != values[0] for value in values) else values[:1]
 
 
@@ -165,12 +165,12 @@ def _compare_pair(rows: Sequence[Row], metric: str, policy: str, other: str) -> 
     means = [_unit_means({unit: values[unit] for unit in shared}) for values in (one, two)]
     differences = _collapse_equal([first - second for first, second in zip(*means, strict=True)]) if shared else []
     found = compare_paired(differences, [0.0] * len(differences))
-    # One difference, or the same one with every seed, says nothing of chance.
+    # One difference, or the same one with every seed, says nothing about chance.
     return found if found.n > 1 else found._replace(p=math.nan)
 
 
 MAX_PRINTED_LINES = 60  # on paper
-NAME_COLUMNS = ("world", "policy", "against")  # columns that hold names
+NAME_COLUMNS = ("world", "policy", "against")  # columns with names
 UNIT_NAMES = {"hosts": "hosts", "parts": "parts of the time", "seeds": "seeds"}
 
 READING_NOTE = """\

@@ -5,12 +5,12 @@ clicks are charged at the bid as in Pandey08, chapter 6, and all policies get th
 ``bound-lp`` is the fluid optimum of each day, ``bound-known`` the default with true rates. ``revenue`` is in units of
 money, over all days; rows with ``day`` are of one.
 
-Markets with ``+live`` (``--charge live``) are charged as a server charges, with second prices, holds and late clicks:
-``of_holds_free`` is what holds leave of the revenue, and attacks say what they do to the attacked. ``--to`` limits them
-to their first days.
+Markets with ``+live`` (``--charge live``) are charged like on a server, with second prices, holds and late clicks:
+``of_holds_free`` is the share of the revenue with holds, and attacks report their effect on the victim. ``--to`` limits
+them to their first days.
 
 Seeds come in blocks of ``BLOCK_SIZE`` that run side by side, since that takes little longer than one seed; the rows of
-a seed depend on nothing but its number.
+a seed depend only on its number.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "taken": Metric("share of the attacked's budgets spent on attackers' clicks", "share", False),
     "slots_off": Metric("mean error of the learned factors of lower slots at the end", "", False),
 }
-# It has elements of its own for each market; see ``runs.ads.lockstep``.
+# It has its own elements for each market; see ``runs.ads.lockstep``.
 _NOT_BATCHED = ("two-level",)
 
 
@@ -82,7 +82,7 @@ def _spending_metrics(found: MarketOutcome) -> dict[str, float]:
 
 
 def _run_seed(name: str, policy: str, slots: int, seed: int) -> MarketOutcome:
-    """Run a seed of the ads experiment with the rest of its block, or alone where the policy cannot be batched."""
+    """Run a seed of the ads experiment with the rest of its block, or alone if the policy cannot be batched."""
     block, at = divmod(seed - 1, BLOCK_SIZE)
     chosen = find_policy(STAGE, DEFAULT_POLICY if policy in (DEFAULT, "bound-known") else policy)
     if isinstance(chosen, ScorePolicy) and chosen.name not in _NOT_BATCHED:
@@ -116,7 +116,7 @@ def _slot_factors(name: str) -> Floats:
 
 
 def _run_live(cell: Cell, slots: int) -> list[Measurements]:
-    """Run a market that is charged as a server charges; an attack is compared with the same market without it."""
+    """Run a market that is charged like on a server; an attack is compared with the same market without it."""
     name = cell.world.partition(":")[2]
     setting = parse_ad_market(name)
     days = draw_market_days(setting, cell.seed)[: _count_days(cell)]

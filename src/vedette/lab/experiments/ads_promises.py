@@ -6,8 +6,8 @@
     market:mix     theorem 4: how often MIX shows an ad that it should not
     market:bpol    theorem 3, with its constant: the revenue of BPOL of MIX against the fluid optimum
 
-A row has what was ``reached`` and ``promised``; ``kept`` is 1 where the promise held, and ``empty`` is 1 where nothing
-was promised (a bound below 0).
+A row has what was ``reached`` and ``promised``; ``kept`` is 1 if the guarantee held, and ``empty`` is 1 if nothing was
+guaranteed (a bound below 0).
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,11 +63,11 @@ def _run_cell(cell: int, policy: str, seed: int, rng: np.random.Generator) -> Me
         day = day._replace(budget=np.full(len(day.budget), np.inf))
     best = float(solve_days([day], 1, FACTORS).sum())
     chosen = Greedy() if policy == "greedy" else Msvv()
-    # Where rates are 1 nothing is left to chance.
+    # With rates of 1 nothing is random.
     lucks = [day._replace(seed=seed * REPEATS + luck) for luck in range(REPEATS if cell > 2 else 1)]
     earned = np.mean([run_market(with_known_rates([each]), chosen, 1, FACTORS, seed).revenue.sum() for each in lucks])
     share = 1.0 if cell % 2 else MSVV_RATIO if (policy, cell) == ("msvv", 2) else 0.5
-    # The last click of each budget may not fit; and an average over few lucks is no mean.
+    # The last click of each budget may not fit; and an average over few draws is no mean.
     slack = _unspent_share(day, best) if cell % 2 == 0 else 0.0
     chance = 3 * float(day.offers.bid.max()) * np.sqrt(len(day.query) / REPEATS) / best if cell > 2 else 0.0
     return {"cell": float(cell), **_build_row(float(earned) / best, share - slack - chance)}
@@ -128,7 +128,7 @@ def _allowed_mistakes(queries: int, bid: Floats, gap: Floats) -> Floats:
 
 def _run_bpol(seed: int, rng: np.random.Generator) -> Measurements:
     """Check BPOL: revenue against half the optimum, less (types + sum over phrases of batches x mistakes) r_max / 2."""
-    # Of close calls nothing is promised, so every other market has two ads a phrase that are far apart.
+    # Nothing is guaranteed for close calls, so every other market has two ads per phrase that are far apart.
     ads = 3 if seed % 2 else 2
     day = _small_market(phrases=2, ads=ads, seed=seed, rng=rng)
     if ads == 2:
@@ -184,7 +184,7 @@ class AdGuarantees(Experiment):
     name = "sponsor-promises"
     about = "Do greedy, msvv, mix and bpol keep their proven guarantees? (budget: slots, for mix)"
     worlds = ("market",)
-    # Where nobody names a world.
+    # If the command line names no world.
     usual_worlds = tuple(f"market:{name}" for name in GUARANTEES)
     metrics = tuple(OWN_METRICS)
     own = OWN_METRICS
@@ -192,7 +192,7 @@ class AdGuarantees(Experiment):
     policies = tuple(name for names in GUARANTEES.values() for name in names)
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """Run the ad guarantees experiment on one small market; no rows where nothing is proven of the policy."""
+        """Run the ad guarantees experiment on one small market; no rows if nothing is proven for the policy."""
         world = cell.world.partition(":")[2]
         if world not in GUARANTEES:
             raise UsageError(f"{self.name} runs only on market:{', market:'.join(GUARANTEES)}")

@@ -1,14 +1,14 @@
-"""Calibration experiment: do the chances that models of change give come true?
+"""Calibration experiment: are the probabilities predicted by change models right?
 
-Pages are known from their birth on, or from the begin. Once a day some are fetched, as many as the budget (fetches a
-day) allows, drawn evenly: so waits of all lengths occur, and no model influences what it is asked. A fetch shows
-whether the page differs from the copy of the last one. A page that is gone is dropped, and no chance is judged by it.
-The policies are models; all models of a run are asked about the same fetches before they learn the outcome. The first
-fifth of the time is for learning only.
+Pages are known from their birth on, or from the start. Once a day some are fetched, as many as the budget (fetches per
+day) allows, drawn uniformly: so waits of all lengths occur, and no model influences the sample. A fetch shows whether
+the page differs from its last copy. A page that is gone is dropped, and not used for judging. The policies are models;
+all models of a run predict the same fetches before they learn the outcome. The first fifth of the time is for learning
+only.
 
 One row has the scores over all fetches, with 95 % intervals by a bootstrap over pages. The others have one ``bin``
-each: a tenth of the fetches, by what the model said of them, with its mean chance and the share that had changed; where
-both agree, chances are true.
+each: a tenth of the fetches, by predicted probability, with its mean and the share that had changed; if both agree, the
+model is calibrated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,12 +54,12 @@ class Groups(NamedTuple):
 
     @classmethod
     def empty(cls, pages: int) -> "Groups":
-        """Return groups for the calibration experiment where all pages belong to row 0 alone."""
+        """Return groups for the calibration experiment where all pages belong only to row 0."""
         return cls(np.zeros(pages, np.int64), np.zeros(pages, np.int64))
 
 
 class FetchSampling(NamedTuple):
-    """Fetch sampling of the calibration experiment: begin and end, fetches a day, and the seed that draws pages."""
+    """Fetch sampling of the calibration experiment: start and end, fetches per day, and the seed that draws pages."""
 
     begin_s: float
     end_s: float
@@ -68,7 +68,7 @@ class FetchSampling(NamedTuple):
 
 
 class Judgments(NamedTuple):
-    """Judged fetches of the calibration experiment: pages, outcomes, and the chance by each model (a row a model)."""
+    """Judged fetches of the calibration experiment: pages, outcomes, and each model's probabilities (one row per model)."""
 
     page: Ints
     changed: Bools
@@ -84,7 +84,7 @@ class Score(NamedTuple):
 
 
 class ReliabilityBin(NamedTuple):
-    """A bin of a reliability diagram: fetches with about the same chance, the mean chance, and the changed share."""
+    """A bin of a reliability diagram: fetches with about the same probability, its mean, and the changed share."""
 
     fetches: int
     chance: float
@@ -94,7 +94,7 @@ class ReliabilityBin(NamedTuple):
 def run_calibration(
     history: History, models: Sequence[ChangeModel], looks: FetchSampling, groups: Groups | None = None
 ) -> Judgments:
-    """Run the calibration experiment: ask the models before each fetch, train them after it, return the judgments."""
+    """Run the calibration experiment: query the models before each fetch, train them after it, return the judgments."""
     minds = [_ModelRunner(model, history.pages) for model in models]
     counts_s = looks.begin_s + WARM_UP * (looks.end_s - looks.begin_s)
     rows: list[tuple[Ints, Bools, Floats]] = []
@@ -112,7 +112,7 @@ def run_calibration(
 
 
 class _ModelRunner:
-    """A model of change under calibration, with its memory; it gets the rows of the pages in question only."""
+    """A model of change under calibration, with its memory; it gets only the rows of the batch."""
 
     def __init__(self, model: ChangeModel, pages: int) -> None:
         self._model = model
@@ -120,7 +120,7 @@ class _ModelRunner:
         self._pages, self._groups = np.zeros((pages, model.page_width)), empty.groups
 
     def predict(self, pages: Ints, batch: KnownPages, at_s: Floats) -> Floats:
-        """Return the chances of change that the model predicts for these fetches."""
+        """Return the probabilities of change that the model predicts for these fetches."""
         return self._model.chance(Memory(self._pages[pages], self._groups), batch, at_s)
 
     def learn(self, pages: Ints, batch: KnownPages) -> None:
@@ -222,15 +222,15 @@ class _CopyTable:
 
 
 def brier_scores(judged: Judgments) -> Floats:
-    """Compute the Brier score (squared error) of every predicted chance of change; less is better."""
+    """Compute the Brier score (squared error) of every predicted probability of change; less is better."""
     error: Floats = (judged.chance - judged.changed) ** 2
     return error
 
 
 def log_scores(judged: Judgments) -> Floats:
-    """Compute the log score of every predicted chance of change, in nats; more is better.
+    """Compute the log score of every predicted probability of change, in nats; more is better.
 
-    A chance is held between 1 / 10 000 and its opposite, so that one surprise does not outweigh everything.
+    A probability is clipped to 1 / 10 000 and its complement, so that one surprise does not outweigh everything.
     """
     chance = np.clip(judged.chance, MIN_CHANCE, 1 - MIN_CHANCE)
     score: Floats = np.log(np.where(judged.changed, chance, 1 - chance))
@@ -260,7 +260,7 @@ def _resample_pages(pages: int, seed: int) -> npt.NDArray[np.int64]:
 
 
 def bin_reliability(chance: Floats, changed: Bools) -> list[ReliabilityBin]:
-    """Bin fetches by predicted chance for a reliability diagram, with equal numbers of fetches a bin."""
+    """Bin fetches by predicted probability for a reliability diagram, with equal numbers of fetches per bin."""
     order = np.argsort(chance, kind="stable")
     parts = [part for part in np.array_split(order, BINS) if len(part)]
     return [ReliabilityBin(len(part), float(chance[part].mean()), float(changed[part].mean())) for part in parts]

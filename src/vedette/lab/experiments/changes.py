@@ -1,22 +1,22 @@
 """Changes experiment: how do pages change? Rates, lifetimes, ages, rhythm of the week, and a test for memorylessness.
 
 A history is a complete record, so nothing has to be guessed between fetches. What is unknown is the ends: a version
-that still holds when the record or the page ends would have lived longer. So
+that is still current when the record or the page ends would have lived longer. So
 
 - the *rate* of a page is its changes by the time over which it was observed: the maximum likelihood of a Poisson
   process, to which the unfinished end adds time and no change;
-- how long *versions live* is the product-limit estimate (E. Kaplan, P. Meier, 1958), to which an unfinished version
-  belongs as long as it was observed, and one that is older than the record from its age at that time on;
-- *ages* are weighed by time: the share of all page-days that a page spent at such an age;
-- the *hazard* is changes by page-days at an age. Over all pages it falls with age even where each page is memoryless,
-  as old versions belong to slow pages. So memorylessness is judged page by page.
+- how long *versions live* is the product-limit estimate (E. Kaplan, P. Meier, 1958), in which an unfinished version
+  counts as long as it was observed, and one that is older than the record from its age at that time on;
+- *ages* are weighted by time: the share of all page-days that a page spent at such an age;
+- the *hazard* is changes per page-day at an age. Over all pages it falls with age even if each page is memoryless, as
+  old versions belong to slow pages. So memorylessness is tested page by page.
 
-The test is exact for each page, at a false discovery rate of 5 % over all of them.
-``hazard_ratio`` pools the tested pages: the hazard at an age in units of a page's mean interval, by what memoryless
-pages with as many changes would show; 1 at all ages where they are memoryless.
+The test is exact for each page, at a false discovery rate of 5 % over all of them. ``hazard_ratio`` pools the tested
+pages: the hazard at an age in units of a page's mean interval, relative to memoryless pages with as many changes; 1 at
+all ages if they are memoryless.
 
-All rows are given with (``waves`` = 1) and without (0) versions that came with a change of many pages at once. Hours
-are UTC, from Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
+All rows are given with (``waves`` = 1) and without (0) versions from changes of many pages at once. Hours are UTC, from
+Monday 0:00. Reference: Observe99, sections 2.1 and 2.2.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,26 +31,25 @@ from vedette.lab.worlds.history import PAGE, History
 from vedette.policy import Floats, Ints, rng_for
 from vedette.timeutil import DAY_S
 
-# Where changes come from a Poisson process, then, given that there were n of them in a window, they lie in it as n
-# independent uniform draws do, and the n + 1 gaps (both ends among them) are spread evenly over all ways to divide
-# the window. Greenwood's statistic, the sum of the squared shares, is large where changes come in bursts and small
-# where they are regular. Its distribution for each n is drawn, so a p-value is exact at any n, and it is two-sided. A
-# page with at least 5 changes is tested; of one with more than 200 the first 200 count, and its window ends at the
-# next. Over many pages the false discovery rate is held (Y. Benjamini, Y. Hochberg, *Controlling the False Discovery
-# Rate*, 1995). A rate that drifts counts as bursts: the test asks whether the process is Poisson at a constant rate,
-# which is what memoryless policies assume. Reference: M. Greenwood, *The Statistical Study of Infectious Diseases*,
-# 1946.
+# If changes come from a Poisson process, then, given that there were n of them in a window, they are distributed like n
+# independent uniform draws, and the n + 1 gaps (including both ends) are uniform over all divisions of the window.
+# Greenwood's statistic, the sum of the squared shares, is large if changes come in bursts and small if they are
+# regular. Its distribution for each n is simulated, so a p-value is exact at any n, and it is two-sided. A page with at
+# least 5 changes is tested; with more than 200 the first 200 count, and its window ends at the next. Over many pages
+# the false discovery rate is controlled (Y. Benjamini, Y. Hochberg, *Controlling the False Discovery Rate*, 1995). A
+# rate that drifts counts as bursts: the test asks whether the process is Poisson at a constant rate, which is what
+# memoryless policies assume. Reference: M. Greenwood, *The Statistical Study of Infectious Diseases*, 1946.
 
 
 Bools = npt.NDArray[np.bool_]
 
-MIN_CHANGES, MAX_CHANGES = 5, 200  # changes of a page that is tested
+MIN_CHANGES, MAX_CHANGES = 5, 200  # changes needed to test a page
 DRAWS = 9999
 LEVEL = 0.05
 
 
 def normalize_gaps(begin_s: float, end_s: float, changes_s: Floats) -> Floats | None:
-    """Normalize the gaps between a page's changes to shares of the window; None where changes are too few.
+    """Normalize the gaps between a page's changes to shares of the window; None if there are too few changes.
 
     >>> normalize_gaps(0.0, 10.0, np.array([1.0, 2.0, 4.0, 6.0, 9.0])).tolist()
     [0.1, 0.1, 0.2, 0.2, 0.3, 0.1]
@@ -106,7 +105,7 @@ def select_discoveries(p: Floats, level: float = LEVEL) -> Bools:
 
 
 def compute_hazard_ratios(pages: Sequence[Floats], edges: Sequence[float]) -> list[float]:
-    """Compute the change hazard from each edge to the next, by that of memoryless pages with as many changes.
+    """Compute the change hazard from each edge to the next, relative to memoryless pages with as many changes.
 
     It is 1 for memoryless pages. Edges are ages in units of a page's mean interval. Each of such a page's n + 1 gaps is
     longer than a share u with probability (1 - u) ** n, and all but the last end with a change.
@@ -165,7 +164,7 @@ class VersionSpans(NamedTuple):
 
 
 def build_version_spans(history: History, begin_s: float, end_s: float, *, waves: bool) -> VersionSpans:
-    """Build the observed spans of all versions from begin to end; without waves as though those changed nothing."""
+    """Build the observed spans of all versions from start to end; without waves as if those changed nothing."""
     first = np.zeros(len(history.version_page), bool)
     first[history.first_version] = True
     kept = np.flatnonzero((history.kind[history.version_page] == PAGE) & (waves | first | ~history.wave))
@@ -176,7 +175,7 @@ def build_version_spans(history: History, begin_s: float, end_s: float, *, waves
     in_wave = np.append(history.wave[kept][1:], False)
     lo, hi = np.maximum(at_s, begin_s), np.minimum(until_s, end_s)
     changed = follows & (until_s < end_s)
-    seen = (lo < hi) | (changed & (lo == hi) & (at_s >= begin_s))  # two versions at one second are a change, too
+    seen = (lo < hi) | (changed & (lo == hi) & (at_s >= begin_s))  # two versions in one second are a change, too
     spells = VersionSpans(page, lo, hi, lo - at_s, hi - at_s, changed, changed & in_wave)
     return VersionSpans(*(column[seen] for column in spells))
 
@@ -193,7 +192,7 @@ class Survival(NamedTuple):
         return float(self.share[place - 1]) if place else 1.0
 
     def quantile(self, q: float) -> float:
-        """Return the age by which this share of page versions has ended; NaN where the record is too short."""
+        """Return the age by which this share of page versions has ended; NaN if the record is too short."""
         place = int(np.searchsorted(-self.share, q - 1 - 1e-12))
         return float(self.age_s[place]) if place < len(self.age_s) else np.nan
 
@@ -212,7 +211,7 @@ def estimate_survival(spells: VersionSpans) -> Survival:
 
 
 def build_rows(history: History, begin_s: float, end_s: float, *, waves: bool, seed: int) -> list[Measurements]:
-    """Build all rows of the changes experiment for the time from begin to end."""
+    """Build all rows of the changes experiment for the time from start to end."""
     spells = build_version_spans(history, begin_s, end_s, waves=waves)
     if not len(spells.page):
         return []
@@ -308,7 +307,7 @@ def _build_ratio_rows(tested: list[Floats]) -> list[dict[str, float]]:
 
 
 class Changes(Experiment):
-    """The changes experiment: it decides nothing, so one policy and one budget stand for the record itself."""
+    """The changes experiment: it decides nothing, so one policy and one budget represent the record itself."""
 
     name = "changes"
     about = "How do pages change, and do they remember when they did so last? (no policy, no budget)"

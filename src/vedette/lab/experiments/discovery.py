@@ -1,8 +1,8 @@
 """Discovery experiment: which known pages to poll, so that most new pages are found soon?
 
-On recorded front pages (Thompson23) k sources of all hosts are polled each snapshot, about every hour; each host on its
-own is ``discovery-per-host``. On histories of sites (Pandey08, chapter 3) k known pages of a host are polled each
-cycle, in rows for cycles of 7 and of 30 days (``days``).
+On recorded front pages (Thompson23) k sources of all hosts are polled each snapshot, about every hour; each host
+separately is ``discovery-per-host``. On histories of sites (Pandey08, chapter 3) k known pages of a host are polled
+each cycle, in rows for cycles of 7 and of 30 days (``days``).
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ class Discovery(Experiment):
 
 def _build_cycle_rows(cell: Cell, hosts: list[list[Cycle]]) -> list[Measurements]:
     if cell.policy.startswith("bound-"):
-        # All that could be found at a cycle is gone at the next, so both bounds are the same here.
+        # Everything that could be found at a cycle is gone at the next, so both bounds are the same here.
         return build_bound_rows(hosts, parse_poll_budget(cell))
     return build_policy_rows(find_policy("discover", cell.policy), hosts, parse_poll_budget(cell), cell.seed)
 

@@ -1,7 +1,7 @@
 """Discovery experiment as live: the crawler's own modules poll recorded front pages (``lab run discovery --as-live``).
 
 The poller, its allowance and the price controller are those of ``vedette up``. All sources are fetched once at the
-first snapshot, as a crawl does with its lists; then the budget is a mean of polls a snapshot.
+first snapshot, as a crawl does with its lists; then the budget is a mean number of polls per snapshot.
 
     default    polls by an allowance, as without a budget and with refresh policies that ask no price
     by-price   polls by a price that spends the budget, as with one; no other fetch competes
@@ -33,7 +33,7 @@ SOURCE_INTERVAL_S = 600.0
 
 
 class EmptyStore:
-    """A crawl store without pages or alerts that keeps saved values in memory."""
+    """A crawl store without pages or alerts that holds saved values in memory."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -76,7 +76,7 @@ class LivePoller:
         return np.array(chosen, np.int64)
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
-        """Report what polls brought as a crawl does: URLs have ids in the order in which they were found."""
+        """Report poll results as a crawl does: URLs have ids in order of discovery."""
         ids = [self._number.setdefault(target, len(self._number) + 1) for target in brought.target.tolist()]
         is_refetch = len(self.poller) > 0
         polls = [
@@ -120,7 +120,7 @@ class LivePoller:
 
 
 def _count_pages(sources: float) -> float:
-    """Return so many pages that their number limits no budget."""
+    """Return a number of pages that limits no budget."""
     return 1e6 * sources
 
 

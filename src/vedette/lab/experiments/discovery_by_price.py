@@ -1,8 +1,8 @@
-"""Discovery experiment with a price: does it spend polls better than a constant number each hour?
+"""Discovery experiment with a price: does it spend polls better than a constant number per hour?
 
-The expected value of each poll is compared with one price, and the price follows what was spent (``vedette.pricing``),
-so polls go to the hours in which most is lost by waiting. The budget is a mean of polls a snapshot, and need not be
-whole: compared with ``discovery`` and k polls at every snapshot, it shows with how many fewer the same is found.
+The expected value of each poll is compared with one price, and the price follows spending (``vedette.pricing``), so
+polls go to the hours in which waiting loses most. The budget is a mean number of polls per snapshot, and need not be
+whole: compared with ``discovery`` and k polls at every snapshot, it shows with how many fewer polls the same is found.
 """
 
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ from vedette.policy import Ints, rng_for
 from vedette.pricing import LOWEST, Price
 from vedette.timeutil import DAY_S
 
-# The price moves once a day, by what the day has spent: it must not follow the hours, or it would level them.
+# The price moves once a day, by the day's spending: it must not follow the hours, or it would level them.
 PRICE_PATIENCE_S = 4 * DAY_S
-# At first there is a constant number of polls; what the least of them was worth is where the price begins.
+# At first the number of polls is constant; the worth of the last one is the starting price.
 LEARNING_PHASE_S = 7 * DAY_S
 # At most this many times the mean number of polls at a snapshot.
 MAX_POLL_FACTOR = 4.0
-# The default in no hurry: then a look is worth what would be gone, and not what would be late.
+# The default without urgency: then a poll is worth what would be gone, not what would be late.
 PATIENT_POLICY, PATIENT_H = "default-patient", 200.0
 _EXCLUDED_METRICS = ("regret", "regret_steady", "regret_so_far")
 _OWN_METRICS: Mapping[str, Metric] = {

@@ -1,6 +1,6 @@
 """Discovery experiment per host: which of its sources to poll? Each host alone, as Thompson23 does with 53 domains.
 
-They require twice as many sources as the largest budget; recordings have few hosts of such a size, so here it is three
+They require twice as many sources as the largest budget; recordings have few hosts of that size, so here it is three
 times the largest of smaller budgets.
 """
 
@@ -19,7 +19,7 @@ _OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, "sources": Metric("sources 
 
 
 class DiscoveryPerHost(Experiment):
-    """The discovery experiment per host, which has its number in the recording as ``host``: a row, and one a day."""
+    """The discovery experiment per host, identified by its number in the recording (``host``): one row, and one per day."""
 
     name = "discovery-per-host"
     about = "Which sources of a host to poll for new pages? (budget: polls per snapshot, for each host)"

@@ -1,20 +1,21 @@
-"""Feasibility experiment: can new pages be found by fetching few old ones, by an oracle that knows where to look?
+"""Feasibility experiment: can new pages be found by fetching few old ones, by an oracle that knows which?
 
-For each site (a host) and each step from one snapshot to the next, GREEDY covers what is new
-(``vedette.lab.runs.discovery.arrivals``); links that leave the host are left out. A site and a step at which something
-new could be found make a *case*. The rows are:
+For each site (a host) and each step from one snapshot to the next, GREEDY covers the new pages
+(``vedette.lab.runs.discovery.arrivals``); links that leave the host are left out. A site and a step with something new
+to find make a *case*. The rows are:
 
-- one a case (``host``, ``step``): what was new, and the covers of 90 % and of all of it;
-- one a cover size ``k`` up to the budget (figure 3.2 of Pandey08): new pages found per case, their share, the overhead;
-- one a ``level`` of coverage (figure 3.4): the overhead of finding so much in every case, and (``overhead_pooled``) of
-  finding so much of all, where it is cheapest;
-- one a bin of ``jaccard`` (figure 3.3): how much pairs of old pages that lead to anything new overlap, and in the row
+- one per case (``host``, ``step``): the new pages, and the covers of 90 % and of all of them;
+- one per cover size ``k`` up to the budget (figure 3.2 of Pandey08): new pages found per case, their share, the
+overhead;
+- one per ``level`` of coverage (figure 3.4): the overhead of finding that much in every case, and (``overhead_pooled``)
+  of finding that much of the total, where it is cheapest;
+- one per bin of ``jaccard`` (figure 3.3): how much pairs of old pages that lead to anything new overlap, and in the row
   of 0 the share of those that have nothing in common (``disjoint``).
 
-Overhead is printed in two forms, since those of the thesis do not agree: the sum of fetches by the sum of finds, and
-the mean of the cases' ratios. All rows are given with (``waves`` = 1) and without (0) new pages that came in waves:
-without, they do not count as new, and paths may lead over them. A policy is the pace of the snapshots; a budget is the
-largest cover size. Nothing is drawn but a sample of old pages where a case has too many for all pairs.
+Overhead is given in two forms, since those of the thesis do not agree: the sum of fetches by the sum of finds, and the
+mean of the cases' ratios. All rows are given with (``waves`` = 1) and without (0) new pages that came in waves:
+without, they do not count as new, and paths may go through them. A policy is the pace of the snapshots; a budget is the
+largest cover size. Nothing is random but a sample of old pages if a case has too many for all pairs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,9 +44,9 @@ from vedette.policy import Floats, Ints, rng_for
 Bools = npt.NDArray[np.bool_]
 
 LEVELS = tuple(number / 10 for number in range(1, 11))
-SIZES = (1, 2, 3, 5, 10, 20, 50, 83, 100, 200, 400, 600)  # 83 and 200 are those that the thesis gives figures for
+SIZES = (1, 2, 3, 5, 10, 20, 50, 83, 100, 200, 400, 600)  # the thesis gives figures for 83 and 200
 BINS = 10
-MAX_SETS = 1500  # distinct ones of a case, of which all pairs are compared
+MAX_SETS = 1500  # distinct ones of a case, all pairs of which are compared
 OWN_METRICS: Mapping[str, Metric] = {
     "found": Metric("new pages found per site and step with a cover of at most k", "pages", True),
     "cover_size": Metric("old pages fetched per site and step", "pages", False),
@@ -91,7 +92,7 @@ def build_cases(history: History, begin_s: float, end_s: float, every_s: float, 
 def build_frontpage_cases(world: Frontpages, begin_s: float, end_s: float, every_s: float) -> list[CoverCase]:
     """Build the feasibility cases of recorded front pages: sources are old, targets new at their first snapshot.
 
-    A step ends at the last recorded snapshot up to its time. What came and went in between is in no snapshot.
+    A step ends at the last recorded snapshot up to its time. Anything that came and went in between is in no snapshot.
     """
     known = np.zeros(world.targets, bool)
     at = [step.now_s for step in split_intervals(begin_s - every_s, end_s, every_s)]
@@ -267,7 +268,7 @@ class Feasibility(Experiment):
         return rows
 
 
-@lru_cache(maxsize=2)  # cells that differ in their seed or budget only come one after the other
+@lru_cache(maxsize=2)  # cells that differ only in their seed or budget come one after the other
 def _load_history_cases(world: str, span: Span, pace: str, waves: bool) -> list[CoverCase]:  # noqa: FBT001  # a key of the cache
     history = open_history(world)
     return build_cases(history, *resolve_span(span, history.begin_s, history.end_s), INTERVALS_S[pace], waves=waves)

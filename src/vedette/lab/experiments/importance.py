@@ -1,18 +1,18 @@
 """Importance experiment: does importance by links (in-links, PageRank) agree with impact on search?
 
-The *impact* of a page is how often it is among the first K results of what people ask (Impact08, section 1.1, where K
-is 10). All pages that live at the end of the span are ranked for every query by their text alone (``build_tfidf`` of
-``vedette.lab.quality.scoring``, ties older first), so links have no part in it. *Importance* is what a policy says: the
-number of pages that link to a page (``in-links``), or PageRank (``pagerank``). A budget is K.
+The *impact* of a page is how often it is among the first K results of searches (Impact08, section 1.1, where K is 10).
+All pages that exist at the end of the span are ranked for every query by their text alone (``build_tfidf`` of
+``vedette.lab.quality.scoring``, ties older first), so links play no part in it. *Importance* is the policy: the number
+of pages that link to a page (``in-links``), or PageRank (``pagerank``). A budget is K.
 
 Queries are of three kinds (``queries_from``): 0, the TREC Million Query file, whose frequencies are Zipf's law over an
-order drawn by the seed; 1, the Excite log of 1997, with its own repetitions; 2, drawn from the pages, two neighbouring
-words of a page that is drawn evenly, each query asked once. The first two are used where VEDETTE_DATA names a folder
-that has them. Queries that no page answers have no part.
+order drawn by the seed; 1, the Excite log of 1997, with its own repetitions; 2, drawn from the pages, two neighboring
+words of a page that is drawn uniformly, each query searched once. The first two are used if VEDETTE_DATA names a folder
+that has them. Queries without an answer are left out.
 
-The rows are one a kind of queries, with the rank correlation (Spearman), its 95 % interval (percentiles of a bootstrap
-over pages) and the linear correlation (Pearson) that the paper prints; and one a tenth of the pages by importance
-(``bin``), with the mean, median and 90th percentile of their impact, as the bars and points of its figure 2.
+The rows are one per kind of queries, with the rank correlation (Spearman), its 95 % interval (percentiles of a
+bootstrap over pages) and the linear correlation (Pearson) given in the paper; and one per tenth of the pages by
+importance (``bin``), with the mean, median and 90th percentile of their impact, as the bars and points of its figure 2.
 """
 
 from collections.abc import Iterator, Mapping

@@ -5,7 +5,7 @@ for polls, half for first fetches) have fixed splits; ``bound-split`` is the bes
 hindsight by running all of them. All rank each kind of fetch by the same rules, so that only the sharing differs.
 
 Decisions are made twice a day, and all of the time counts, in twenty equal parts. The quality (eq. 4.5, at the end of
-each day, for the queries of ``lab.quality.workload``) counts what nobody has discovered as missing.
+each day, for the queries of ``lab.quality.workload``) counts undiscovered pages as missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ PERIODS = 20
 # Shares of a split are multiples of 1 / GRID_STEPS.
 GRID_STEPS = 6
 THIRD = 1 / 3
-# Fixed splits by the names of policies; what is not among them competes at one price.
+# Fixed splits by the names of policies; all others compete at one price.
 SPLITS: Mapping[str, Split] = {
     "thirds": Split(THIRD, THIRD, THIRD),
     "refresh-only": Split(1.0, 0.0, 0.0),
@@ -69,7 +69,7 @@ class JointMonitor:
         self._batches.append(batch)
 
     def compute_periods(self, count: int) -> list[dict[str, float]]:
-        """Return the metrics of ``count`` parts of the joint run, once it is over; no part is shorter than a day."""
+        """Return the metrics of ``count`` parts of the joint run, once it has ended; no part is shorter than a day."""
         while self._left_s:
             self._measure(self._left_s.pop())
         count = min(count, len(self._days), len(self._batches))
@@ -144,7 +144,7 @@ def _compute_metrics(
 
 
 class Joint(Experiment):
-    """The joint experiment; budgets are fetches a day, and a row is a part of the time."""
+    """The joint experiment; budgets are fetches per day, and a row is a part of the time."""
 
     name = "joint"
     about = "How should refreshes, polls and first fetches share one budget of fetches per day?"

@@ -1,18 +1,18 @@
 """New-sites experiment: how many new pages are on new sites, and what does it cost to find them?
 
-A site is new at a snapshot where its first page is; in a git history of one host, folders stand for sites. Old pages
-lead to it as they lead to new pages: by a link, or over new pages. GREEDY covers all new sites of a step
+A site is new at a snapshot where its first page is; in a git history of one host, folders represent sites. Old pages
+lead to it as they lead to new pages: by a link, or through new pages. GREEDY covers all new sites of a step
 (``vedette.lab.runs.discovery.arrivals``); sites that no old page leads to are orphans.
 
 The rows are:
 
-- one a ``step`` at which anything is new: pages on new sites and on old ones (table 9.1 of Pandey08), the cover;
-- one a ``level`` of coverage (figure 9.1): fetches of old pages per new site, and per page that these sites bring;
+- one per ``step`` at which anything is new: pages on new sites and on old ones (table 9.1 of Pandey08), the cover;
+- one per ``level`` of coverage (figure 9.1): fetches of old pages per new site, and per page of these sites;
 - one over all.
 
-A new site costs once and brings all of its pages, so the overhead per page is what compares with that of new
-pages on old sites (experiment "feasibility"). A policy is the pace of the snapshots; the budget is the largest cover
-size. All rows are given with (``waves`` = 1) and without (0) pages that came in waves.
+A new site costs once and brings all of its pages, so the overhead per page is comparable with that of new pages on old
+sites (experiment "feasibility"). A policy is the pace of the snapshots; the budget is the largest cover size. All rows
+are given with (``waves`` = 1) and without (0) pages that came in waves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def find_new_sites(
 
 
 def _number_new_sites(site: Ints, site_born_s: Floats, step: Interval) -> Ints:
-    """Number the new site of each page from 0; -1 where its site is old."""
+    """Number the new site of each page from 0; -1 if its site is old."""
     fresh = site_born_s[site] > step.before_s
     things = np.full(len(site), -1, np.int64)
     things[fresh] = np.unique(site[fresh], return_inverse=True)[1]

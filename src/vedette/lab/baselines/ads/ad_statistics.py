@@ -1,7 +1,7 @@
-"""Ad statistics: how often each ad was asked for, shown and clicked, and what its advertiser has left today.
+"""Ad statistics: how often each ad was requested, shown and clicked, and its advertiser's remaining budget today.
 
-One pass over the ads of a phrase answers a query: they are kept together, with those that may be shown set apart, and
-this is repeated only where money or the ads have changed.
+A query is answered by one pass over the ads of its phrase: they are stored together, with the eligible ones separated,
+and this is rebuilt only when money or the ads have changed.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class AdStats:
         self._factors = factors
 
     def set_spend_limit(self, share: float) -> None:
-        """Set the share of the day's ad budget after which an advertiser rests."""
+        """Set the share of the day's ad budget after which an advertiser pauses."""
         if share != self._allowed:
             self._flush_all()
             self._allowed = share
@@ -91,12 +91,12 @@ class AdStats:
             options.views[row] += self._factors[slot]
         for slot in clicked.nonzero()[0].tolist():
             options.clicked[rows[slot]] += 1.0
-        # Last: who is charged may no longer be shown, and the options are rebuilt.
+        # Last: a charged advertiser may no longer be eligible, and the options are rebuilt.
         for slot in clicked.nonzero()[0].tolist():
             self._charge(int(options.advertiser[rows[slot]]), float(charged[slot]))
 
     def all_ads(self) -> AdCandidates:
-        """Return the statistics of every ad, whether it may be shown or not."""
+        """Return the statistics of every ad, eligible or not."""
         for found in self._ready.values():
             self._write_back(found)
         return self._build_candidates(np.arange(len(self._offers.bid)))

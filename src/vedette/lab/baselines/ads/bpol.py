@@ -12,16 +12,16 @@ from vedette.serve.ads.policies.bmix import Mix
 
 @dataclass(frozen=True, slots=True)
 class Bpol:
-    """BPOL: one bandit a phrase, which forgets all it counted when the ads that it may show change.
+    """BPOL: one bandit per phrase, which resets its counts when its eligible ads change.
 
-    Ads that run out of budget are dropped before (``ad_statistics``). Forgetting is what the proof needs; with
-    ``keeps`` what was counted stays as a prior, which Pandey08 does in its experiments, and BPOL of MIX is then BMIX.
+    Ads that run out of budget are dropped before (``ad_statistics``). The reset is what the proof needs; with ``keeps``
+    the counts stay as a prior, which Pandey08 does in its experiments, and BPOL of MIX is then BMIX.
 
         bpol >= opt / 2 - (types r_max + r_max sum over phrases of (batches) f(N)) / 2
 
     where f(N) are the mistakes of the bandit, and the batches of a phrase are no more than its ads (appendix 9.3).
 
-    Useful for: a promise with any bandit. Not useful for: earning much, as each restart learns from nothing.
+    Useful for: a guarantee with any bandit. Not useful for: earning much, as each restart learns from nothing.
 
     Reference: Pandey08, section 6.6.1.
     """

@@ -1,4 +1,4 @@
-"""CLIQ-WIN: one page for each cluster that led to the same, then every page that ever led to anything."""
+"""CLIQ-WIN: one page for each cluster with the same new links, then every page that ever led to anything."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -32,13 +32,14 @@ class CliqWin:
 
         p_i = |N(i)| / N;   q of a cluster = its largest p_i;   poll the pages of the k largest q
 
-    Clusters are those of the latest full crawl: single linkage at a Jaccard coefficient of ``likeness`` or more. Print
-    has eps_b = .8, so 1 - eps_b = .2 (``cliq-win-strict`` has .8). Every page that ever led to anything new is also a
-    cluster of its own, with its mean p_i over all crawls (3.6.4): without a limit this polls what OD-WIN polls, as in
-    table 3.2. A page that represents two clusters is polled once, with the larger q. Clusters are sorted by q; print
-    says p.
+    Clusters are those of the latest full crawl: single linkage at a Jaccard coefficient of ``likeness`` or more. The
+    paper has eps_b = .8, so 1 - eps_b = .2 (``cliq-win-strict`` has .8). Every page that ever led to anything new is
+    also a separate cluster, with its mean p_i over all crawls (3.6.4): without a limit this polls what OD-WIN polls, as
+    in table 3.2. A page that represents two clusters is polled once, with the larger q. Clusters are sorted by q; the
+    paper says p.
 
-    Useful where pages of a site lead to the same, as those with a common navigation do. Not useful without full crawls.
+    Useful if pages of a site lead to the same pages, as those with a common navigation do. Not useful without full
+    crawls.
 
     Reference: Pandey08, sections 3.6.2 and 3.6.4.
 
@@ -82,7 +83,7 @@ class CliqWin:
         )
 
     def _compute_worth(self, state: ClusterState, options: Sources) -> Floats:
-        """Compute the CLIQ worth of pages: the larger q of the clusters that each represents, 0 where there is none."""
+        """Compute the CLIQ worth of pages: the larger q of the clusters that each represents, 0 if there is none."""
         cluster, share, led = (
             lookup_values(rows, options.place) for rows in (state.cluster, state.share, state.share_sum)
         )

@@ -9,10 +9,10 @@ from vedette.lab.baselines.discover.cliq_win import CliqWin
 class CliqWinStrict(CliqWin):
     """``cliq-win`` where pages are alike from a Jaccard coefficient of .8 on.
 
-    The lemmas of Pandey08 ask for eps_b up to 1/3, its experiments have eps_b = .8; perhaps .8 was meant to be the
+    The lemmas of Pandey08 require eps_b up to 1/3, its experiments have eps_b = .8; perhaps .8 was meant to be the
     coefficient itself.
 
-    Useful where pages share a navigation and lead to things of their own besides. Not useful without full crawls.
+    Useful if pages share a navigation and also have links of their own. Not useful without full crawls.
 
     Reference: Pandey08, sections 3.6.2 and 3.6.6.
 

@@ -16,7 +16,7 @@ class Cov:
 
     They are few, and none leads to what another leads to. The first k of them are GREEDY's cover with a budget of k.
 
-    Useful to find part of what is new with very few polls. Not useful to find much: once its cover is used up it has
+    Useful to find part of the new pages with very few polls. Not useful to find much: once its cover is used up it has
     nothing more to propose, and covers of several crawls do not add up.
 
     Reference: Pandey08, section 3.6.3.
@@ -38,7 +38,7 @@ class Cov:
         return np.zeros(0, np.int64)
 
     def observe(self, state: Ints, batch: Sources, now: float) -> Ints:
-        """Compute COV's greedy cover of a full crawl, as places; a crawl without new pages keeps the last cover."""
+        """Compute COV's greedy cover of a full crawl, as positions; a crawl without new pages keeps the last cover."""
         return batch.place[list(compute_greedy_cover(build_new_sets(batch)).rows)] if count_new(batch) else state
 
     def choose(self, state: Ints, options: Sources, k: int, now: float, rng: np.random.Generator) -> Picks:

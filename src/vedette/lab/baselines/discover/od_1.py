@@ -1,4 +1,4 @@
-"""OD-1: poll the pages that led to most of what was new at the latest full crawl."""
+"""OD-1: poll the pages that led to most new pages at the latest full crawl."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from vedette.lab.baselines.discover.od_win import OdWin
 
 @dataclass(frozen=True, slots=True)
 class Od1(OdWin):
-    """``od-win`` without a memory: only the latest full crawl that brought anything counts, which is alpha = 0.
+    """``od-win`` without a memory: only the latest full crawl that found anything counts, which is alpha = 0.
 
     Useful to see what memory is worth. Not useful otherwise: pages that lead to something new this week are mostly
-    others than last week's.
+    different from last week's.
 
     Reference: Pandey08, section 3.6.4.
 

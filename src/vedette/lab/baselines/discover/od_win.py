@@ -1,4 +1,4 @@
-"""OD-WIN: poll the pages that led to most of what was new, over all full crawls so far."""
+"""OD-WIN: poll the pages that led to most new pages, over all full crawls so far."""
 
 from dataclasses import dataclass
 
@@ -16,11 +16,11 @@ class OdWin:
         p_i = sum over crawls of alpha^(crawls since) |N(i)| / N  /  sum of alpha^(crawls since);  the k largest
 
     alpha = 1 weighs all crawls alike, as Pandey08 settles on. The divisor is the same for all pages, so it is left out.
-    A page that never led to anything new is not polled, so the picks may be fewer than k. Given every cycle, this
-    is their OD-ALL, whose picks without a budget are all that history can find.
+    A page that never led to anything new is not polled, so there may be fewer than k picks. Given every cycle, this is
+    their OD-ALL, whose picks without a budget are all that history can find.
 
-    Useful where full crawls are made anyway, and little is to be fetched in between. Not useful without them: it stays
-    with what it polled first. It takes pages of one site that all lead to the same.
+    Useful if full crawls are made anyway, and little should be fetched in between. Not useful without them: it stays
+    with what it polled first. It picks pages of one site that all lead to the same pages.
 
     Reference: Pandey08, sections 3.6.1 and 3.6.4.
 

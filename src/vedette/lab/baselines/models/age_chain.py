@@ -1,12 +1,12 @@
 """Age chain: a Markov chain of page age (steps since the last change) that predicts the next change.
 
-From age t a page is reset to 0 with probability p(t), or becomes t + 1. The last state, N, means "N or more". All is
-stored in survival form: the usual question is whether a page is unchanged, and that is a product.
+From age t a page is reset to 0 with probability p(t), or becomes t + 1. The last state, N, means "N or more".
+Everything is stored in survival form: the usual question is whether a page is unchanged, and that is a product.
 
     unchanged over k steps from age i  =  prod of 1 - p(min(i + s, N)), s = 0 .. k - 1
 
-Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2. Where its print is wrong, the
-right form is here, and a comment says so.
+Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.2. Where it is misprinted, the
+correct form is here, and a comment says so.
 """
 
 from dataclasses import dataclass
@@ -43,14 +43,14 @@ class AgeChain:
         ages = np.arange(len(self.resets))
         moves = np.zeros((len(ages), len(ages)))
         moves[:, 0] = self.resets
-        # Added, not set: a chain with a single state is reset to where it stays.
+        # Added, not assigned: a chain with a single state is reset to itself.
         np.add.at(moves, (ages, np.minimum(ages + 1, self.last_age)), 1 - self.resets)
         return moves
 
     def survival(self, age: npt.ArrayLike, steps: npt.ArrayLike) -> Floats:
         """Return the probability that a page of an age is unchanged over ``steps`` steps.
 
-        The paper reads this off an element (i, i + k) of the k-th power of the matrix (eq. 11-13), which does not exist
+        The paper reads this from element (i, i + k) of the k-th power of the matrix (eq. 11-13), which does not exist
         beyond the last state.
         """
         age_, steps_ = np.minimum(age, self.last_age), np.asarray(steps)
@@ -79,7 +79,7 @@ class AgeChain:
         return late
 
     def with_floor(self, least: float) -> "AgeChain":
-        """Return the chain with a least chance of change at every age, so that no page is forgotten (2.3.2)."""
+        """Return the chain with a minimum change probability at every age, so that no page is forgotten (2.3.2)."""
         return AgeChain(np.maximum(self.resets, least))
 
     def _survival_table(self) -> Floats:
@@ -113,9 +113,9 @@ def periodic_chain(period: int) -> AgeChain:
 def chain_from_lifetimes(ended: Ints, last_age: int, unended: Ints | None = None) -> AgeChain:
     """Estimate an age chain from lifetimes between changes, in steps; ``unended`` are censored lifetimes.
 
-    Eq. 7 with f indexed by the age at reset, which is the lifetime less one: period 3 needs f(2) = 1. For the last
-    state the paper's p would be 1; here it is the share of ends among all steps that were begun at that age or later.
-    Ages that no page reached are like the oldest that one did.
+    Eq. 7 with f indexed by the age at reset, which is the lifetime minus one: period 3 needs f(2) = 1. For the last
+    state the paper's p would be 1; here it is the share of ends among all steps that started at that age or later. Ages
+    that no page reached are like the oldest one reached.
 
     >>> chain_from_lifetimes(np.array([3, 3, 3]), last_age=2).resets.tolist()
     [0.0, 0.0, 1.0]
@@ -134,8 +134,8 @@ def chain_from_ages(seen: Floats) -> AgeChain:
     """Estimate an age chain from how often each page age was observed, the last being "that or more" (eq. 8).
 
     For counts that rise with age the paper's formula gives negative probabilities: no page can be seen older without
-    having been younger, so the counts are fitted by the nearest that never rise. The last two ages share one p, that of
-    eq. 8 for a page without memory from there on: p = g(N - 1) / (g(N - 1) + g(N)).
+    having been younger, so the counts are fitted by the nearest non-increasing ones. The last two ages share one p,
+    that of eq. 8 for a page without memory from there on: p = g(N - 1) / (g(N - 1) + g(N)).
 
     >>> chain_from_ages(np.array([50.0, 25.0, 25.0])).resets.tolist()
     [0.5, 0.5, 0.5]

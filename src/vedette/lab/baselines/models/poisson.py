@@ -27,19 +27,19 @@ _Z_90 = 1.6449
 
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Poisson change model: a fetch after a gap a finds a page of change rate D changed with chance 1 - e^(-D a).
+    """Poisson change model: a fetch after a gap a finds a page of change rate D changed with probability 1 - e^(-D a).
 
     The rate solves
 
         w / D - w / M  +  sum over changed of a / (e^(D a) - 1)  -  sum over unchanged of a  =  0
 
-    where M is the rate of the group above, found in the same way, and w = 1/2 the weight of this pseudo-observation:
-    without it pages that were always or never found changed would have no finite rate. The left side falls in D and is
-    convex, so Newton's method from below never oversteps.
+    where M is the rate of the parent group, found in the same way, and w = 1/2 the weight of this pseudo-observation:
+    without it pages that were always or never found changed would have no finite rate. The left side decreases in D and
+    is convex, so Newton's method from below never overshoots.
 
-    All gaps of changed fetches cannot be kept: they are counted on a grid of 12, each by its two neighbors in shares
-    that keep its logarithm. The row of a page or a group is these counts and the time without change. The interval is
-    that of the Fisher information of log D.
+    All gaps of changed fetches cannot be stored: they are counted on a grid of 12, each by its two neighbors in shares
+    that preserve its logarithm. The row of a page or a group is these counts and the time without change. The interval
+    is that of the Fisher information of log D.
 
     Useful as the estimate that most published policies use. Not useful for pages with few fetches, which are most of
     them: see ``pooled``.
@@ -71,7 +71,7 @@ class Poisson:
         return after
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """Return the chance of change by the Poisson model, as though its most likely rate were the true one."""
+        """Return the probability of change by the Poisson model, as if its most likely rate were the true one."""
         chance: Floats = -np.expm1(-self._rate(memory, batch) * days_since_fetch(batch, at_s))
         return chance
 
@@ -88,7 +88,7 @@ class Poisson:
         return _solve_rates(page_rows(memory, batch), self._group_rate(memory, batch), self.weight)
 
     def _group_rate(self, memory: Memory, batch: KnownPages) -> Floats:
-        """Return the Poisson rate of each page's smallest group, shrunk toward the group above it."""
+        """Return the Poisson rate of each page's smallest group, shrunk toward its parent group."""
         rate = np.full(len(batch), FIRST_RATE)
         for numbers, apart in group_levels(batch):
             # Groups are few: each is solved once, for all its pages.

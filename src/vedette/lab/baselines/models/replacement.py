@@ -12,22 +12,23 @@ from vedette.refresh.models.pooled import Pooled
 from vedette.refresh.models.rows import days_between, days_since_fetch, is_informative, slice_memory
 from vedette.refresh.models.trust import get_weights, log_scores, update_weights
 
-# The share of pages that would differ from an old copy for ever; 1: none ever comes back.
+# The share of pages that would differ from an old copy forever; 1: none ever comes back.
 SHARES = (1.0, 0.8, 0.6, 0.4)
 _RATE = Pooled()
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Two states, "as the copy" and "changed"; the first is left at the page's rate D, and found again at a rate m.
+    """Two states, "same as the copy" and "changed"; the first is left at the page's rate D, and returned to at a rate
+    m.
 
         chance of "changed" after t days = share (1 - e^(-D t / share))        share = D / (D + m)
 
     With share = 1 nothing comes back: the replacement model of Observe99, whose changed state ends only with a fetch.
-    Other shares are tried on every group beside it, and trusted as they prove right. Rates are those of ``pooled``.
+    Other shares are also tried on every group, and trusted by their accuracy. Rates are those of ``pooled``.
 
-    Useful for pages with a few things to say in turn (boxes that rotate, a banner that comes and goes) and where
-    edits are undone. Not useful where content is never the same again.
+    Useful for pages with rotating content (boxes that rotate, a banner that comes and goes) and if edits are undone.
+    Not useful if content never repeats.
 
     Reference: Observe99, section 2.2, after R. Howard, *Dynamic Programming and Markov Processes*, 1960.
 
@@ -54,7 +55,7 @@ class Replacement:
         return Memory(learned.pages, after.groups)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """Return the chance of change by the replacement model: the mean over all shares, by their weights."""
+        """Return the probability of change by the replacement model: the mean over all shares, by their weights."""
         said = self._chances(memory, batch, days_since_fetch(batch, at_s))
         chance: Floats = (get_weights(memory.groups[:, GROUP_WIDTH:], batch) * said).sum(axis=1)
         return chance

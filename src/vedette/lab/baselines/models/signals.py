@@ -1,4 +1,4 @@
-"""Change signals (a sitemap's date, a feed, a ping), trusted as far as those of their site proved right."""
+"""Change signals (a sitemap's date, a feed, a ping), trusted by how often those of their site were right."""
 
 from dataclasses import dataclass
 
@@ -21,10 +21,10 @@ class SignalModel:
         P(still fresh | t days, no signal)  = e^(-(1 - r) D t)
         P(still fresh | t days, a signal)   = e^(-(1 - r) D t) v / (r D + v)
 
-    D is that of ``pooled``, r and v are counted by ``announced``. In ``chance``, a signal counts if it lies after
-    the last fetch and not after the time in question.
+    D is that of ``pooled``, r and v are counted by ``announced``. In ``chance``, a signal counts if it is after the
+    last fetch and not after the given time.
 
-    Useful where sites announce what they change. Not useful without signals: then it is ``pooled``, up to a small
+    Useful if sites announce their changes. Not useful without signals: then it equals ``pooled``, up to a small
     expectation of a signal.
 
     Reference: R. Busa-Fekete et al., *Learning to Crawl with Noisy Change-Indicating Signals*, 2025.
@@ -54,7 +54,7 @@ class SignalModel:
         return Memory(learned.pages, after.groups)
 
     def chance(self, memory: Memory, batch: KnownPages, at_s: Floats) -> Floats:
-        """Return the chance of change by the signal model, with the signals since the last fetch."""
+        """Return the probability of change by the signal model, with the signals since the last fetch."""
         belief, worth = self.rate.distribution(self._rate_memory(memory), batch), self.estimate_quality(memory, batch)
         unheard = 1 - belief.chance(days_since_fetch(batch, at_s) * (1 - worth.recall))
         for_nothing = worth.false_d / (worth.recall * belief.mean + worth.false_d)

@@ -1,8 +1,8 @@
 """Expected impact of unseen pages, by the distributions of their scores (Impact08, section 4.2).
 
-Of a matching page is known how its score for a query is distributed: some equally likely values, quantiles of what the
-scorer's trees say. The expectation of a set of pages is the sum of those of its pages, so the best c pages are those of
-largest expectation.
+The distribution of a matching page's score for a query is known: some equally likely values, quantiles of the
+predictions of the scorer's trees. The expectation of a set of pages is the sum of those of its pages, so the best c
+pages are those with the largest expectation.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ from vedette.frontier.unseen import UnseenUrls
 from vedette.lab.baselines.bases import ImpactOrder
 from vedette.policy import Floats, Ints, rng_for
 
-POINTS = 8  # equally likely scores that are kept of a page and a query
-MAX_EXACT_PAGES = 40  # unseen pages of one query up to which the exact way is taken
+POINTS = 8  # equally likely scores stored for a page and a query
+MAX_EXACT_PAGES = 40  # unseen pages per query up to which the exact method is used
 DRAWS = 400
 CHUNK = 2_000
 
@@ -30,12 +30,12 @@ class ExpectedImpact(ImpactOrder):
     """Fetch in the order of sum_q f(q) sum_r V(r) P(rank of the page for q = r), over crawled and matching pages.
 
     Scores are independent. Given the score of a page, each other unseen page is before it with some probability, and
-    how many are is a sum of independent draws, whose distribution comes from one pass over the others (a *Poisson
-    binomial*). The paper knows this for equal distributions only, and samples otherwise; here it is exact for any, and
+    their number is a sum of independent draws, whose distribution comes from one pass over the others (a *Poisson
+    binomial*). The paper does this for equal distributions only, and samples otherwise; here it is exact for any, and
     sampling is for long lists. V is a step: the first K results are seen.
 
-    Useful where a few pages compete for a query with scores that are unsure. Not useful for many queries: it works out
-    what ``query-driven`` guesses from means.
+    Useful if a few pages compete for a query with uncertain scores. Not useful for many queries: it computes what
+    ``query-driven`` guesses from means.
 
     Reference: Impact08, section 4.2.
 
@@ -93,18 +93,18 @@ def list_queries(model: ImpactModel, batch: DescribedUrls) -> Iterator[MatchedQu
 
 
 def _predict_points(model: ImpactModel, columns: Floats) -> Floats:
-    """Predict equally likely scores: the middles of equal parts of what both forests of the scorer say."""
+    """Predict equally likely scores: the midpoints of equal parts of the predictions of both forests."""
     assert model.scorer is not None, "learned before asked"
     every = np.sort(np.hstack([forest.predict_points(columns) for forest in model.scorer]), axis=1)
     return every[:, ((np.arange(POINTS) + 0.5) / POINTS * every.shape[1]).astype(np.int64)]
 
 
 def estimate_impact(crawled: Floats, points: Floats, seen: Visibility, rng: np.random.Generator) -> Floats:
-    """Estimate the expected views of each unseen page (a row of equally likely scores) by a query asked once.
+    """Estimate the expected views of each unseen page (a row of equally likely scores) for a query searched once.
 
-    A score of 0 is in no list. Of equal scores the earlier row stands first, and crawled pages before unseen. Two pages
-    with the same two possible scores, nothing crawled, and only the first result is seen: the earlier one wins three of
-    four times.
+    A score of 0 is in no list. With equal scores the earlier row comes first, and crawled pages before unseen ones. Two
+    pages with the same two possible scores, nothing crawled, and only the first result seen: the earlier one wins three
+    of four times.
 
     >>> two = np.array([[1.0, 2.0], [1.0, 2.0]])
     >>> estimate_impact(np.zeros(0), two, step_visibility(1), rng_for(1, "doc")).tolist()
@@ -129,7 +129,7 @@ def estimate_impact(crawled: Floats, points: Floats, seen: Visibility, rng: np.r
 
 
 def _compute_ahead_chances(points: Floats, row: int) -> Floats:
-    """Compute for each other page and each possible score of this one how probably the other stands before it."""
+    """Compute for each other page and each score of this one the probability that the other comes first."""
     mine = points[row][None, None, :]
     before, ties = points[:, :, None] > mine, points[:, :, None] == mine
     ties[row:] = False

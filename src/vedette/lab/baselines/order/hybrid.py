@@ -1,4 +1,4 @@
-"""Hybrid order: queries and importance, nine parts to one, as printed (Impact08, section 5.4)."""
+"""Hybrid order: queries and importance, nine parts to one, as published (Impact08, section 5.4)."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ BY_QUERIES, BY_IMPORTANCE = 0.9, 0.1
 class Hybrid(ImpactOrder):
     """Fetch in the order of worth = .9 query-based estimate + .1 query-independent estimate, both in units of impact.
 
-    Useful where both say something. Not useful where the weights do not fit: see ``hybrid-learned``, and ``impact``.
+    Useful if both are informative. Not useful if the weights do not fit: see ``hybrid-learned``, and ``impact``.
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for

@@ -1,4 +1,4 @@
-"""Hybrid order with learned weights: queries and importance, fitted to what first fetches brought."""
+"""Hybrid order with learned weights: queries and importance, fitted to the gains of first fetches."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ from vedette.policy import Floats
 class HybridLearned(ImpactOrder):
     """Fetch in the order of worth = a query-based estimate + b query-independent estimate, a and b not below 0.
 
-    The printed weights suit the printed web. Here they are those that come nearest to what crawled pages brought, by
-    least squares, where the query-based estimate of each is one that has not seen it.
+    The published weights fit the paper's web. Here they are fitted to the gains of crawled pages, by least squares,
+    where the query-based estimate of each comes from a model that has not seen it.
 
-    Useful in place of ``hybrid`` wherever fetches are measured. Not useful with a handful of pages.
+    Useful instead of ``hybrid`` wherever fetches are measured. Not useful with a handful of pages.
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for

@@ -1,4 +1,4 @@
-"""PageRank order: most important by links first, over what is crawled and the frontier."""
+"""PageRank order: most important by links first, over crawled pages and the frontier."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from vedette.policy import Floats, Stateless
 
 @dataclass(frozen=True, slots=True)
 class Pagerank(Stateless):
-    """Fetch in the order of importance by links; worth = the ``importance`` that the batch has of each URL.
+    """Fetch in the order of importance by links; worth = the batch's ``importance`` of each URL.
 
-    The caller computes it (``index.importance``). Where it is missing, the number of in-links is used.
+    The caller computes it (``index.importance``). If it is missing, the number of in-links is used.
 
-    Useful where important pages are wanted early whatever people ask. Not useful within one site, where links say how
-    the menu is built. Reference: S. Abiteboul, M. Preda, G. Cobena, *Adaptive On-Line Page Importance Computation*,
-    WWW 2003.
+    Useful if important pages are wanted early whatever people search for. Not useful within one site, where links
+    reflect the menu. Reference: S. Abiteboul, M. Preda, G. Cobena, *Adaptive On-Line Page Importance Computation*, WWW
+    2003.
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for

@@ -1,4 +1,4 @@
-"""Query-driven order: what needy queries would see first, by URLs and anchor texts alone (Impact08, section 5)."""
+"""Query-driven order: what needy queries would show first, by URLs and anchor texts alone (Impact08, section 5)."""
 
 from dataclasses import dataclass
 
@@ -15,12 +15,11 @@ from vedette.policy import Floats
 class QueryDriven(ImpactOrder):
     """Fetch in the order of the impact that the sketches of queries predict.
 
-    worth = sum of f(q) over the queries where the page is among the first K by its expected score, among all that is
-    crawled or matches, too. A page matches where all n-grams of a query (n <= 3) are in its URL or in links to it
-    (rho = 1).
+    worth = sum of f(q) over the queries where the page is among the first K by its expected score, among all crawled
+    and matching pages. A page matches if all n-grams of a query (n <= 3) are in its URL or in links to it (rho = 1).
 
-    Useful for the first fetches, as it finds what people ask for and few link to. Not useful later: of most pages
-    neither URL nor links say what queries they will answer, and all of these are worth 0.
+    Useful for the first fetches, as it finds pages that people search for and few link to. Not useful later: for most
+    pages neither URL nor links show which queries they will answer, and all of these are worth 0.
 
     >>> import numpy as np
     >>> from vedette.policy import rng_for

@@ -15,7 +15,7 @@ from vedette.policy import Floats
 class QueryIndependent(ImpactOrder):
     """Fetch in the order of the impact that pages of this importance had: worth = a + b x + c x^2, fitted to fetches.
 
-    Useful where queries are unknown, and as one half of ``hybrid``. Not useful for what many ask and few link
+    Useful if queries are unknown, and as one half of ``hybrid``. Not useful for pages that many search for and few link
     to. Before anything was fetched all are worth the same.
 
     >>> import numpy as np

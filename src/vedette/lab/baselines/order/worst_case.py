@@ -1,4 +1,4 @@
-"""Worst-case impact order: what a fetch of an unseen page brings at least (Impact08, section 4.1)."""
+"""Worst-case impact order: the minimum gain of fetching an unseen page (Impact08, section 4.1)."""
 
 from dataclasses import dataclass
 
@@ -14,10 +14,11 @@ from vedette.policy import Floats, Ints, rng_for
 
 @dataclass(frozen=True, slots=True)
 class WorstCase(ImpactOrder):
-    """Fetch in the order of what a page brings at least: sum_q f(q) V(worst rank of the page for q).
+    """Fetch in the order of the minimum gain of a page: sum_q f(q) V(worst rank of the page for q).
 
-    In the worst case of fetching one page it scores as low as it may and all others as high as they may. The worst case
-    of two pages is not the sum of theirs, and to choose the best set is NP-hard (theorem 1): each is taken alone.
+    In the worst case of fetching one page it scores as low as possible and all others as high as possible. The worst
+    case of two pages is not the sum of theirs, and choosing the best set is NP-hard (theorem 1): each is considered
+    alone.
 
     Useful to see what caution costs: only pages that cannot fail count. Not useful to order most pages, as nearly all
     are worth 0.
@@ -43,7 +44,7 @@ class WorstCase(ImpactOrder):
         return worth
 
     def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """Describe what an unseen URL brings at least."""
+        """Describe the minimum gain of an unseen URL."""
         return f"impact of {self.worth(state, batch, now, rng_for(0, self.name))[row]:.3g} at least"
 
 

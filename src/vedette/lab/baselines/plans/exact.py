@@ -7,19 +7,19 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.outlook import plan_matrix
 
-# Pages times budgets times plans, above which nobody should wait for it.
+# Pages times budgets times plans, above which it takes too long.
 MAX_STEPS = 200_000_000
 
 
 def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None = None) -> Ints:
     """Find the exact best n-day plan of each page, for costs by plan and page, and daily budgets of whole numbers.
 
-    ``look_cost`` is what a fetch of each page takes of a day's budget, 1 where it is not given. The least cost of the
-    pages so far is kept for every budget that may have been spent, so the effort grows with the product of the budgets:
-    useful for small sets, and to check faster methods.
+    ``look_cost`` is the cost of fetching each page in a day's budget, 1 by default. The least cost of the pages so far
+    is stored for every budget that may have been spent, so the effort grows with the product of the budgets: useful for
+    small sets, and to check faster methods.
 
-    For two days a flow finds it faster (``two_days``). From three days on the linear relaxation is not always whole,
-    so no flow does (the print hopes for one).
+    For two days a flow finds it faster (``two_days``). From three days on the linear relaxation is not always integral,
+    so no flow does (the paper hopes for one).
 
     >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
     >>> best_plans(table_1, (1, 1)).tolist()
@@ -31,7 +31,7 @@ def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None =
     assert taken.min(initial=1) >= 1, "a look takes something"
     assert pages * prod(budget + 1 for budget in budgets) * len(costs) <= MAX_STEPS, "too large to be exact"
     looks = plan_matrix(len(budgets))
-    # least[b]: what the pages so far cost where at most b is spent on them.
+    # least[b]: the cost of the pages so far if at most b is spent on them.
     least = np.zeros([budget + 1 for budget in budgets])
     choices = []
     for page in range(pages):
@@ -44,7 +44,7 @@ def best_plans(costs: Floats, budgets: tuple[int, ...], look_cost: Ints | None =
 
 
 def _shift_budget(least: Floats, looks: Ints) -> Floats:
-    """Shift the table of least costs by the budget that a plan's fetches take; infinite where it does not suffice."""
+    """Shift the table of least costs by the budget that a plan's fetches take; infinite if it does not suffice."""
     before = np.full(least.shape, np.inf)
     kept = [max(size - int(take), 0) for size, take in zip(least.shape, looks, strict=True)]
     to = tuple(slice(size - keep, None) for size, keep in zip(least.shape, kept, strict=True))

@@ -1,9 +1,9 @@
 """Refresh plans for a million pages by Lagrangian relaxation: a price for each day, cheapest plans, a certified gap.
 
 At prices w, page r follows the plan m with the least costs[m, r] + T_r (w . fetches of m). Whatever the prices, the sum
-of these less w . budgets is a bound that no plans within the budgets can undercut; the best prices make it highest.
-Plans at those prices meet the budgets nearly; a few pages, those that lose least, are changed until they meet them.
-What that costs more than the bound is the gap, and the truth lies within it.
+of these minus w . budgets is a lower bound for all plans within the budgets; the best prices maximize it. Plans at
+those prices nearly meet the budgets; a few pages, those that lose least, are changed until they do. The excess over the
+bound is the gap, and the optimum is within it.
 
 Reference: B. Brewington, *Optimal observation with WWW applications*, 1999, section 2.3.3 (the problem; its methods do
 not reach this far); M. Held, R. Karp, *The traveling-salesman problem and minimum spanning trees*, 1970 (such bounds).
@@ -18,19 +18,19 @@ import numpy as np
 from vedette.policy import Floats, Ints
 from vedette.refresh.outlook import plan_matrix
 
-# Quasi-Newton steps (BFGS) with a line search by halves: it finds its way also where the slope jumps, as it does for
-# a minimum of many straight lines. Reference: A. Lewis, M. Overton, *Nonsmooth optimization via quasi-Newton
-# methods*, Mathematical Programming 141, 2013.
+# Quasi-Newton steps (BFGS) with a backtracking line search: it also works where the slope jumps, as it does for a
+# minimum of many straight lines. Reference: A. Lewis, M. Overton, *Nonsmooth optimization via quasi-Newton methods*,
+# Mathematical Programming 141, 2013.
 
 
 TRIES = 14
-# How much of the promised rise a step must bring, and how much of the slope it must use up.
+# The share of the predicted gain that a step must achieve, and the share of the slope it must use up.
 ENOUGH_RISE, ENOUGH_SLOPE = 1e-4, 0.5
 SMALL = 1e-10
 
 
 class Point(NamedTuple):
-    """A point of a concave function: its place, its value, and a slope with f(y) <= value + slope . (y - at)."""
+    """A point of a concave function: its position, its value, and a slope with f(y) <= value + slope . (y - at)."""
 
     at: Floats
     value: float
@@ -45,7 +45,7 @@ def maximize(function: Callable[[Floats], Point], start: Floats, rounds: int, to
     [3.0]
     """
     here = best = function(start)
-    # Steps of length 1 along the first slope: prices are of that size where costs count days.
+    # Steps of length 1 along the first slope: prices are of that size if costs count days.
     curve: Floats = np.eye(len(here.at)) / max(float(np.linalg.norm(here.slope)), SMALL)
     for _ in range(rounds):
         way = curve @ here.slope
@@ -75,7 +75,7 @@ def _line_search(function: Callable[[Floats], Point], here: Point, way: Floats) 
 
 
 def _update_curvature(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
-    """Compute the BFGS update of the inverse curvature; unchanged where the slope did not fall along the step."""
+    """Compute the BFGS update of the inverse curvature; unchanged if the slope did not fall along the step."""
     along = float(moved @ fallen)
     if along <= SMALL * float(np.linalg.norm(moved)) * float(np.linalg.norm(fallen)):
         return curve
@@ -85,13 +85,13 @@ def _update_curvature(curve: Floats, moved: Floats, fallen: Floats) -> Floats:
 
 
 def budget_used(plans: Ints, look_cost: Floats, days: int) -> Floats:
-    """Compute what refresh plans use of each day's budget."""
+    """Compute how much of each day's budget refresh plans use."""
     spent: Floats = np.bincount(plans, look_cost, 2**days).astype(np.float64) @ plan_matrix(days)
     return spent
 
 
 def repair_plans(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats) -> Ints:
-    """Repair refresh plans to meet the daily budgets: first remove fetches on days over budget, then fill free room."""
+    """Repair refresh plans to meet the daily budgets: first remove fetches on days over budget, then fill free capacity."""
     plans = plans.copy()
     for day in range(len(budgets)):
         _remove_looks(costs, look_cost, budgets, plans, prices, day)
@@ -102,7 +102,7 @@ def repair_plans(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints,
 
 
 def _remove_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats, day: int) -> None:
-    """Remove a day's fetches until it is within budget; a page moves to the best plan that is a part of its own."""
+    """Remove a day's fetches until it is within budget; a page moves to its best subplan."""
     excess = budget_used(plans, look_cost, len(budgets))[day] - budgets[day]
     if excess <= 0:
         return
@@ -117,7 +117,7 @@ def _remove_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints
 def _best_subplan(
     costs: Floats, look_cost: Floats, plans: Ints, prices: Floats, pages: Ints, day: int
 ) -> tuple[Ints, Floats]:
-    """Find each page's cheapest subplan without a day's fetch at the prices, and what the page loses by it."""
+    """Find each page's cheapest subplan without a day's fetch at the prices, and the page's loss."""
     price = plan_matrix(len(prices)) @ prices
     own = plans[pages]
     least, to = np.full(len(pages), np.inf), np.zeros(len(pages), np.int64)
@@ -130,7 +130,7 @@ def _best_subplan(
 
 
 def _add_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, day: int) -> None:
-    """Add fetches on a day, to the pages that gain most for their cost, as far as the budget goes."""
+    """Add fetches on a day, to the pages that gain most for their cost, as far as the budget allows."""
     room = budgets[day] - budget_used(plans, look_cost, len(budgets))[day]
     pages = np.flatnonzero((~(plans >> day) & 1 == 1) & (look_cost <= room))
     more = plans[pages] | (1 << day)
@@ -141,12 +141,12 @@ def _add_looks(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, d
     plans[pages[order[:fitting]]] |= 1 << day
 
 
-# Pages at a time, so that all of their plans fit into a processor's cache.
+# Pages at a time, so that all of their plans fit into the CPU cache.
 CHUNK = 4_096
-# Prices are first sought for so many pages, which is quick, and then for all.
+# Prices are first optimized for this many pages, which is quick, and then for all.
 SAMPLE = 20_000
 SAMPLE_ROUNDS, ROUNDS = 120, 12
-# Of all pages the bound need not be higher than this part of it: a thousandth of the gap that is asked for.
+# For all pages the bound is optimized only up to this fraction: a thousandth of the required gap.
 TOLERANCE = 1e-6
 
 
@@ -160,13 +160,13 @@ class CertifiedPlans(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """Return the certified gap: by which part of the bound the refresh plans may cost too much."""
+        """Return the certified gap: the fraction of the bound by which the refresh plans may cost too much."""
         return (self.cost - self.bound) / self.bound if self.bound > 0 else max(self.cost - self.bound, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlanProblem:
-    """A refresh planning problem: costs by plan and page, what a fetch of each page takes, and the daily budgets."""
+    """A refresh planning problem: costs by plan and page, the cost of fetching each page, and the daily budgets."""
 
     costs: Floats
     look_cost: Floats
@@ -222,7 +222,7 @@ class PlanProblem:
 def solve_certified(costs: Floats, budgets: Floats, look_cost: Floats | None = None) -> CertifiedPlans:
     """Solve for refresh plans within daily budgets by Lagrangian relaxation, with a certified gap.
 
-    ``look_cost`` is what a fetch of each page takes of a day's budget, 1 where it is not given.
+    ``look_cost`` is the cost of fetching each page in a day's budget, 1 by default.
 
     >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
     >>> found = solve_certified(table_1, np.ones(2))

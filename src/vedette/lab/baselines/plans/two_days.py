@@ -1,9 +1,9 @@
 """Exact two-day refresh plans as a min-cost flow (Figure 2).
 
 For each number k of pages that are fetched on both days, the numbers of pages under the other plans follow from the
-budgets, and what is left is a transport problem from pages to four plans, whose solutions are whole. From one k to the
-next a solution is repaired, not rebuilt: a page goes from OX to OO and one from XO to XX, each by a cheapest way. The
-cost is convex in k, so where it begins to rise, the search ends.
+budgets, and the rest is a transport problem from pages to four plans, whose solutions are integral. From one k to the
+next a solution is repaired, not rebuilt: a page moves from OX to OO and one from XO to XX, each by a cheapest path. The
+cost is convex in k, so the search ends when it starts to rise.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ import numpy as np
 from vedette.policy import Floats, Ints
 
 XX, OX, XO, OO = range(4)
-# Each plan, and all that is left of it where looks are left out.
+# Each plan, and all its subplans.
 _PARTS = ((XX,), (XX, OX), (XX, XO), (XX, OX, XO, OO))
-# A rise that is smaller is one of rounding.
+# A smaller rise is rounding.
 _ROUNDING = 1e-12
 
 
@@ -27,7 +27,7 @@ def best_two_days(costs: Floats, budgets: tuple[int, int]) -> Ints:
     >>> best_two_days(table_1, (1, 1)).tolist()
     [2, 1]
     """
-    # A look that does harm may be left out: a plan counts for the best part of it, and budgets are always spent.
+    # A harmful fetch may be left out: a plan counts as its best subplan, and budgets are always spent.
     parts = np.array([np.array(part)[costs[list(part)].argmin(axis=0)] for part in _PARTS])
     cheapest = np.take_along_axis(costs, parts, axis=0)
     pages = costs.shape[1]
@@ -77,7 +77,7 @@ def _move(costs: Floats, plans: Ints, start: int, end: int) -> None:
 
 
 def _cheapest_moves(costs: Floats, plans: Ints) -> tuple[Floats, Ints]:
-    """Find the cheapest page to move from each two-day plan to each other, and what the move costs."""
+    """Find the cheapest page to move from each two-day plan to each other, and the cost of the move."""
     price, mover = np.full((4, 4), np.inf), np.full((4, 4), -1)
     for start in range(4):
         pages = np.flatnonzero(plans == start)

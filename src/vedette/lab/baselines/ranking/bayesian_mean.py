@@ -10,7 +10,7 @@ from vedette.policy import Floats
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
-# How many views the general share counts for, against a page's own.
+# Weight of the general share, in views.
 WEIGHT = 5.0
 
 
@@ -41,8 +41,8 @@ def beta_counts(state: GlobalCounts, batch: Candidates) -> tuple[Floats, Floats]
 class BayesianMean(RandomizedRanking):
     """Rank by ``(likes + 5 s) / (aware + 5)`` with s the share of likes among all views of all pages.
 
-    Useful where every page is seen by somebody anyway. Not useful on its own where new pages are many: it learns what
-    it happens to see, and does not explore.
+    Useful if every page is seen by someone anyway. Not useful on its own with many new pages: it learns from what it
+    happens to see, and does not explore.
     """
 
     name: str = "bayesian-mean"

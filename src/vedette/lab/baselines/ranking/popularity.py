@@ -1,4 +1,4 @@
-"""Popularity ranking: most liked pages first, which shuts out whatever is new."""
+"""Popularity ranking: most liked pages first, which excludes new pages."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_tie
 def score_popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
     """Score pages by popularity: relevance times the share of users who like them (Pandey08, eq. 5.1, as measurable).
 
-    Where older pages come first among equals, as in the joke study (5.10), it is a rank number in that order.
+    If older pages come first among equals, as in the joke study (5.10), it is a rank number in that order.
     """
     liked = batch.relevance * batch.likes / max(batch.crowd.people, 1.0)
     if not older_first:
@@ -28,8 +28,8 @@ def score_popularity(batch: Candidates, *, older_first: bool = False) -> Floats:
 class Popularity(Stateless, RandomizedRanking):
     """Nonrandomized ranking by popularity, with ties in random order or the older first.
 
-    Useful as the yardstick of Pandey08, and where pages live long and are seen by many. Not useful where good pages are
-    born every day: nobody sees them, so nobody likes them, so nobody sees them.
+    Useful as the yardstick of Pandey08, and if pages live long and are seen by many. Not useful if good pages appear
+    every day: no one sees them, so no one likes them, so no one sees them.
 
     Reference: Pandey08, section 5.4.1.
 

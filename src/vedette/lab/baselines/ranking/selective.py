@@ -1,4 +1,4 @@
-"""Selective promotion ranking: pages that nobody has seen get some of the places, the rest goes by popularity."""
+"""Selective promotion ranking: pages that no one has seen get some positions, the rest goes by popularity."""
 
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ def build_merge(popular: Floats, pooled: npt.NDArray[np.bool_], first: int, degr
 class Selective(Stateless, RandomizedRanking):
     """Selective promotion, exactly as Pandey08 has it: the pool is the pages with an awareness of zero.
 
-    Each list keeps its first ``first - 1`` places (k) and gives every further one to the pool with ``degree`` (r).
+    Each list keeps its first ``first - 1`` positions (k) and gives every further one to the pool with ``degree`` (r).
     The defaults are the recommended recipe, r = .1 and k = 1.
 
-    Useful as the rival that a learning rule has to beat. Not useful where one view tells little: a good page that its
+    Useful as the rival that a learning policy has to beat. Not useful if one view says little: a good page that its
     first viewer did not like is never promoted again.
 
     Reference: Pandey08, section 5.5; recommendation in 5.7.4.

@@ -11,9 +11,9 @@ from vedette.policy import Floats, Ints, Picks, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import best_first
 
-# Draws beyond the one that counts, by which propensities are estimated: there is no closed form.
+# Extra draws for estimating propensities: there is no closed form.
 REDRAWS = 15
-# Lists that many visitors share where only places are asked for: a list of ten thousand takes a millisecond to draw.
+# Lists shared by many visitors if only positions are needed: a list of ten thousand takes a millisecond to draw.
 SHARED_LISTS = 2
 
 
@@ -26,7 +26,7 @@ class ThompsonDraws(NamedTuple):
     spread: float
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """Draw a Thompson list; propensities are shares of 16 lists, this one included, with the row at its place."""
+        """Draw a Thompson list; propensities are shares of 16 lists, this one included, with the row at its position."""
         dealt = [self._draw_list(rng)[:k] for _ in range(1 + REDRAWS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 
@@ -45,8 +45,8 @@ class ThompsonDraws(NamedTuple):
 class Thompson(Stateless, RandomizedRanking):
     """Thompson sampling with a flat prior: ``draw ~ Beta(1 + likes, 1 + aware - likes)``, highest first.
 
-    Useful as the textbook's rival. Not useful where most pages are poor: a flat prior believes each new one to please
-    half of its viewers, and shows it to dozens before it believes otherwise.
+    Useful as the textbook's rival. Not useful if most pages are poor: a flat prior expects each new one to please half
+    of its viewers, and shows it to dozens before it learns otherwise.
 
     Reference: Thompson, Biometrika 25, 1933.
     """
@@ -66,10 +66,10 @@ class Thompson(Stateless, RandomizedRanking):
 class DampedThompson(RandomizedRanking):
     """Damped Thompson sampling: a prior from all pages (``bayesian_mean``), with draws half as far from the mean.
 
-    Useful where views are few: it explores what is nearly as good as the best. Not useful where the best are one in
+    Useful if views are few: it explores what is nearly as good as the best. Not useful if the best are one in
     thousands: a mean that fits the many rules them out.
 
-    Reference: our own measure; the variance is a quarter of Thompson's.
+    Reference: our own; the variance is a quarter of Thompson's.
     """
 
     name: str = "damped-thompson"

@@ -9,7 +9,7 @@ from vedette.policy import Floats, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import TiedOrder, rank_with_ties
 
-# What the bound is for a page that nobody saw: above any other, so that all of them come first, in any order.
+# The bound of a page that no one saw: above any other, so that all of them come first, in any order.
 UNSEEN = 1e6
 
 
@@ -17,8 +17,8 @@ UNSEEN = 1e6
 class Ucb(Stateless, RandomizedRanking):
     """UCB1: order by ``likes / aware + sqrt(2 ln n / aware)`` with n all views of the batch; the unseen first.
 
-    Useful as the textbook's rival. Not useful here: the bonus lives on a scale from 0 to 1, and likes are rare, so it
-    goes on exploring what is known to be poor.
+    Useful as the textbook's rival. Not useful here: the bonus is on a scale from 0 to 1, and likes are rare, so it
+    keeps exploring what is known to be poor.
 
     Reference: Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002.
     """

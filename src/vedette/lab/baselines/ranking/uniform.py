@@ -11,7 +11,7 @@ from vedette.policy import Ints, Picks, Stateless
 from vedette.serve.rank.explore.candidates import Candidates
 from vedette.serve.rank.explore.randomized_lists import PoolMerge, best_first
 
-# Lists beyond the one that is dealt, by which propensities are estimated: a closed form would sum over all pools.
+# Extra lists for estimating propensities: a closed form would sum over all pools.
 REDEALS = 15
 
 
@@ -23,7 +23,7 @@ class ShuffledOrder(NamedTuple):
     degree: float
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """Draw a uniform promotion list; propensities are shares of 16 lists with the row at its place."""
+        """Draw a uniform promotion list; propensities are shares of 16 lists with the row at its position."""
         dealt = [self._draw_list(k, rng) for _ in range(1 + REDEALS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 
@@ -45,9 +45,9 @@ class ShuffledOrder(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Uniform(Stateless, RandomizedRanking):
-    """Uniform promotion: the pool of a list holds every page with probability ``degree`` (r), and so does each place.
+    """Uniform promotion: the pool of a list has every page with probability ``degree`` (r), and so does each position.
 
-    Useful to see what chance alone brings. Not useful otherwise: it promotes what everybody knows.
+    Useful to see the effect of chance alone. Not useful otherwise: it promotes what everyone knows.
 
     Reference: Pandey08, section 5.5.
     """
