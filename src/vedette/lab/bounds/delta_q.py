@@ -1,5 +1,4 @@
-"""Upper bound ``bound-delta-q``: fetch the pages that improve search quality most, knowing every page's current
-content.
+"""Upper bound ``bound-delta-q``: fetch the pages that improve search quality most, knowing all current content.
 
 At each decision it takes, one after the other, the page whose fetch gives the largest change in quality (eq. 4.6 of
 Pandey08), exactly: by the ranks of copies and the current content of all pages. A chosen fetch counts for the next

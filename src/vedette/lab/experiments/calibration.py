@@ -68,7 +68,7 @@ class FetchSampling(NamedTuple):
 
 
 class Judgments(NamedTuple):
-    """Judged fetches of the calibration experiment: pages, outcomes, and each model's probabilities (one row per model)."""
+    """Judged fetches of the calibration experiment: pages, outcomes, and probabilities (one row per model)."""
 
     page: Ints
     changed: Bools

@@ -19,7 +19,7 @@ _OWN_METRICS: Mapping[str, Metric] = {**OWN_METRICS, "sources": Metric("sources 
 
 
 class DiscoveryPerHost(Experiment):
-    """The discovery experiment per host, identified by its number in the recording (``host``): one row, and one per day."""
+    """The discovery experiment per host (``host`` is its number in the recording): one row, and one per day."""
 
     name = "discovery-per-host"
     about = "Which sources of a host to poll for new pages? (budget: polls per snapshot, for each host)"

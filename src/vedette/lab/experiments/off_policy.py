@@ -2,15 +2,15 @@
 
     clicks:FILE[+MODEL]
 
-Visitors click as a model says (``position``, ``cascade`` or ``dbn``, the default) that was fitted to the later half of
-a recorded log. They search as that half did, and see a randomized order: the logged one, but one search in five has a
-random one of its ten results put first. The other order puts that result first which a position model, fitted to the
-earlier half, finds most attractive. Its success is estimated from the log of the first order alone
+Visitors click according to a model (``position``, ``cascade`` or ``dbn``, the default) that was fitted to the later
+half of a recorded log. They search as that half did, and see a randomized order: the logged one, but one search in five
+has a random one of its ten results put first. The other order puts the result first that a position model, fitted to
+the earlier half, finds most attractive. Its success is estimated from the log of the first order alone
 (``vedette.learn.clicks.off_policy``), and then the visitors try it.
 
-A search succeeds where one of the first three results is opened. The doubly robust estimate uses the position model of
-the earlier half, so with other visitors its model is wrong. The budget is the number of searches in the log; with few
-of them the estimate is "not enough data", and only that is counted.
+A search succeeds if one of the first three results is opened. The doubly robust estimate uses the position model of the
+earlier half, so with other visitors its model is wrong. The budget is the number of searches in the log; with few of
+them the estimate is "not enough data", and only that is counted.
 """
 
 import os
@@ -41,8 +41,8 @@ from vedette.policy import Floats, Ints, rng_for
 
 MODELS = ("dbn", "position", "cascade")
 RANDOMIZED_SHARE = 0.2  # searches with a random first result
-SUCCESS_PLACES = 3  # places
-TRIAL_SEARCHES = 60_000  # searches by which the other order is tried
+SUCCESS_PLACES = 3  # positions
+TRIAL_SEARCHES = 60_000  # searches for measuring the other order
 _NAME_PATTERN = re.compile(r"(.+?\.tsv)(?:\+([a-z]+))?")
 ESTIMATORS: Mapping[str, Callable[[Decisions, Interval], Estimate]] = {"ips": ips, "snips": snips, "dr": doubly_robust}
 
@@ -102,7 +102,7 @@ def _load_scenario(path: Path, model: str) -> ClickScenario:
 
 
 def _first_place_prior(log: ClickLog) -> Floats:
-    """Compute the prior attraction of each result: the click rate of the first place, which all visitors see."""
+    """Compute the prior attraction of each result: the click rate of the first position, which all visitors see."""
     return np.full(log.results, float(log.clicked[:, 0].mean()))
 
 
@@ -131,12 +131,12 @@ def _simulate_truth(path: Path, model: str, seed: int) -> float:
 
 
 def _find_target_place(scene: ClickScenario, pair: Ints) -> Ints:
-    """Find the place of the result that the other (target) order puts first."""
+    """Find the position of the result that the other (target) order puts first."""
     return np.asarray(scene.learned.attraction[pair].argmax(axis=1))
 
 
 def _move_first(pair: Ints, place: Ints) -> Ints:
-    """Move the result at a place to the front of each list; those before it move down."""
+    """Move the result at a position to the front of each list; those before it move down."""
     columns = np.arange(RESULTS_PER_PAGE)
     at = np.where(columns == 0, place[:, None], columns - (columns <= place[:, None]))
     return np.take_along_axis(pair, at, axis=1)

@@ -1,12 +1,12 @@
 """Order experiment: which unseen pages to fetch first, so that search gains most? Impact08, section 6.2.
 
-The pages of a web at the end of the span are cut in two (``lab.runs.order.crawl_split``): in Dataset 1 a random half is
-uncrawled, in Dataset 2 the most important fifth of these is crawled, too. A policy learns from the crawled pages and
+The pages of a web at the end of the span are split in two (``lab.runs.order.crawl_split``): in Dataset 1 a random half
+is uncrawled, in Dataset 2 the most important fifth of these is crawled, too. A policy learns from the crawled pages and
 orders the others, once. A budget is the share of the uncrawled pages that is fetched. Impact is how often a page is
 among the first ten results of all queries, among all pages, crawled or not.
 
-Queries are of two kinds (``queries_from``): 0, the TREC Million Query file where VEDETTE_DATA has it, with frequencies
-by Zipf's law over an order drawn by the seed; 2, two neighbouring words of pages drawn by the seed. A policy gets all
+Queries are of two kinds (``queries_from``): 0, the TREC Million Query file if VEDETTE_DATA has it, with frequencies by
+Zipf's law over an order drawn by the seed; 2, two neighboring words of pages drawn by the seed. A policy gets all
 queries with their frequencies. ``default`` is ``impact``; ``bound-impact`` knows the impact of every page.
 """
 

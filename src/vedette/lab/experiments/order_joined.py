@@ -1,14 +1,15 @@
-"""Order experiment on a joined web: does impact order pay where queries have answers, and what in it does?
+"""Order experiment on a joined web: does impact order pay off if queries have answers, and which of its parts does?
 
 Several git worlds are one web at their tips (``joined:REPOSITORY#BRANCH:FOLDER,…``). A random half of the pages is
-uncrawled. Queries are titles and link texts of pages drawn by the seed, with frequencies by Zipf's law; a link that is
-a query is told to nobody. Pages are scored as search scores them, without other forms of words. The impact of a page is
-how often it is among the first ten of all pages; it is learned from what crawled pages bring now, as live.
+uncrawled. Queries are titles and link texts of pages drawn by the seed, with frequencies by Zipf's law; a link text
+that is a query is hidden from policies. Pages are scored as in search, without other forms of words. The impact of a
+page is how often it is among the first ten of all pages; it is learned from the current gains of crawled pages, as in
+production.
 
-``default`` is the live estimator, with the settings and training data that the live impact pass builds; the others,
-but for the orders by one number, are the same without one of its inputs. ``no-sketches`` goes without query sketches,
-URL matching and the scorer of Impact08. A budget is the share of the uncrawled pages that is fetched. Queries that no
-crawled page answers have rows of their own (``bucket`` 1).
+``default`` is the live estimator, with the settings and training data of the live impact pass; the others, except the
+orders by one number, are the same without one of its inputs. ``no-sketches`` omits query sketches, URL matching and the
+scorer of Impact08. A budget is the share of the uncrawled pages that is fetched. Queries that no crawled page answers
+have separate rows (``bucket`` 1).
 """
 
 from collections.abc import Mapping
@@ -50,7 +51,7 @@ _ANCHORS = TEXT_FIELDS.index("anchors")
 
 
 class _Asked(NamedTuple):
-    """The queries, how often each is asked, and the links (by row) that nobody is told of."""
+    """The queries, how often each is searched, and the hidden links (by row)."""
 
     texts: list[str]
     frequency: Floats
@@ -68,7 +69,7 @@ class _Outcome(NamedTuple):
 
 
 def draw_queries(web: JoinedWeb, seed: int) -> _Asked:
-    """Draw titles and link texts as queries, as many of each, in an order that Zipf's law makes frequencies of."""
+    """Draw titles and link texts as queries, equally many, in an order that Zipf's law turns into frequencies."""
     rng = rng_for(seed, "lab/order-joined/queries")
     found: dict[str, int] = {}
     for titles, links in zip(rng.permutation(len(web.urls)), rng.permutation(len(web.source)), strict=False):
@@ -84,7 +85,7 @@ def draw_queries(web: JoinedWeb, seed: int) -> _Asked:
 
 
 def _watch(web: JoinedWeb, asked: _Asked) -> WatchedQueries:
-    """Read queries as search does: small words are wished for; of many words half is enough."""
+    """Parse queries as search does: common words are optional; of many words half is enough."""
     numbers = np.unique(hash_words(" ".join(asked.texts).encode()))
     page = np.repeat(np.arange(len(web.urls)), web.pages.lengths.sum(axis=1))
     at = np.minimum(np.searchsorted(numbers, web.pages.words), len(numbers) - 1)
@@ -132,7 +133,7 @@ def _score(web: JoinedWeb, watched: WatchedQueries, pages: Ints, names: list[tup
 
 
 def _describe(web: JoinedWeb, pages: Ints, links: Ints, seed: int) -> DescribedUrls:
-    """Describe pages by what crawled pages say of them: ``links`` are those that lie on crawled pages."""
+    """Describe pages by what crawled pages say about them: ``links`` are those on crawled pages."""
     count, place = len(web.urls), np.full(len(web.urls), -1, np.int64)
     place[pages] = np.arange(len(pages))
     ranks = page_importance(web.source[links], web.target[links], count)
@@ -161,7 +162,7 @@ def _drop(batch: DescribedUrls, policy: str) -> DescribedUrls:
 
 
 def estimate_gains(policy: str, taught: TrainingPages, unseen: DescribedUrls, curves: QueryCurves, seed: int) -> Floats:
-    """Estimate the gain of uncrawled pages by the live estimator, or by it without something."""
+    """Estimate the gain of uncrawled pages with the live estimator, or with one of its inputs missing."""
     settings = build_impact_settings(curves, seed)
     if policy in ("no-word-gains", "no-words"):
         settings = replace(settings, term_gains=None)
@@ -212,7 +213,7 @@ def run_case(world: str, seed: int) -> _Outcome:
 def _teach(
     web: JoinedWeb, watched: WatchedQueries, crawled: Ints, known: Ints, mine: QueryScores, seed: int
 ) -> tuple[TrainingPages, QueryCurves]:
-    """Build what the estimator learns from: what crawled pages bring now, each as if it had come last."""
+    """Build the estimator's training data: the current gains of crawled pages, each as if it had come last."""
     builder = QueryCurveBuilder(watched)
     builder.add(mine, np.full(len(crawled), 0.5))
     curves = builder.build(len(crawled))

@@ -1,14 +1,15 @@
 """Order experiment with few sketches: how few queries need them, at the same impact? Impact08, sections 6.3 and 6.4.
 
-Queries are split in two at random. On one half (*train*) the published hybrid fetches with all sketches, and the gain
-of each query teaches improvability. On the other (*test*) the neediest queries, a share of all, keep their sketches;
-all queries of this half judge. As published, only improvability is learned on train: the queries of test and their
-frequencies are known. Gains of crawled pages are counted over all queries of the half, which takes no sketches.
+Queries are split in two at random. On one half (*train*) the published hybrid fetches with all sketches, and
+improvability is learned from the gain of each query. On the other (*test*) the neediest queries, a share of all, keep
+their sketches; all queries of this half are used for evaluation. As published, only improvability is learned on train:
+the queries of test and their frequencies are known. Gains of crawled pages are counted over all queries of the half,
+which takes no sketches.
 
-A row for each dataset and share of sketches (``sketches``, figures 8 and 9) has the impact of what was fetched as a
+A row for each dataset and share of sketches (``sketches``, figures 8 and 9) has the impact of the fetched pages as a
 share of that with all sketches. Rows with ``bucket`` are figure 7: queries of about the same mean score, how many new
 first results they got, and what train predicted. A budget is the share of the uncrawled pages that is fetched; queries
-are as in ``order``, real ones where the file exists.
+are as in ``order``, real ones if the file exists.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +44,7 @@ from vedette.policy import Floats, Ints, rng_for
 
 SHARES = (1.0, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 COMPARED_POLICIES = ("hybrid", DEFAULT_POLICY)
-TRAIN_BUDGET = 0.1  # of the uncrawled pages: what train fetches where improvability is learned for the others
+TRAIN_BUDGET = 0.1  # of the uncrawled pages: what train fetches to learn improvability for the others
 
 
 class QueryHalf(NamedTuple):
@@ -72,7 +73,7 @@ class Bucket(NamedTuple):
 
 
 def choose_query_source() -> int:
-    """Choose the query source of the sketches experiment: real queries where the file exists."""
+    """Choose the query source of the sketches experiment: real queries if the file exists."""
     return FROM_FILE if FROM_FILE in list_query_sources() else FROM_PAGES
 
 
@@ -146,7 +147,7 @@ def build_buckets(case: Case, budget: float) -> tuple[Bucket, ...]:
 
 @lru_cache(maxsize=400)
 def run_with_sketches(case: Case, share: float) -> SketchResult:
-    """Run the order policies with sketches of the neediest test queries only (figures 8 and 9)."""
+    """Run the order policies with sketches of only the neediest test queries (figures 8 and 9)."""
     half = split_queries(case)[1]
     means, _ = _measure_improvement(_load_case_site(case), half, TRAIN_BUDGET)
     chosen = needy(half.split.query_terms.frequency, _learn_improvability(case, TRAIN_BUDGET).predict(means), share)

@@ -1,21 +1,22 @@
-"""Plans experiment: does looking several days ahead pay, and does it pay to count what a fetch costs? Observe99, 2.
+"""Plans experiment: does planning several days ahead pay off, and does it pay off to consider costs? Observe99, 2.
 
-The setting of the paper: a fixed set of pages, a turn a day, and a budget of fetching time a day. Pages live through
-the whole span. In its first half their changes are watched and age chains are estimated, one for each class of pages
+The setting of the paper: a fixed set of pages, one turn a day, and a daily budget of fetching time. Pages exist through
+the whole span. In its first half their changes are observed and age chains are estimated, one for each class of pages
 that changed about equally often; the second half is played, ``PLAYED_DAYS`` at most. A fetch shows a page as it is at
-the end of the day, and how long ago it changed. At the end of each day a page costs 1 where its copy is out of date:
-``stale`` is the mean of that (C of the paper), ``stale_weighted`` weighs pages by what they are worth.
+the end of the day, and how long ago it changed. At the end of each day a page costs 1 if its copy is out of date:
+``stale`` is the mean of that (C of the paper), ``stale_weighted`` weights pages by their worth.
 
-Fetches take time T: half of it the same for all, half in proportion to the page's words. A page is worth B: 1, and 1
-more for each link to it. A budget is the share of all pages' T that a day has. Policies:
+Fetches take time T: half of it the same for all, half in proportion to the page's words. A page is worth B: 1, plus 1
+for each link to it. A budget is the share of all pages' T that a day has. Policies:
 
 - ``oldest``: the longest wait first, whatever is known.
-- ``c1``, ``c1-from-ages``: by the chance of a change, P, whatever it costs; chains from lives (eq. 7) or ages (eq. 8).
+- ``c1``, ``c1-from-ages``: by the probability of a change, P, whatever the cost; chains from lifetimes (eq. 7) or ages
+(eq. 8).
 - ``p-over-t``, ``bp-over-t``, ``c2-over-t``: by P/T and B P/T (eq. 36, 38), and by expected days out of date over T.
-- ``plan-1``, ``plan-2``, ``plan-3``, ``plan-5``: the first day of the best plan of so many days, made anew each day.
+- ``plan-1``, ``plan-2``, ``plan-3``, ``plan-5``: the first day of the best plan of that many days, recomputed each day.
 
 All but plans have liveness: a page that waited for ``BOUND_ROUNDS`` goes before all others. A round is the time in
-which the budget would let every page have its turn, so about a quarter of the budget is spent on that at most.
+which the budget would let every page have its turn, so at most about a quarter of the budget is spent on that.
 """
 
 from collections.abc import Callable, Mapping
@@ -48,7 +49,7 @@ MAX_PAGES = 1_000
 MIN_DAYS, PLAYED_DAYS = 20, 90
 LAST_AGE = 30
 BOUND_ROUNDS = 4
-FLOOR = 1e-4  # no page changes less often than this in a day, so no chance stays away from 1 for ever
+FLOOR = 1e-4  # minimum change rate per day, so that every probability tends to 1
 CLASS_ENDS = (0, 1, 2, 4, 8, 16, 32)
 OWN_METRICS: Mapping[str, Metric] = {
     "stale": Metric("share of pages that are out of date at the end of a day", "share", False),
@@ -61,7 +62,7 @@ OWN_METRICS: Mapping[str, Metric] = {
 
 
 class PagesInDays(NamedTuple):
-    """Pages as the paper sees them: ``changed`` has a row a page and a column a day; half of the days are watched."""
+    """Pages as in the paper: ``changed`` has one row per page and one column per day; half of the days are observed."""
 
     changed: Bools
     time: Floats
@@ -76,7 +77,7 @@ class Chains(NamedTuple):
     chains: tuple[AgeChain, ...]
 
     def evaluate(self, ask: Callable[[AgeChain, Ints], Floats]) -> Floats:
-        """Ask each chain about its pages (rows); the last axis of the answers is the pages."""
+        """Query each chain about its pages (rows); the last axis of the results is the pages."""
         rows = [np.flatnonzero(self.of_page == number) for number in range(len(self.chains))]
         parts = [ask(chain, some) for chain, some in zip(self.chains, rows, strict=True) if len(some)]
         order = np.argsort(np.concatenate([some for some in rows if len(some)]), kind="stable")
@@ -84,7 +85,7 @@ class Chains(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What is known at a turn: each page's age when it was seen, the days since, the day's budget, and the chains.
+    """The information at a turn: each page's age when it was seen, the days since, the day's budget, and the chains.
 
     ``bound`` is how many days a page may wait before it goes before all others.
     """
@@ -97,7 +98,7 @@ class Turn(NamedTuple):
 
 
 def read_days(history: History, begin_s: float, end_s: float, seed: int) -> PagesInDays:
-    """Read a history into days; of more than ``MAX_PAGES`` pages some are drawn."""
+    """Convert a history to days; of more than ``MAX_PAGES`` pages some are sampled."""
     days = int((end_s - begin_s) // DAY_S)
     lives = (history.born_s <= begin_s) & (history.died_s >= end_s) & (history.kind == PAGE)
     pages = np.flatnonzero(lives)
@@ -128,7 +129,7 @@ def _count_links(history: History, now_s: float) -> Floats:
 
 
 def fit_chains(pages: PagesInDays, *, from_ages: bool = False) -> Chains:
-    """Estimate the age chain of each class of pages from the days that are watched."""
+    """Estimate the age chain of each class of pages from the observed days."""
     seen = pages.changed[:, : pages.watched]
     of_page = np.searchsorted(CLASS_ENDS, seen.sum(axis=1)).astype(np.int64)
     fit = _chain_by_ages if from_ages else _chain_by_lives
@@ -138,7 +139,7 @@ def fit_chains(pages: PagesInDays, *, from_ages: bool = False) -> Chains:
 
 
 def _chain_by_lives(seen: Bools) -> AgeChain:
-    """Estimate by lives between changes (eq. 7); what was before the first change is unknown and does not count."""
+    """Estimate by lifetimes between changes (eq. 7); the time before the first change is unknown and does not count."""
     ended, open_ = [], []
     for row in seen:
         at = np.flatnonzero(row)
@@ -149,7 +150,7 @@ def _chain_by_lives(seen: Bools) -> AgeChain:
 
 
 def _chain_by_ages(seen: Bools) -> AgeChain:
-    """Estimate by the ages that pages are seen at, day by day (eq. 8); before its first change a page has none."""
+    """Estimate by the observed ages of pages, day by day (eq. 8); before its first change a page has none."""
     ages = np.concatenate([_ages(row)[np.argmax(row) :] for row in seen if row.any()] or [np.zeros(0, np.int64)])
     if not len(ages):
         return memoryless_chain(0.0, LAST_AGE)
@@ -157,7 +158,7 @@ def _chain_by_ages(seen: Bools) -> AgeChain:
 
 
 def _ages(row: Bools) -> Ints:
-    """Return the days since the last change, for each day; from the first day on where there was none."""
+    """Return the days since the last change, for each day; from the first day on if there was none."""
     days = np.arange(len(row))
     return days - np.maximum.accumulate(np.where(row, days, 0))
 
@@ -172,10 +173,11 @@ class Choice(NamedTuple):
 def choose_by_rate(rate: Floats, time: Floats, turn: Turn, rng: np.random.Generator) -> Choice:
     """Choose pages until the budget is spent: those that waited for ``turn.bound`` days, then by falling ``rate``.
 
-    Ties are broken at random. The first fetch is always made: a page that takes more than a day's budget would never be
-    fetched otherwise. By P/T alone a page that takes long, or seems never to change, is forgotten: the paper argues
-    that chances come to 1 (2.3.2), but they only tend to it. With the bound, of those that waited that long the longest
-    wait goes first, and a fetched page waits from 0 again: of d pages none waits for more than ``bound`` + d turns.
+    Ties are broken at random. The first fetch is always made: otherwise a page that takes more than a day's budget
+    would never be fetched. By P/T alone a page that takes long, or seems never to change, is forgotten: the paper
+    argues that probabilities reach 1 (2.3.2), but they only tend to it. With the bound, among pages that waited that
+    long the longest wait goes first, and a fetched page waits from 0 again: of d pages none waits for more than
+    ``bound`` + d turns.
     """
     overdue = np.where(turn.waited >= turn.bound, turn.waited, 0)
     order = np.lexsort([rng.random(len(time)), -rate, -overdue])
@@ -194,7 +196,7 @@ def choose_by_plan(days: int, turn: Turn, time: Floats) -> Choice:
 
 
 def solve_plans(costs: Floats, budgets: Floats, time: Floats) -> tuple[Ints, float]:
-    """Find the best plans by the solver that fits, and their certified gap: 0 where it is exact.
+    """Find the best plans by the solver that fits, and their certified gap: 0 if it is exact.
 
     >>> table_1 = np.array([[1.80, 1.61], [0.25, 0.05], [0.85, 0.80], [0.0, 0.0]])
     >>> solve_plans(table_1, np.ones(2), np.ones(2))[0].tolist()
@@ -224,7 +226,7 @@ def _choose(policy: str, pages: PagesInDays, turn: Turn, rng: np.random.Generato
 
 
 class Played(NamedTuple):
-    """What came of a day: which pages are out of date at its end, the time to the first find, and the plan's gap."""
+    """Outcome of a day: which pages are out of date at its end, the time to the first find, and the plan's gap."""
 
     stale: Bools
     to_first: float
@@ -232,7 +234,7 @@ class Played(NamedTuple):
 
 
 def play(pages: PagesInDays, policy: str, budget: float, seed: int) -> tuple[list[Played], int]:
-    """Play the days after those that are watched; return what came of each, and the longest wait of any page."""
+    """Play the days after the observed ones; return the outcome of each, and the longest wait of any page."""
     chains = fit_chains(pages, from_ages=policy == "c1-from-ages")
     ages = np.array([_ages(row) for row in pages.changed])
     age, waited = ages[:, pages.watched - 1].copy(), np.ones(len(ages), np.int64)

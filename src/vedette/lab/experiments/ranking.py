@@ -3,11 +3,11 @@
 Pandey08, chapter 5, in its communities and in its joke study with real votes. The budget is how many expected lives of
 a page are measured; the joke study has its own length. Policies see likes, views and awareness, never quality.
 
-``default`` is what runs live, by the very modules that answer searches (``lab.runs.ranking.live``); ``prospect`` is the
-policy behind it without the limits that hold there. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a
-degree and a first place. ``selective-best`` is the setting of a fixed grid with the best quality per click on average,
-over some seeds of the same world that no cell has. Rows with ``age`` are figures 5.1 and 5.3: how popular a newborn of
-the best quality is, and how often it is visited, through one expected life.
+``default`` is what runs live, by the same modules that answer searches (``lab.runs.ranking.live``); ``prospect`` is the
+policy behind it without the live limits. ``selective-rR-kK`` and ``uniform-rR-kK`` are promotion with a degree and a
+first position. ``selective-best`` is the setting of a fixed grid with the best quality per click on average, over some
+seeds of the same world that no cell has. Rows with ``age`` are figures 5.1 and 5.3: how popular a new page of the best
+quality is, and how often it is visited, through one expected life.
 """
 
 import re
@@ -35,7 +35,7 @@ from vedette.serve.rank.explore.prospect import Prospect
 
 BEST_OF_GRID = "selective-best"
 PILOT_SEEDS = range(1_000_001, 1_000_005)
-# Degree and first place: the recipes of the thesis, its figure 5.6, and the setting of its study.
+# Degree and first position: the recipes of the thesis, its figure 5.6, and the setting of its study.
 GRID = ((0.1, 1), (0.2, 1), (0.1, 2), (0.3, 2), (0.5, 6), (1.0, 6), (1.0, 11), (1.0, 21))
 _DEGREES = (0.02, 0.05, 0.1, 0.15, 0.2)
 _PARAMETRIC_NAME = re.compile(r"(selective|uniform)-r(\d\.\d{1,3})-k(\d{1,4})")

@@ -1,12 +1,12 @@
-"""Refresh experiment: how current are copies under a budget of fetches a day? Rules: ``lab.runs.refresh.run``.
+"""Refresh experiment: how current are copies under a budget of fetches per day? Rules: ``lab.runs.refresh.run``.
 
 ``default`` is what runs live for all pages but sources: ``expected-gain``. Decisions are made four times a day. The
-first fifth of the time is for learning, and not measured; twenty equal parts of the rest are measured each on its own.
-Where the world has waves (more than 20 pages changed at once), the policy also runs on the same world without them:
-``freshness_calm`` and so on. ``bound-known`` knows each page's rate of change in hindsight. ``bound-delta-q`` knows
-what every page says now, and fetches what does most for search.
+first fifth of the time is for learning, and not measured; the rest is measured in twenty equal parts. If the world has
+waves (more than 20 pages changed at once), the policy also runs on the same world without them: ``freshness_calm`` and
+so on. ``bound-known`` knows each page's change rate in hindsight. ``bound-delta-q`` knows every page's current content,
+and fetches what helps search most.
 
-Where pages have texts, the quality of the repository is measured, too: eq. 4.5 at the end of each day, averaged
+If pages have texts, the quality of the repository is measured, too: eq. 4.5 at the end of each day, averaged
 (``lab.quality.search_quality``), for the queries and frequencies of ``lab.quality.workload``. ``queries_from`` says
 which: 0, the TREC Million Query file with frequencies by Zipf's law; 1, drawn from the world's own pages.
 """
@@ -97,12 +97,12 @@ def build_rows(history: History, policy: str, game: RefreshGame, asking: QuerySe
     ]
 
 
-# Made once: texts that were read stay read.
+# Built once: texts stay in memory.
 _calm_worlds: HistoryCache[History] = HistoryCache(size=1)
 
 
 def build_calm_rows(history: History, policy: str, game: RefreshGame) -> list[Measurements]:
-    """Run a refresh policy in the same world without waves and return its metrics; empty rows where it has none."""
+    """Run a refresh policy in the same world without waves and return its metrics; empty rows if it has none."""
     if not has_waves(history):
         return [{}] * game.parts
     calm = _calm_worlds.get(history, None, lambda: remove_waves(history))
@@ -120,7 +120,7 @@ def _compute_metrics(outcome: RefreshOutcome, days: float) -> dict[str, float]:
 
 
 class Refresh(Experiment):
-    """The refresh experiment; budgets are fetches a day, and a row is a part of the time."""
+    """The refresh experiment; budgets are fetches per day, and a row is a part of the time."""
 
     name = "refresh"
     about = "How fresh are copies with a budget of fetches per day?"

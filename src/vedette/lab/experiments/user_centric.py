@@ -1,28 +1,28 @@
 """User-centric refresh experiment: how many fetches for the same search quality? Figures 4.3 and 4.4 of Pandey08.
 
 The web is seen once a week, with the pages that stay (``lab.runs.refresh.weekly``): in the given span, or in the 48
-weeks in which they change most. A budget is fetches a week. All copies are current in week 0; the quality is that of
+weeks in which they change most. A budget is fetches per week. All copies are current in week 0; the quality is that of
 eq. 4.5, exactly, after each week's fetches, averaged. ``scoring`` is 0 for text (TF-IDF), 1 for links to a page.
 
-In hindsight, as the thesis has it, with parameters that are fitted to all weeks:
+In hindsight, as in the thesis, with parameters fitted to all weeks:
 
 - ``sbr``: rates of changes of more than tau of a text (shingles), weights 1; ``ebr``: rates of all changes, weights
-  d(p) sum_q f_q I(rank), d(p) the share of changes of at least tau. How often each page is fetched is the best for its
-  rate and weight, when is a transport problem (``transport_schedule``). Each has its best tau of .1, .2 ... 1 in
-  ``quality``; the thesis leaves 0 out, where every change counts: ``quality_tau0``, and ``fetches_ratio_tau0``.
+  d(p) sum_q f_q I(rank), d(p) the share of changes of at least tau. The number of fetches of each page is optimal for
+  its rate and weight; their timing is a transport problem (``transport_schedule``). Each has its best tau of .1, .2 ...
+  1 in ``quality``; the thesis omits 0, where every change counts: ``quality_tau0``, and ``fetches_ratio_tau0``.
 - ``user-centric``: the pages with the largest mean gain a week times weeks since the last fetch, gains by Delta-Q_A.
-- ``uniform``: in turn. ``bound-delta-q``: sees what every fetch would bring now (``bounds.delta_q``).
+- ``uniform``: in turn. ``bound-delta-q``: sees the current gain of every fetch (``bounds.delta_q``).
 
 Online, knowing only what their own fetches showed, ``online-`` and the name of a refresh policy: the same
 policies that run elsewhere, at a price that is found each week so that the budget is spent.
 
 ``fetches_ratio`` is how many times as many fetches as ``user-centric`` (or ``online-user-centric``) it takes for the
-same quality: B over the B at which that one reaches it, between runs of it at multiples of B; ``beyond`` says where no
-run reaches so low or so high, and the ratio is only a bound.
+same quality: B over the B at which that one reaches it, interpolated between runs at multiples of B; ``beyond`` says
+that no run reaches so low or so high, and the ratio is only a bound.
 
-Whether gains can be predicted (Figure 4.3) is in the rows of ``user-centric``: the weekly gain of a page in the first
-half of the weeks against that in the second, pages with none in both left out (``spearman_all`` has them, too); and
-``bin`` rows, tenths of these pages by the first half, with the mean of both halves, the mean of them all being 1.
+Whether gains are predictable (Figure 4.3) is in the rows of ``user-centric``: the weekly gain of a page in the first
+half of the weeks against that in the second, without pages that have none in both (``spearman_all`` includes them); and
+``bin`` rows, tenths of these pages by the first half, with the mean of both halves, normalized to an overall mean of 1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -92,7 +92,7 @@ class WeeklySetting(NamedTuple):
 
 
 def measure_quality(setting: WeeklySetting, policy: str, budget: float, tau: float = 0.0) -> float:
-    """Measure the search quality that a weekly refresh policy reaches with a budget of fetches a week."""
+    """Measure the search quality that a weekly refresh policy reaches with a budget of fetches per week."""
     chooser = create_chooser(setting, policy, max(1, int(budget)), tau)
     return run_weekly(setting.weekly, setting.workload, chooser)
 
@@ -120,7 +120,7 @@ def create_chooser(setting: WeeklySetting, policy: str, room: int, tau: float = 
 
 
 def _estimate_rates(changed: Bools) -> Floats:
-    """Estimate changes a week from weeks with and without a change (Cho and Garcia-Molina's estimate)."""
+    """Estimate changes per week from weeks with and without a change (Cho and Garcia-Molina's estimate)."""
     weeks, changes = len(changed), changed.sum(axis=0)
     rates: Floats = -np.log((weeks - changes + 0.5) / (weeks + 0.5))
     return rates
@@ -132,7 +132,7 @@ def _plan_fetches(weekly: WeeklyWeb, rates: Floats, weights: Floats, room: int) 
 
 
 class _BoundChooser:
-    """Weekly refresh chooser of ``bound-delta-q``: what brings most now, by the true state of the web."""
+    """Weekly refresh chooser of ``bound-delta-q``: the largest current gains, by the true state of the web."""
 
     def __init__(self, setting: WeeklySetting, room: int) -> None:
         self._bound, self._room = BoundDeltaQ(setting.weekly.web, setting.workload), room
@@ -148,17 +148,17 @@ class _BoundChooser:
 
 
 class FetchRatio(NamedTuple):
-    """Ratio of fetches for the same quality; ``is_bound`` where it is only a bound."""
+    """Ratio of fetches for the same quality; ``is_bound`` if it is only a bound."""
 
     times: float
     is_bound: bool
 
 
 def compute_ratio(budgets: Floats, qualities: Floats, budget: float, quality: float) -> FetchRatio:
-    """Compute how many times as many fetches a budget is as another policy needs for the same search quality.
+    """Compute the ratio of a budget to the one another policy needs for the same search quality.
 
-    Between the budgets at which the other was run its quality is taken to grow evenly with the logarithm; the smallest
-    of those with the same quality counts. What lies outside counts as the first or the last of them.
+    Between its budgets the other policy's quality is interpolated linearly in the logarithm; of several with the same
+    quality the smallest counts. Outside, the first or the last of them is used.
 
     >>> compute_ratio(np.array([10.0, 20.0, 40.0]), np.array([0.8, 0.9, 0.95]), budget=40.0, quality=0.5)
     FetchRatio(times=4.0, is_bound=True)
@@ -251,7 +251,7 @@ class UserCentric(Experiment):
     figures = (("quality", "budget"), ("fetches_ratio", "budget"), ("second_half", "bin"))
 
     def run(self, cell: Cell) -> list[Measurements]:
-        """Run the user-centric experiment: a row for each way of scoring, and how well gains can be predicted."""
+        """Run the user-centric experiment: one row per scoring function, and how predictable gains are."""
         settings = _load_settings(cell.world, cell.span, cell.seed)
         return [row for number, setting in enumerate(settings) for row in _iter_rows(cell, setting, number)]
 

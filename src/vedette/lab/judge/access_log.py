@@ -1,12 +1,12 @@
 """Access log of a lab server, as JSON lines: all that the politeness judge uses.
 
-The first line says which world, how fast its time ran and at which port; every other line is one request, appended in
-the order in which answers ended. Both times are bounds in the client's favour: a request begins when its head is
-complete, and an answer ends just before its last bytes are handed to the socket. So a client that waits its delay
-after the last byte is never shown with a shorter gap, whatever the scheduler does in between.
+The first line identifies the world, its speed and the port; every other line is one request, appended in the order in
+which responses ended. Both times are bounds in the client's favor: a request begins when its head is complete, and a
+response ends just before its last bytes are handed to the socket. So a client that waits its delay after the last byte
+never appears with a shorter gap, whatever the scheduler does in between.
 
-A server that is started again on the same file goes on with it: a torn last line is cut off and a second header says
-when it happened.
+A server that is restarted on the same file continues it: a torn last line is cut off and a second header says when it
+happened.
 """
 
 import json
@@ -38,11 +38,11 @@ class LogHeader:
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
-    """One access log entry: a request and its answer; ``wall`` times are Unix seconds, the others world seconds.
+    """One access log entry: a request and its response; ``wall`` times are Unix seconds, the others world seconds.
 
-    ``port`` and ``scheme`` are those requested (Host header or absolute target), ``address`` the local one that took
-    the connection. ``status`` 0 says that no answer left; ``whole`` that every byte of it did. ``robots`` has what
-    was sent for /robots.txt, or for where it redirects to.
+    ``port`` and ``scheme`` are those requested (Host header or absolute target), ``address`` the local one that
+    accepted the connection. ``status`` 0 means that no response was sent; ``whole`` that every byte of it was.
+    ``robots`` has what was sent for /robots.txt, or for its redirect target.
     """
 
     wall_start_s: float
@@ -75,7 +75,7 @@ _OPTIONAL = frozenset({"retry_after", "location", "robots"})
 
 
 class AccessLog:
-    """Writer of an access log; lines wait in memory until ``flush``, which the server calls on its tick."""
+    """Writer of an access log; lines are buffered until ``flush``, which the server calls on its tick."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -87,7 +87,7 @@ class AccessLog:
         self._append(_format_entry(entry))
 
     def write_header(self, header: LogHeader) -> None:
-        """Write a header line to the access log, which says that a server starts here; on disk at once."""
+        """Write a header line to the access log, for the start of a server; on disk at once."""
         self._append(
             json.dumps({"log": FORMAT_NAME, **{field.name: getattr(header, field.name) for field in fields(header)}})
         )
@@ -138,7 +138,7 @@ def read_log(path: Path) -> tuple[LogHeader, list[AccessEntry]]:
 
 
 def resolve_redirect(url: str, location: str) -> str | None:
-    """Resolve a redirect's location to the normalized URL that access logs compare; None if it leads nowhere.
+    """Resolve a redirect's location to the normalized URL that access logs compare; None if it has no target.
 
     >>> resolve_redirect("http://a.test/robots.txt", "//B.test:80/r.txt#top")
     'http://b.test/r.txt'
@@ -207,7 +207,7 @@ def _truncate_torn_line(path: Path) -> None:
 
 
 def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
-    """Check that an existing access log is of the same world and that its time does not go back.
+    """Check that an existing access log is of the same world and that its time does not go backwards.
 
     One log has one client in one world's time; anything else could not be judged.
     """

@@ -1,7 +1,7 @@
-"""Alert delays: a webhook receiver on loopback, and how soon after the true birth of pages alert messages came.
+"""Alert delays: a webhook receiver on loopback, and how soon after publication alert messages arrived.
 
-The receiver runs in a process that ends with its parent. Each message is a line of JSON in a file: the path that it
-was sent to, its items, and the world time at which it came.
+The receiver runs in a process that exits with its parent. Each message is a line of JSON in a file: its request path,
+its items, and the world time at which it arrived.
 
 A page without a message counts as later than all: it is in the quartiles, so a crawler gains nothing by missing what is
 hard to find. Intervals are from the bootstrap over births.
@@ -34,7 +34,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 class ReceivedItem(NamedTuple):
-    """A page in a received alert message: receiver's name, URL, when it was first seen, when the message came."""
+    """A page in a received alert message: receiver's name, URL, when it was first seen, when the message arrived."""
 
     name: str
     url: str

@@ -1,8 +1,8 @@
 """Quality of live crawlers on a synthetic web: freshness, search quality and cost, against the truth.
 
-What a crawler *holds* is read off its state now and then (``Snapshot``): which URLs, and from when its answers are.
-What it *cost* is what the log of its server says. What pages said then, and say now, is the world's own truth
-(``GroundTruth``). So a crawler reports nothing about how well it does.
+What a crawler *holds* is read from its state periodically (``Snapshot``): which URLs, and the times of its responses.
+What it *cost* is in its server's log. What pages contained then, and contain now, is the world's ground truth
+(``GroundTruth``). So a crawler reports nothing about its own performance.
 
     freshness   the share of pages, held and alive, whose copy says what the page says
     quality     Q of Pandey08, eq. 4.5: what people find, as a share of what current copies of the same pages would
@@ -12,12 +12,12 @@ What it *cost* is what the log of its server says. What pages said then, and say
                 find a page some hours apart differ by more here than refreshing makes, so it is separate
 
 All are means over the sampling times. A *refresh* is a fetch of a URL that had a page when it was last fetched. The
-other fetches are not the policy's to decide: sources (feeds, sitemaps, home pages), robots.txt, pages that are new, and
-URLs that had gone or moved, which are fetched ever more rarely. But all wait for one budget, so a policy that refreshes
-more leaves less for them: to compare refreshes, compare these, too.
+other fetches are not the policy's decision: sources (feeds, sitemaps, home pages), robots.txt, new pages, and URLs that
+had gone or moved, which are fetched at growing intervals. But all share one budget, so a policy that refreshes more
+leaves less for them: when comparing refreshes, compare these, too.
 
-A copy is what an answer with a body brought. A server that wrongly says "not modified" leaves the crawler with the old
-text, and so it is counted.
+A copy is the body of a response. A server that wrongly says "not modified" leaves the crawler with the old text, and it
+is counted that way.
 """
 
 from bisect import bisect_left, bisect_right
@@ -43,9 +43,8 @@ from vedette.parse.html.page import parse_page
 from vedette.parse.text.charsets import decode_page
 from vedette.policy import Ints
 
-# What a URL answers is a pure function of time, so nobody has to be asked over the network. A page is read as the
-# crawler reads it: title and main text, as the index has them. A box that turns or a new build of the frame is no
-# other version.
+# The response of a URL is a pure function of time, so no network is needed. A page is parsed as the crawler does: title
+# and main text, as in the index. A rotating box or a new build of the frame is no new version.
 
 
 NONE = -1
@@ -91,7 +90,7 @@ class GroundTruth:
 
 
 def _extract_text(body: bytes, kind: str) -> str | None:
-    """Extract the text that the index would hold of a true page; None if the page forbids indexing."""
+    """Extract the text that the index would have for a true page; None if the page forbids indexing."""
     page = parse_page(decode_page(body, kind).text)
     if any("noindex" in value for _, value in page.robots_meta):
         return None
@@ -117,7 +116,7 @@ class Versions(Texts):
         return np.where(each >= 0, each + self._first, NONE)
 
     def build_workload(self, known: Ints, seed: int) -> Workload:
-        """Build the query workload that judges live quality: each query is two neighboring words of these versions."""
+        """Build the query workload for judging live quality: each query is two neighboring words of these versions."""
         history = self._build_history()
         queries = draw_queries(history, known, seed)
         corpus = load_corpus(history, queries.term)
@@ -126,7 +125,7 @@ class Versions(Texts):
         return build_workload(corpus, asked.select(most), build_tfidf(corpus, known))
 
     def _build_history(self) -> History:
-        """Build a history of the true versions without times, since quality measures bring their own."""
+        """Build a history of the true versions without times, since quality measures provide their own."""
         pages, versions = len(self._urls), len(self._all)
         nowhere = np.full(pages, NONE)
         return History(
@@ -156,7 +155,7 @@ NOT_MODIFIED = 304
 
 
 class HeldPage(NamedTuple):
-    """A page that a live crawler holds: status and time of its last answer, and the kind of URL."""
+    """A page that a live crawler holds: status and time of its last response, and the kind of URL."""
 
     status: int
     fetched_s: float
@@ -266,7 +265,7 @@ def measure_runs(
 def _measure_sample(day: float, live: Ints, held: Ints, first: Ints, workload: Workload) -> QualitySample:
     known = (held >= 0) & (live >= 0)
     freshness = float((held == live)[known].mean()) if known.any() else 1.0
-    # Both are held against the same ideal, that of the pages which the crawler has come to know.
+    # Both are compared with the same ideal, that of the pages known to the crawler.
     best = np.where((held >= 0) | (first >= 0), live, NONE)
     ideal = compute_quality(best, best, workload)
     quality, unrefreshed = (compute_quality(each, live, workload) / ideal if ideal else 1.0 for each in (held, first))
@@ -290,7 +289,7 @@ class _FetchCounts(NamedTuple):
 
 
 class _CopyLog:
-    """Copies that one live crawler fetched, by its server's access log, and so the texts that it holds."""
+    """Copies that one live crawler fetched, by its server's access log, and so the texts it holds."""
 
     def __init__(self, truth: GroundTruth, urls: Sequence[str], watched: CrawlerLog) -> None:
         self._truth, self._urls, self._watched = truth, urls, watched
@@ -313,7 +312,7 @@ class _CopyLog:
         first = self._truth.version_at(url, brought_s[0])
         if not is_good(held.status):
             return NONE, first
-        # A state is read a moment after the time of the look: what came meanwhile counts as of that time.
+        # A state is read slightly after the sampling time: pages fetched meanwhile count as of that time.
         until_s = min(held.fetched_s, at_s)
         return self._truth.version_at(url, brought_s[max(bisect_right(brought_s, until_s) - 1, 0)]), first
 
@@ -331,11 +330,11 @@ class _CopyLog:
         return _FetchCounts(made, changed)
 
     def _answer_version(self, entry: AccessEntry) -> int:
-        """Return the true text version that an answer brought the crawler; ``NONE`` if the page is gone."""
+        """Return the true text version in a response to the crawler; ``NONE`` if the page is gone."""
         return self._truth.version_at(entry.url, entry.start_s) if is_good(entry.status) else NONE
 
     def _previous_version(self, entry: AccessEntry) -> int:
-        """Return the version of the copy that the crawler held when an answer came."""
+        """Return the version of the copy that the crawler held when a response arrived."""
         brought_s = self._brought_s[entry.url]
         return self._truth.version_at(entry.url, brought_s[max(bisect_left(brought_s, entry.start_s) - 1, 0)])
 

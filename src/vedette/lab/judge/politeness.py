@@ -1,7 +1,7 @@
-"""Politeness judge: finds every violation of crawl rules in a server's access log, and uses nothing else.
+"""Politeness judge: find every violation of crawl rules in a server's access log, and nothing else.
 
-All times are world seconds. A gap runs from the end of an answer to the start of the next request, robots.txt and
-redirect hops included; both ends are logged in the client's favour, so whatever is named here did happen.
+All times are world seconds. A gap runs from the end of a response to the start of the next request, robots.txt and
+redirect hops included; both ends are logged in the client's favor, so every reported violation did happen.
 
     host overlap       two requests at once on one host
     host gap           sooner than the delay, or than the crawl-delay of the robots.txt in force
@@ -29,9 +29,9 @@ from vedette.lab.judge.access_log import MAX_ROBOTS_BYTES, AccessEntry, LogHeade
 from vedette.model import Origin
 from vedette.timeutil import DAY_S
 
-# RFC 9309: 2xx binds; 304 confirms the copy at hand; 4xx (but 429) and more than five redirects mean that there are no
-# rules; everything else, silence and half a file included, means that nothing may be asked. Redirects are followed
-# through the log: what the last hop answers is the word of the origin where the chain began.
+# RFC 9309: 2xx binds; 304 confirms the stored copy; 4xx (except 429) and more than five redirects mean that there are
+# no rules; everything else, including silence and half a file, means that nothing may be requested. Redirects are
+# followed through the log: the response of the last hop applies to the origin where the chain began.
 
 
 MAX_REDIRECTS = 5
@@ -42,7 +42,7 @@ REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 class RobotsState:
     """robots.txt state of an origin for the politeness judge.
 
-    ``rules`` bind until another file or "no file" is answered, whatever fails in between.
+    ``rules`` apply until another file or "no file" is received, whatever fails in between.
     """
 
     answered_s: float
@@ -61,14 +61,14 @@ class _RedirectChain:
 
 @dataclass(slots=True)
 class RobotsTracker:
-    """Tracker of the robots.txt in force at each origin, from access log answers in the order in which they ended."""
+    """Tracker of the robots.txt in force at each origin, from access log responses in the order in which they ended."""
 
     user_agent: str
     _states: dict[Origin, RobotsState] = field(default_factory=dict)
     _pending: dict[str, tuple[_RedirectChain, ...]] = field(default_factory=dict)
 
     def get_state(self, entry: AccessEntry) -> RobotsState | None:
-        """Return the latest robots.txt state of this request's origin; None before any answer."""
+        """Return the latest robots.txt state of this request's origin; None before any response."""
         return self._states.get(_origin(entry))
 
     def is_robots(self, entry: AccessEntry) -> bool:
@@ -76,7 +76,7 @@ class RobotsTracker:
         return entry.target == "/robots.txt" or (bool(self._pending) and _normalize_url(entry) in self._pending)
 
     def observe(self, entry: AccessEntry) -> None:
-        """Update the robots.txt state with an answer from the access log that has ended."""
+        """Update the robots.txt state with a finished response from the access log."""
         if entry.method != "GET" or not self.is_robots(entry):
             return
         chains = self._pending.pop(_normalize_url(entry), ())
@@ -126,9 +126,9 @@ VIOLATION_KINDS = (
     "stale robots",
     "retry-after",
 )
-# Unix seconds in a double are exact to a quarter of a microsecond; times the speed, that is what two of them differ by.
+# Unix seconds in a double are exact to a quarter of a microsecond; times the speed, that is the error of a difference.
 ROUNDING_WALL_S = 1e-6
-# The age of a robots.txt is the one span that the log shows longer than the client saw it: by the way of the request.
+# The age of a robots.txt is the only span that the log shows longer than the client saw it: by the time of the request.
 LATENCY_WALL_S = 0.25
 MAX_URL_CHARS = 200
 
@@ -182,7 +182,7 @@ def judge_log(
 ) -> Verdict:
     """Judge the politeness of a crawler by its access log; describe the first ``most`` violations in words.
 
-    ``tolerance_s`` is forgiven in every gap, besides what rounding makes of it.
+    ``tolerance_s`` is forgiven in every gap, besides rounding.
     """
     token = parse_product_token(user_agent)
     everything = list(entries)
@@ -227,7 +227,7 @@ class _Limits:
 
 
 class _RecentAnswers:
-    """Latest answers of one host or address for the politeness judge, as many as may be in flight at once.
+    """Latest responses of one host or address for the politeness judge, as many as may be in flight at once.
 
     With n slots a request is too early exactly if the n-th latest end is less than the delay ago.
     """
@@ -249,7 +249,7 @@ class _RecentAnswers:
 
 @dataclass(slots=True)
 class _Judge:
-    """State of the politeness judge while it goes through an access log by start; answers take effect at their end."""
+    """State of the politeness judge as it goes through an access log by start; responses count from their end."""
 
     rule: _Limits
     header: LogHeader
@@ -358,7 +358,7 @@ class _Judge:
 
 
 def _parse_retry_after(entry: AccessEntry) -> float | None:
-    """Parse until when a 429 or 503 answer's Retry-After forbids its host, in world time; a day at most."""
+    """Parse until when a 429 or 503 response's Retry-After forbids its host, in world time; a day at most."""
     text = (entry.retry_after or "").strip()
     if entry.status not in {429, 503} or not text:
         return None

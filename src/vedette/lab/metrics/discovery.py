@@ -1,7 +1,7 @@
 """Metrics of discovery: coverage, overhead, hours to discovery (HTD), regret.
 
-*New* targets are those that could first be seen in the time that is measured; each has the time at which it appeared,
-the time at which nobody could see it any more, and the time at which it was found (NaN where it never was).
+*New* targets are those that could first be seen in the measured time; each has the time at which it appeared, the time
+at which it was no longer visible, and the time at which it was found (NaN for never).
 
 Reference: Pandey08, section 3.2.1; Thompson23, sections 2.1 and 3.3.
 """
@@ -14,7 +14,7 @@ from vedette.timeutil import HOUR_S
 
 
 def coverage(found_s: Floats) -> float:
-    """Compute discovery coverage, the share of new targets that were found; NaN where there were none.
+    """Compute discovery coverage, the share of new targets that were found; NaN if there were none.
 
     >>> coverage(np.array([10.0, np.nan, 30.0, 40.0]))
     0.75
@@ -23,7 +23,7 @@ def coverage(found_s: Floats) -> float:
 
 
 def overhead(looks: npt.ArrayLike, finds: npt.ArrayLike) -> float:
-    """Compute discovery overhead as total polls by total finds; infinity where nothing was found.
+    """Compute discovery overhead as total polls by total finds; infinity if nothing was found.
 
     One of two forms, since the figures of Pandey08 do not agree with each other: see ``overhead_mean``.
 
@@ -52,7 +52,7 @@ def hours_to_discovery(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> F
 def htd_p90(appeared_s: Floats, gone_s: Floats, found_s: Floats) -> float:
     """Compute the 90th percentile of hours to discovery over all new targets, interpolated between neighbors.
 
-    Counting only what was found, as printed (``htd_p90_found``), favors policies that find only the easy ones.
+    Counting only what was found, as published (``htd_p90_found``), favors policies that find only the easy ones.
     """
     return _p90(hours_to_discovery(appeared_s, gone_s, found_s))
 
@@ -64,7 +64,7 @@ def htd_p90_found(appeared_s: Floats, found_s: Floats) -> float:
 
 
 def regret(found: float, found_by_bound: float) -> float:
-    """Compute the discovery regret: the share of the bound's finds that is missing; negative if the bound was outdone.
+    """Compute the discovery regret: the share of the bound's finds that is missing; negative if the bound was beaten.
 
     >>> regret(94, 100)
     0.06

@@ -1,11 +1,11 @@
-"""Freshness and age of copies, computed while a run goes on; fast enough for a million pages.
+"""Freshness and age of copies, computed during a run; fast enough for a million pages.
 
-Each time for which a copy was held is added when it ends, and then forgotten: to go over all versions and fetches when
-a run is over would take memory for all of them.
+The time for which a copy was held is added when it ends, and then dropped: processing all versions and fetches at the
+end of a run would take memory for all of them.
 
 A share of N(t) live known pages is a sum over pages of parts of W, the integral of dt / N(t), which follows from births
-and deaths alone: here every page is known from its birth, or from the begin. So what a copy adds depends on nothing
-that happens elsewhere. Where a page comes back to what it said before, its versions are walked through one by one.
+and deaths alone: here every page is known from its birth, or from the start. So the contribution of a copy depends on
+nothing else. If a page reverts to earlier content, its versions are processed one by one.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from vedette.timeutil import DAY_S
 
 
 class FreshnessResult(NamedTuple):
-    """The freshness metric as a share, and age in days; NaN where there was no page at any time."""
+    """The freshness metric as a share, and age in days; NaN if there was no page at any time."""
 
     freshness: float
     age_d: float
@@ -28,7 +28,7 @@ class FreshnessResult(NamedTuple):
 class FreshnessMeter:
     """Meter of freshness and age from the times for which copies were held; pages are known from birth on.
 
-    Copies may be held from before the measured time: freshness before it does not count, but age goes on from there.
+    Copies may be held from before the measured time: freshness before it does not count, but age continues from there.
     """
 
     def __init__(self, history: History, begin_s: float, end_s: float) -> None:
@@ -90,14 +90,14 @@ class FreshnessMeter:
         return since_s < self._end_s and until_s > self._begin_s
 
     def _integrate_weight(self, at_s: Floats) -> Floats:
-        """Integrate the freshness weight W, dt / N(t), from the begin; nothing before it."""
+        """Integrate the freshness weight W, dt / N(t), from the start; nothing before it."""
         at = np.maximum(at_s - self._begin_s, 0.0)
         knot = np.searchsorted(self._knots_s, at, side="right") - 1
         weight: Floats = self._w[knot] + (at - self._knots_s[knot]) * self._share[knot]
         return weight
 
     def _integrate_age(self, stale_s: Floats, end_s: Floats) -> Floats:
-        """Integrate the age of copies, (t - stale) dt / N(t), from stale or from the begin to the end."""
+        """Integrate the age of copies, (t - stale) dt / N(t), from stale or from the start to the end."""
         first, last = (at - self._begin_s for at in (stale_s, end_s))
         weight = self._integrate_weight(end_s) - self._integrate_weight(stale_s)
         moment: Floats = self._integrate_first_moment(last) - self._integrate_first_moment(first) - first * weight
@@ -111,9 +111,9 @@ class FreshnessMeter:
 
 
 class FreshnessByPeriod:
-    """Freshness and age for equal parts of the measured time, each on its own: their differences are chance.
+    """Freshness and age for equal parts of the measured time, each separately: their differences are chance.
 
-    Where there are pages all the time, the mean of the parts is the freshness of the whole.
+    If there are pages all the time, the mean of the parts is the freshness of the whole.
     """
 
     def __init__(self, history: History, begin_s: float, end_s: float, parts: int) -> None:
@@ -136,7 +136,7 @@ def find_stale_times(history: History, versions: Ints) -> Floats:
     """Find when a copy of each version goes stale: at the page's next version with different content."""
     digest, (following, at_s) = history.digest[versions], _next_versions(history, versions)
     while (alike := np.isfinite(at_s) & (history.digest[following] == digest)).any():
-        # Versions that say the same follow on each other where only links changed.
+        # Versions with the same content follow each other if only links changed.
         following[alike], at_s[alike] = _next_versions(history, following[alike])
     return at_s
 
@@ -163,7 +163,7 @@ def _find_reverting_pages(history: History) -> Bools:
 
 
 def _population_weights(history: History, begin_s: float, end_s: float) -> tuple[Floats, Floats]:
-    """Compute the steps of the freshness weight 1 / N(t): times since the begin and values; 0 if there is no page."""
+    """Compute the steps of the freshness weight 1 / N(t): times since the start and values; 0 if there is no page."""
     lives = (history.died_s > begin_s) & (history.born_s < end_s)
     born = np.maximum(history.born_s[lives], begin_s) - begin_s
     died = np.minimum(history.died_s[lives], end_s) - begin_s

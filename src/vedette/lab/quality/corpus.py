@@ -1,8 +1,7 @@
 """Corpus of a history: word counts of every version as arrays, and shingle distances between texts.
 
 Words are those of ``vedette.text``, by their numbers. Equal contents (by digest) are read once: a *row* is a content,
-and ``row_of`` says which row a version has. Reading the texts is what takes the time, so the corpora that were built
-last stay in memory.
+and ``row_of`` maps versions to rows. Reading the texts takes most of the time, so the latest corpora stay in memory.
 """
 
 from collections import OrderedDict
@@ -17,8 +16,8 @@ from vedette.parse.similarity.shingles import WideHashes, shingle_text
 from vedette.policy import Floats, Ints
 from vedette.text import WordHashes, hash_words, normalize_words
 
-# Pandey08 (4.7.1) asks of a change whether this part is above a threshold. Here it is exact: 1 - |A and B| / |A or B|
-# over the different shingles of both (``parse.shingles``). Where one of the versions is none, everything differs.
+# Pandey08 (4.7.1) compares this share with a threshold. Here it is exact: 1 - |A and B| / |A or B| over the different
+# shingles of both (``parse.shingles``). If one of the versions is missing, everything differs.
 
 
 TEXTS_KEPT = 2_000
@@ -58,7 +57,7 @@ class ShingleDistance:
 
 
 def jaccard_distance(one: WideHashes, other: WideHashes) -> float:
-    """Compute the Jaccard distance of two ascending arrays of shingles; 0 where both are empty.
+    """Compute the Jaccard distance of two ascending arrays of shingles; 0 if both are empty.
 
     >>> jaccard_distance(np.array([1, 2, 3], np.uint64), np.array([2, 3, 4], np.uint64))
     0.5
@@ -72,8 +71,8 @@ def jaccard_distance(one: WideHashes, other: WideHashes) -> float:
 class Corpus:
     """Words of a history's contents: row ``r`` has ``term[start[r]:start[r + 1]]``, ascending, with their ``count``.
 
-    ``length`` counts all words of a row, also those left out because no query has them. ``page_of`` is the
-    page of each version.
+    ``length`` counts all words of a row, including those left out because no query has them. ``page_of`` is the page of
+    each version.
     """
 
     row_of: Ints
@@ -93,14 +92,14 @@ Value = TypeVar("Value")
 
 
 class HistoryCache(Generic[Value]):
-    """Cache of the values built last for histories, which compare by identity, so ``lru_cache`` will not do."""
+    """Cache of the latest values built for histories, which compare by identity, so ``lru_cache`` will not do."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._entries: list[tuple[History, Hashable, Value]] = []
 
     def get(self, history: History, key: Hashable, build: Callable[[], Value]) -> Value:
-        """Return the cached value of a history and a key; build it where it is missing."""
+        """Return the cached value of a history and a key; build it if it is missing."""
         for held, held_key, value in self._entries:
             if held is history and held_key == key:
                 return value
@@ -113,7 +112,7 @@ _corpora: HistoryCache[Corpus] = HistoryCache(size=2)
 
 
 def load_corpus(history: History, only: WordHashes | None = None) -> Corpus:
-    """Load the corpus of a history, built once; ``only`` lists the words to keep, where not all are needed."""
+    """Load the corpus of a history, built once; ``only`` lists the words to keep, if not all are needed."""
     wanted = None if only is None else np.unique(only)
     key = None if wanted is None else wanted.tobytes()
     return _corpora.get(history, key, lambda: _build_corpus(history, wanted))
@@ -133,7 +132,7 @@ def concat_ranges(starts: Ints, ends: Ints) -> Ints:
 
 def _build_corpus(history: History, wanted: WordHashes | None) -> Corpus:
     _, first, row_of = np.unique(history.digest, return_index=True, return_inverse=True)
-    # Rows in the order of their first versions, as texts that lie together are read together.
+    # Rows in the order of their first versions, since neighboring texts are read together.
     order = np.argsort(first, kind="stable")
     row_of = np.argsort(order, kind="stable")[row_of]
     terms, counts = [np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)]

@@ -1,13 +1,13 @@
-"""Query files for measuring search quality: the queries that people ask, and how often each is asked.
+"""Query files for measuring search quality: what people search for, and how often.
 
 Three kinds of files are read, line by line:
 
-- *timed*: twelve digits (yymmddhhmmss), a tab and a query, as search engines of old wrote them. A query is asked as
-  often as it occurs there;
-- *counted*: what ``vedette.learn.query_logs`` reads (a query, a tab, how often);
-- *plain*: a query a line. Nothing says how often each is asked, so Zipf's law does: the query at place i of an order
-  that is drawn by the seed has frequency 1/i, times what the first one has. Which queries are frequent is made up then;
-  that few are and most are not, is what every log shows.
+- *timed*: twelve digits (yymmddhhmmss), a tab and a query, as in logs of early search engines. A query counts as often
+  as it occurs there;
+- *counted*: the format of ``vedette.learn.query_logs`` (a query, a tab, how often);
+- *plain*: one query per line. Frequencies are unknown, so Zipf's law is used: the query at position i of an order drawn
+  by the seed has frequency 1/i, relative to the first one. Which queries are frequent is then arbitrary; that few are
+  and most are not is what every log shows.
 """
 
 import os
@@ -60,7 +60,7 @@ class Queries:
 
 
 def find_query_file(name: str) -> Path | None:
-    """Find a query file by name in the data folder (VEDETTE_DATA); None where there is none."""
+    """Find a query file by name in the data folder (VEDETTE_DATA); None if there is none."""
     folder = os.environ.get("VEDETTE_DATA")
     path = Path(folder or "") / "queries" / name
     return path if folder and path.is_file() else None
@@ -101,7 +101,7 @@ def select_answerable(queries: Queries, corpus: Corpus) -> Queries:
 
 
 def split_into_terms(queries: Queries) -> Queries:
-    """Split queries into one-word queries, each asked as often as the queries that have the word (section 4.6.1).
+    """Split queries into one-word queries, each searched as often as the queries that have the word (section 4.6.1).
 
     >>> apart = split_into_terms(build_queries([("low tide", 3.0), ("tide", 1.0)]))
     >>> apart.texts, apart.frequency.tolist()

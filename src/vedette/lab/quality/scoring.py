@@ -3,9 +3,9 @@
 A version that lacks a word of the query has score 0 and is not in the list (4.2.1); the code that finds matches ensures
 it (``vedette.lab.quality.workload``). Versions scored here have all words, and a score above 0.
 
-The score of a page depends on its own content and on numbers that stay fixed, as the thesis asks: how rare words are
-(idf) and how many links lead to a page are read off the web as it was at one moment, which the caller chooses, usually
-the beginning. So nothing of what comes later is in a score.
+The score of a page depends on its own content and on fixed numbers, as the thesis requires: the rarity of words (idf)
+and the number of links to a page are taken from the web at one moment, chosen by the caller, usually the beginning. So
+a score contains nothing from later.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from vedette.text import WordHashes
 
 
 class QueryMatches(NamedTuple):
-    """Matches of a query to score: versions that have all of its words, and the count of each word (a row a word)."""
+    """Matches of a query to score: versions with all of its words, and the count of each word (one row per word)."""
 
     terms: WordHashes
     versions: Ints
@@ -30,7 +30,7 @@ class QueryMatches(NamedTuple):
 
 
 class Scoring(Protocol):
-    """A scoring function for search results, as search quality is measured with."""
+    """A scoring function for search results, for measuring search quality."""
 
     def scores(self, found: QueryMatches) -> Floats:
         """Return the score of each version that matches a query; above 0."""
@@ -49,8 +49,8 @@ class TfIdfScoring:
     """TF-IDF scoring as in Lucene: ``sum_t sqrt(tf) idf^2 / (sqrt(words of the version) sqrt(sum_t idf^2))``.
 
     ``idf = 1 + ln(n / (1 + df))``, where ``df[i]`` of ``n`` reference contents have the word ``terms[i]``. Two things
-    differ from Lucene: lengths are exact (there they are squeezed into a byte), and a word that a query repeats counts
-    once. Its factor for partial matches is 1, as all words are there.
+    differ from Lucene: lengths are exact (there they are compressed to a byte), and a word that a query repeats counts
+    once. Its factor for partial matches is 1, as all words match.
     """
 
     terms: WordHashes

@@ -2,16 +2,16 @@
 
     Q(L) = sum_q f_q sum_p I(R(p, A(q, L))) S(W[p], q)   as a share of the same for L = W
 
-A query is answered out of the *local* copies, which may be old: they decide the rank of a page. People view a result
-with the probability of its rank (``vedette.attention``), and find there what the page says *now*. So
+A query is answered from the *local* copies, which may be old: they decide the rank of a page. People view a result with
+the probability of its rank (``vedette.attention``), and find there what the page contains *now*. So
 
 - a page that got better ranks too low, one that got worse too high;
-- a page that has died holds its rank, and is worth nothing;
+- a page that has died keeps its rank, and is worth nothing;
 - a page that is not in the repository is not listed. In the ideal it counts all the same, as in the equation; with
-  ``undiscovered=False`` the ideal is that of the pages that the repository has: what refreshing alone can reach.
+  ``undiscovered=False`` the ideal is that of the pages in the repository: what refreshing alone can reach.
 
-What is local and what is live is given as the version of each page, below 0 for none. The ideal does not depend on how
-ties are broken; the quality does.
+Local and live state are given as the version of each page, below 0 for none. The ideal does not depend on how ties are
+broken; the quality does.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def ideal_quality(live: Ints, workload: Workload) -> float:
 def relative_quality(
     local: Ints, live: Ints, workload: Workload, ties: TieBreak = TieBreak.OLDER_FIRST, *, undiscovered: bool = True
 ) -> float:
-    """Compute the search quality between 0 and 1 (eq. 4.5); 1 where the web answers no query."""
+    """Compute the search quality between 0 and 1 (eq. 4.5); 1 if the web answers no query."""
     best = ideal_quality(live if undiscovered else _restrict_to_known(local, live), workload)
     return compute_quality(local, live, workload, ties) / best if best else 1.0
 
@@ -51,10 +51,10 @@ def relative_quality(
 def query_utilities(
     workload: Workload, local: Floats, live: Floats, ties: TieBreak = TieBreak.OLDER_FIRST, queries: Ints | None = None
 ) -> Floats:
-    """Compute the utility of each query: its results ranked by local scores, weighed by views and by live scores."""
+    """Compute the utility of each query: its results ranked by local scores, weighted by views and by live scores."""
     asked = np.arange(workload.queries) if queries is None else queries
     lists = rank_results(workload, local, asked, ties)
-    # bincount adds in the order of the list, so a query has the same value to the last bit in any set of queries.
+    # bincount adds in list order, so a query has the same value to the last bit in any set of queries.
     brought: Floats = np.bincount(lists.row, visibility(lists.rank) * live[lists.slot], len(asked)).astype(np.float64)
     return brought
 
@@ -146,10 +146,10 @@ def _weighted_sum(workload: Workload, values: Floats) -> float:
     return float((workload.frequency * values).sum())
 
 
-# The monitor gets what every batch fetches (``runs.refresh.run`` calls ``on_batch``), and so knows all copies. At the
+# The monitor gets the fetches of every batch (``runs.refresh.run`` calls ``on_batch``), and so knows all copies. At the
 # end of each day it measures the quality (eq. 4.5) as a share of that of current copies; the mean of these is the
-# quality of the run. Fetches that are made at such a moment count. A last day that is not whole is not measured; a run
-# of less than a day is measured when it ends.
+# quality of the run. Fetches made at such a moment count. An incomplete last day is not measured; a run of less than a
+# day is measured at its end.
 
 
 class QualityMonitor:
@@ -181,7 +181,7 @@ class QualityMonitor:
         self._copy[pages] = self._history.version_at(pages, now_s)
 
     def compute_mean(self) -> float:
-        """Return the mean search quality over all measuring times, once the run is over."""
+        """Return the mean search quality over all measuring times, once the run has ended."""
         return self.compute_means(1)[0]
 
     def compute_means(self, parts: int) -> list[float]:

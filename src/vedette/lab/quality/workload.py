@@ -1,12 +1,12 @@
 """Query workload of a world: queries, their frequencies, which pages match them, and ranked result lists.
 
-Queries are those of the TREC Million Query file where VEDETTE_DATA names a folder that has it (``queries_from`` 0).
-It does not say how often each is asked, so Zipf's law does, over an order that the seed draws (``query_files``).
-Without it they are two neighbouring words of a page that the seed draws, each asked as often as it is drawn (1).
+Queries are those of the TREC Million Query file if VEDETTE_DATA names a folder that has it (``queries_from`` 0). It
+does not say how often each is searched, so Zipf's law is used, over an order that the seed draws (``query_files``).
+Without it they are two neighboring words of a page that the seed draws, each searched as often as it is drawn (1).
 
-Of all that, the most frequent 1 000 are asked which some page of the span answers at some time. Pages score by their
-text, by TF-IDF. How rare words are, and what can be drawn, is taken from the first known version of each page:
-what it says at the begin, or at its birth. So scores and queries are fixed for a run, and do not depend on the policy.
+Of these, the most frequent 1 000 that some page of the span answers at some time are used. Pages score by their text,
+by TF-IDF. The rarity of words, and the words to draw from, are taken from the first known version of each page: at the
+start, or at its birth. So scores and queries are fixed for a run, and do not depend on the policy.
 """
 
 import os
@@ -31,9 +31,9 @@ from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for
 from vedette.text import WordHashes, split_words
 
-# A *slot* is a query and a page that has, at some time, a version with all words of the query. The slots of a query lie
-# together, in the order of pages. What a repository or the web itself answers at a moment is then one score per slot, 0
-# where the page's present version does not match, and lists of results follow by sorting slots.
+# A *slot* is a query and a page that has, at some time, a version with all words of the query. The slots of a query are
+# adjacent, in the order of pages. The results of a repository or of the web itself at a moment are then one score per
+# slot, 0 if the page's current version does not match, and result lists follow by sorting slots.
 
 
 class TieBreak(Enum):
@@ -181,7 +181,7 @@ DRAWS = 3000
 
 
 class QuerySet(NamedTuple):
-    """The queries of a world with the workload that answers them, and where they come from."""
+    """The queries of a world with the workload that answers them, and their origin."""
 
     workload: Workload
     source: int
@@ -192,7 +192,7 @@ _query_sets: HistoryCache[QuerySet | None] = HistoryCache(size=2)
 
 
 def load_query_set(history: History, begin_s: float, end_s: float, seed: int) -> QuerySet | None:
-    """Load the queries to ask of a span of a history; None where its pages have no texts or answer no query.
+    """Load the queries for a span of a history; None if its pages have no texts or answer no query.
 
     The latest ones are cached, since the cells of an experiment need the same again and again.
     """
@@ -227,7 +227,7 @@ def _find_answered(workload: Workload, versions: Ints) -> Ints:
 
 
 def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
-    """Return the first known version of each page of a span: that at the begin, or that of its birth."""
+    """Return the first known version of each page of a span: at the start, or at its birth."""
     known = history.version_at(np.arange(history.pages), begin_s)
     later = (history.born_s > begin_s) & (history.born_s < end_s)
     known[later] = history.first_version[later]
@@ -235,7 +235,7 @@ def first_versions(history: History, begin_s: float, end_s: float) -> Ints:
 
 
 def draw_queries(history: History, versions: Ints, seed: int) -> Queries:
-    """Draw queries from page texts: two neighboring words, from a version and a place drawn evenly."""
+    """Draw queries from page texts: two neighboring words, from a version and a position drawn uniformly."""
     rng = rng_for(seed, "lab/asking")
     asked: dict[str, float] = {}
     for version, place in zip(rng.choice(versions, DRAWS).tolist(), rng.random(DRAWS).tolist(), strict=True):

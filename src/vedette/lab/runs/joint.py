@@ -1,18 +1,18 @@
 """Simulation of a joint crawl with one budget for refreshes, polls and first fetches.
 
-The rules of the game:
+The rules of the simulation:
 
-- The crawl is half-way when the run begins. Its seeds are home pages and those that no link leads to; going on from
-  there along links, breadth first, it has fetched a part (``begun``) of the others, and has copies of that moment. Of
-  the rest it knows the addresses that its copies link to, and nothing else.
-- A page that is born later is unknown until a page has been fetched that links to it; then its address is known and may
-  be fetched (a first fetch). A link to what is not born yet leads nowhere yet.
-- A fetch of a known page brings its text and its links at once, whatever its kind.
-- Decisions are made in batches. A batch may make as many fetches as the budget (fetches a day) has grown by and nobody
-  has spent; more than a day's worth is not saved.
+- The crawl is half done when the run starts. Its seeds are home pages and pages without in-links; following links from
+  there, breadth first, it has fetched a share (``begun``) of the others, and has copies of that moment. Of the rest it
+  knows only the URLs that its copies link to.
+- A page that is published later is unknown until a page that links to it has been fetched; then its URL is known and
+  may be fetched (a first fetch). A link to an unpublished page leads nowhere yet.
+- A fetch of a known page returns its text and its links, whatever its kind.
+- Decisions are made in batches. A batch may make as many fetches as the budget (fetches per day) has accumulated; more
+  than a day's worth is not saved.
 - ``Split`` gives each kind of fetch a fixed share; what a kind cannot use goes to the others. Without a split all
-  compete at one price: known pages with what they have probably changed and what they probably link to by now,
-  unseen ones with what such pages brought. All worths are known at a batch, so the price is found, not approached
+  compete at one price: known pages with their expected changes and expected new links, unseen ones with the gains of
+  similar pages. All worths are known at a batch, so the price is computed, not approached
   (``vedette.pricing.clear_price``).
 
 All of them observe the same, rank each kind by the same rule, and see the world only through their fetches.
@@ -55,7 +55,7 @@ class RefreshAgent(PolicyAgent):
         self.observe(pages, told, now_s)
 
     def value(self, pages: Ints, since_s: Floats, now_s: float) -> Floats:
-        """Return what refreshes of these pages are worth now in a joint crawl, by their expected changes."""
+        """Return the current worth of refreshes of these pages in a joint crawl, by their expected changes."""
         none = np.zeros(len(pages), np.bool_)
         worth = self.worth(pages, FetchFindings(since_s, none, none), now_s)
         assert worth is not None, "the policy has a price"
@@ -71,7 +71,7 @@ class PollAgent:
         self._book = PollHistory(history.site)
 
     def on_fetches(self, answers: FetchAnswers, new: Sequence[Bools], now_s: float) -> None:
-        """Let the discovery policy of a joint crawl learn what fetches showed, and which of it was new."""
+        """Let the discovery policy of a joint crawl learn the links that fetches showed, and which were new."""
         start = np.concatenate([[0], np.cumsum([len(links) for links in answers.links])]).astype(np.int64)
         target, fresh = np.concatenate(answers.links), np.concatenate(new)
         brought = PollResults(answers.pages, answers.version >= 0, start, target, fresh)
@@ -89,7 +89,7 @@ class PollAgent:
 
 
 class FirstFetchAgent:
-    """Values of first fetches in a joint crawl, learned by section, by folders in the address and by in-links."""
+    """Values of first fetches in a joint crawl, learned by section, by folder depth and by in-links."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = urls
@@ -109,12 +109,12 @@ class FirstFetchAgent:
         self._firsts = self._firsts.add_first_fetches(self._find_groups(pages), gains)
 
     def worth(self, pages: Ints) -> Floats:
-        """Return what first fetches of these pages are worth in a joint crawl."""
+        """Return the worth of first fetches of these pages in a joint crawl."""
         return self._firsts.worth(self._find_groups(pages)) * GAIN_LASTS_D
 
     @property
     def page_worth(self) -> float:
-        """Return what it is worth in a joint crawl to know a page a day sooner."""
+        """Return the worth in a joint crawl of knowing a page a day sooner."""
         return self._firsts.page_worth
 
     def _find_groups(self, pages: Ints) -> list[tuple[str, str, str]]:
@@ -133,7 +133,7 @@ class Split(NamedTuple):
 
 
 class JointGame(NamedTuple):
-    """Rules of a joint crawl: begin and end, fetches a day, decision interval, and how far the crawl has come."""
+    """Rules of a joint crawl: start and end, fetches per day, decision interval, and the initial progress."""
 
     begin_s: float
     end_s: float
@@ -146,7 +146,7 @@ class JointGame(NamedTuple):
 class Batch(NamedTuple):
     """A batch of a joint crawl: its pages, the fetched versions (-1: gone), the price, and the count of each kind.
 
-    Without a split a known page counts as a poll where its links were worth more than its changes.
+    Without a split a known page counts as a poll if its links were worth more than its changes.
     """
 
     now_s: float
@@ -157,7 +157,7 @@ class Batch(NamedTuple):
 
 
 class _Worths(NamedTuple):
-    """Worths of fetches in a joint crawl now: known pages by changes and by links, and unseen pages."""
+    """Current worths of fetches in a joint crawl: known pages by changes and by links, and unseen pages."""
 
     known: Ints
     changes: Floats
@@ -173,14 +173,14 @@ def run_joint(
     run, saved = _JointRun(history, asking, game, split), 0.0
     for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
-        # A whole number that was summed up of parts may lie a hair below itself.
+        # A whole number summed from fractions may be slightly too small.
         batch = run.run_batch(now_s, floor(saved + 1e-6))
         saved -= len(batch.pages)
         decided(batch)
 
 
 def find_crawled(history: History, begin_s: float, part: float) -> Ints:
-    """Find the pages that a joint crawl has fetched when the run begins, ascending."""
+    """Find the pages that a joint crawl has fetched when the run starts, ascending."""
     alive = history.live_pages_at(begin_s)
     version = history.version_at(np.arange(history.pages), begin_s)
     roots = _find_roots(history, alive, version)
@@ -206,7 +206,7 @@ def _find_roots(history: History, alive: Ints, version: Ints) -> Ints:
 
 
 class _JointRun:
-    """State of a joint crawl: copies, known addresses, and the agents' beliefs; pages are numbered by birth."""
+    """State of a joint crawl: copies, known URLs, and the agents' beliefs; pages are numbered by birth."""
 
     def __init__(self, history: History, asking: QuerySet, game: JointGame, split: Split | None) -> None:
         self._split = split
@@ -239,7 +239,7 @@ class _JointRun:
         return _Worths(held, changes, links, unseen, self._unseen.worth(unseen))
 
     def _choose_at_price(self, worths: _Worths, most: int) -> tuple[Ints, tuple[int, int, int], float]:
-        """Choose fetches of all kinds at one price; a fetch of a known page brings its changes and its links."""
+        """Choose fetches of all kinds at one price; a fetch of a known page returns its changes and its links."""
         pages = np.concatenate([worths.known, worths.unseen])
         found = clear_price(np.concatenate([worths.changes + worths.links, worths.first]), most)
         known = found.rows[found.rows < len(worths.known)]
@@ -285,14 +285,14 @@ class _JointRun:
         return came.version
 
     def _measure_gains(self, pages: Ints, before: Ints, after: Ints, *, is_begin: bool) -> Floats:
-        """Measure what each fetch of a joint crawl adds to search; copies at the begin are not measured."""
+        """Measure the search gain of each fetch of a joint crawl; copies at the start are not measured."""
         if is_begin:
             self._gains.add_copies(pages, after)
             return np.zeros(len(pages))
         return self._gains.replace_copies(pages, before, after)
 
     def _add_links(self, came: FetchAnswers) -> list[Bools]:
-        """Add the linked addresses of fetched versions; return which of each version's links were new."""
+        """Add the linked URLs of fetched versions; return which of each version's links were new."""
         new = [~self._linked[links] & (self._copy[links] < 0) & ~self._gone[links] for links in came.links]
         for links in came.links:
             self._linked[links] = True

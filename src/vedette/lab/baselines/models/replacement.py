@@ -19,8 +19,7 @@ _RATE = Pooled()
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Two states, "same as the copy" and "changed"; the first is left at the page's rate D, and returned to at a rate
-    m.
+    """Two states, "as the copy" and "changed"; the first is left at the page's rate D, and regained at a rate m.
 
         chance of "changed" after t days = share (1 - e^(-D t / share))        share = D / (D + m)
 

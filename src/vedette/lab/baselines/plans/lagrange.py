@@ -91,7 +91,7 @@ def budget_used(plans: Ints, look_cost: Floats, days: int) -> Floats:
 
 
 def repair_plans(costs: Floats, look_cost: Floats, budgets: Floats, plans: Ints, prices: Floats) -> Ints:
-    """Repair refresh plans to meet the daily budgets: first remove fetches on days over budget, then fill free capacity."""
+    """Repair refresh plans to meet the daily budgets: remove fetches on days over budget, then fill free capacity."""
     plans = plans.copy()
     for day in range(len(budgets)):
         _remove_looks(costs, look_cost, budgets, plans, prices, day)

@@ -26,7 +26,7 @@ class ThompsonDraws(NamedTuple):
     spread: float
 
     def draw(self, k: int, rng: np.random.Generator) -> Picks:
-        """Draw a Thompson list; propensities are shares of 16 lists, this one included, with the row at its position."""
+        """Draw a Thompson list; propensities are shares of 16 lists, including this one, with the row there."""
         dealt = [self._draw_list(rng)[:k] for _ in range(1 + REDRAWS)]
         return Picks(dealt[0], np.mean([rows == dealt[0] for rows in dealt], axis=0))
 

@@ -1,7 +1,7 @@
-"""Simulated ad markets served as a server does it: by ``AdSelection``, with second prices, holds, late clicks and caps.
+"""Simulated ad markets as served by a server: ``AdSelection``, with second prices, holds, late clicks and caps.
 
-Every query has a visitor of its own; a click comes some seconds after its showing, and is charged to the day of the
-showing. An attack adds visitors who search for the phrases of one advertiser, the victim:
+Every query has its own visitor; a click comes some seconds after its impression, and is charged to the day of the
+impression. An attack adds visitors who search for the phrases of one advertiser, the victim:
 
     flood    each address searches FLOOD_SEARCHES times a day, and never clicks
     replay   each address clicks what it is shown of the victim, and sends each click REPLAYS times
@@ -28,18 +28,18 @@ from vedette.serve.ads.matching import MatchType
 from vedette.serve.ads.selection import AdSelection, AdTerms, moment_of
 from vedette.timeutil import DAY_S
 
-# A policy learns so often here, to save time; live it does so every 30 s.
+# A policy learns this often here, to save time; live it does so every 30 s.
 LEARN_EVERY_S = 900.0
-# Half of the clicks come within so many seconds of the showing; the logarithm of the delay is normal.
+# Half of the clicks come within this many seconds of the impression; the logarithm of the delay is normal.
 MEDIAN_DELAY_S, DELAY_SIGMA = 15.0, 1.0
-# What an advertiser without a budget has: the largest that a campaign can have.
+# The budget of an advertiser without one: the largest that a campaign can have.
 NO_BUDGET = Decimal(1_000_000)
 FLOOD_SEARCHES, DRAIN_SEARCHES, REPLAYS = 500, 50, 20
 ATTACKS = ("flood", "replay", "drain")
 
 
 class Attack(NamedTuple):
-    """An attack on one advertiser of a simulated market, by so many addresses."""
+    """An attack on one advertiser of a simulated market, by this many addresses."""
 
     kind: str
     addresses: int
@@ -47,11 +47,11 @@ class Attack(NamedTuple):
 
 
 class LiveOutcome(NamedTuple):
-    """Outcome of a market that was served as live: money in cents by day and advertiser, showings to honest visitors.
+    """Outcome of a market served as live: money in cents by day and advertiser, impressions of honest visitors.
 
-    ``budget`` is infinite where there is none. ``attacked`` is what clicks of attackers were charged, ``shown`` counts
-    showings to honest visitors by advertiser, ``clicked`` their clicks, and ``free`` those that found nothing left of
-    a budget.
+    ``budget`` is infinite if there is none. ``attacked`` is what attackers' clicks were charged, ``shown`` counts
+    impressions of honest visitors by advertiser, ``clicked`` their clicks, and ``free`` those that found nothing left
+    of a budget.
     """
 
     spent: Floats
@@ -84,9 +84,9 @@ class _Pending(NamedTuple):
 
 
 def find_victim(day: AdMarketDay) -> int:
-    """Return the advertiser that an attack is on: of those with a budget, the one with most to win by true rates.
+    """Return the victim of an attack: of the advertisers with a budget, the one with most to win by true rates.
 
-    Whoever is shown most in a run had luck there, and would be shown less in any other.
+    The advertiser shown most in one run was lucky there, and would be shown less in any other.
     """
     asked = np.bincount(day.query, minlength=int(day.offers.phrase.max()) + 1)
     worth = np.bincount(day.offers.advertiser, asked[day.offers.phrase] * day.offers.bid * day.rate, len(day.budget))
@@ -103,7 +103,7 @@ def run_live_market(
     *,
     holds: bool = True,
 ) -> LiveOutcome:
-    """Serve all days of an ad market; ``holds=False`` shows whatever is not yet charged, as a yardstick."""
+    """Serve all days of an ad market; ``holds=False`` shows whatever is not yet charged, as a reference."""
     server = _LiveServer(days, policy, slots, factors, seed, holds=holds)
     for number, day in enumerate(days):
         server.open_day(number, day)

@@ -1,7 +1,7 @@
 """Ad markets of many seeds simulated in lockstep: one step answers a query in each, so 20 seeds cost little extra.
 
 It does what ``runs.ads.run`` does one by one, for policies that rank by a score of elements (``ScorePolicy``): the
-policy computes its score for a table with a row for each market. Ties are drawn for all of them together.
+policy computes its score for a table with one row per market. Ties are drawn for all of them together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class _Markets:
 
     def __init__(self, first: Sequence[AdMarketDay], slots: int) -> None:
         self._size = len(first[0].rate)
-        # By market: how much each slot is believed to be seen.
+        # By market: the estimated visibility of each slot.
         self.slot_factors = np.tile(FIRST_FACTORS[:slots], (len(first), 1))
         self._counts = SlotCounts(self._size * len(first) + 1, slots)
         self._pacing_share = np.full(self._size * len(first) + 1, np.inf)
@@ -83,7 +83,7 @@ class _Markets:
         )
 
     def set_pacing(self, shares: Sequence[float]) -> None:
-        """Set the pacing of each lockstep market: an advertiser charged this share of the day's budget rests."""
+        """Set the pacing of each lockstep market: an advertiser charged this share of the day's budget pauses."""
         self._pacing_share[:-1] = np.repeat(shares, self._size)
 
     def can_show(self, ad: Ints) -> Bools:
@@ -101,7 +101,7 @@ class _Markets:
         return found
 
     def record_shown(self, phrase: Ints, shown: Ints, slot: int, hit: Bools) -> None:
-        """Record the ad shown in a slot of each lockstep market, and its click; the dummy ad where none was shown."""
+        """Record the ad shown in a slot of each lockstep market, and its click; the dummy ad if none was shown."""
         if self.slot_factors.shape[1] > 1:
             self._counts.add(shown, np.full(len(shown), slot), np.ones(len(shown)), hit.astype(np.float64))
         self.columns["shown"][shown] += 1.0
@@ -199,9 +199,9 @@ class _LockstepServer:
                 counts[market, 1] += 1
 
     def _choose_ads(self, phrase: Ints) -> Iterator[Ints]:
-        """Choose the ad of each slot in each lockstep market, -1 where there is none; ties are broken at random."""
+        """Choose the ad of each slot in each lockstep market, -1 for none; ties are broken at random."""
         options = self._markets.candidates(phrase)
-        # Ads that cannot pay are scored with the rest: infinity times nothing is no number, and is masked at once.
+        # Ads that cannot pay are scored with the rest: infinity times zero is NaN, and is masked at once.
         with np.errstate(invalid="ignore"):
             score = np.where(self._markets.can_show(options.ad), self._policy.score(self._estimates, options), -np.inf)
         for _ in range(self._slots):
@@ -226,7 +226,7 @@ def _concat_padded(parts: Sequence[Any]) -> Any:  # noqa: ANN401 - columns of an
 
 
 def _concat_estimates(told: Sequence[AdPriors]) -> AdPriors:
-    # Ones for the ad that is nobody's: nothing is divided by 0.
+    # Ones for the dummy ad: nothing is divided by 0.
     columns = [list(column) for column in zip(*told, strict=True)]
     return AdPriors(*(np.concatenate([*column, np.ones(1)]) if len(column[0]) else column[0] for column in columns))
 

@@ -1,4 +1,4 @@
-"""Ad ledger in memory: what ``adapters.ads.ledger_store`` keeps on disk, by the same rules, for simulated markets."""
+"""Ad ledger in memory: what ``adapters.ads.ledger_store`` stores on disk, by the same rules, for simulated markets."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
@@ -28,9 +28,9 @@ from vedette.serve.ads.ledger import (
 
 
 class MemoryLedger:
-    """An ``AdLedger`` and its ``LedgerView`` in memory; with ``holds=False`` showings hold nothing.
+    """An ``AdLedger`` and its ``LedgerView`` in memory; with ``holds=False`` impressions hold nothing.
 
-    ``lost`` counts what each payer was not shown for, by cause, and ``refused`` clicks that cost nothing.
+    ``lost`` counts the lost impressions of each payer, by cause, and ``refused`` clicks that cost nothing.
     """
 
     def __init__(self, *, holds: bool = True) -> None:
@@ -51,7 +51,7 @@ class MemoryLedger:
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules
     ) -> list[AdImpression]:
-        """Release what nobody clicked in time, record a query, and hold its impressions; return those within budget."""
+        """Release expired holds, record a query, and hold its impressions; return those within budget."""
         self._release_expired(asked.at_s, rules.max_delay_s)
         for phrase in asked.phrases:
             if self._count_visitor(asked, f"phrase {phrase}", rules):

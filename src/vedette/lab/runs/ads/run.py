@@ -1,8 +1,8 @@
 """Simulation of one ad market: a policy chooses ads query by query, and learns what was shown, clicked and charged.
 
-A policy gets counts, and nothing of the world: neither true rates nor the queries to come. Clicks are
-charged at once and at the bid, as Pandey08 does; live, a click costs the second price. ``PERIODS_PER_DAY`` times a day
-the policy learns from all ads together, and how much lower slots are seen is learned from their clicks.
+A policy gets counts, and nothing else about the world: neither true rates nor future queries. Clicks are charged at
+once and at the bid, as in Pandey08; live, a click costs the second price. ``PERIODS_PER_DAY`` times a day the policy
+learns from all ads together, and the visibility of lower slots is learned from their clicks.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class MarketOutcome(NamedTuple):
 
 
 def with_known_rates(days: Sequence[AdMarketDay]) -> list[AdMarketDay]:
-    """Return the ad market days with true click rates known beforehand, as priors that no count can move."""
+    """Return the ad market days with true click rates known in advance, as priors that no count can move."""
     return [day._replace(offers=_with_true_priors(day)) for day in days]
 
 
@@ -84,7 +84,7 @@ class AdServer:
     """Ad server of a simulated market, which answers queries one after the other."""
 
     def __init__(self, first: AdMarketDay, policy: AdPolicy, slots: int, factors: Floats, seed: int) -> None:
-        # Clicks follow the true factors; how much a slot is seen is a guess until it is learned.
+        # Clicks follow the true factors; the visibility of a slot is a guess until it is learned.
         self.slot_factors: Floats = FIRST_FACTORS[:slots]
         self.ad_store = AdStats(first.offers, first.budget, self.slot_factors)
         self._counts = SlotCounts(len(first.rate), slots)

@@ -1,10 +1,10 @@
 """New pages between two snapshots of a web, and the old pages that lead to them (cover sets).
 
 At a snapshot, *old* pages are those of earlier snapshots, and *new* ones those that are there for the first time. An
-old page ``x`` *covers* a new page ``y`` where a path leads from ``x`` to ``y`` over new pages only: they must be
+old page ``x`` *covers* a new page ``y`` if a path leads from ``x`` to ``y`` through new pages only: they must be
 fetched anyway, so following them costs nothing. New pages that no old one covers are *orphans*. Fetching old pages
 ``O`` that lead to the new pages ``N(O)`` has an overhead of ``|O| / |N(O)|``. GREEDY (``lab.baselines.greedy_cover``)
-knows what every page leads to, so it is a bound.
+knows where every page leads, so it is a bound.
 
 Reference: Pandey08, sections 3.2 (the bipartite graph H_t) and 3.5.
 """
@@ -62,12 +62,12 @@ def split_intervals(begin_s: float, end_s: float, every_s: float) -> list[Interv
 
 
 class Arrivals(NamedTuple):
-    """Arrivals at a snapshot: the new pages, and the links to them from old pages and from new ones (by place)."""
+    """Arrivals at a snapshot: the new pages, and the links to them from old pages and from new ones (by position)."""
 
     new: Ints
     old_source: Ints
-    old_target: Ints  # a place in ``new``
-    new_source: Ints  # places in ``new``, both
+    old_target: Ints  # a position in ``new``
+    new_source: Ints  # positions in ``new``, both
     new_target: Ints
 
 
@@ -75,14 +75,14 @@ class Arrivals(NamedTuple):
 class Backlinks:
     """Index of the versions that link to each page, so that finding arrivals costs as much as new pages have links.
 
-    Only pages take part: a sitemap or feed that lists everything does not count as a page.
+    Only pages count: a sitemap or feed that lists everything is no page.
     """
 
     history: History
     version: Ints
     start: Ints
     until_s: Floats
-    first_s: Floats  # when a page's URL was first there: a page that comes back is not new
+    first_s: Floats  # when a page's URL first existed: a page that comes back is not new
 
     @classmethod
     def from_history(cls, history: History) -> "Backlinks":
@@ -104,7 +104,7 @@ class Backlinks:
         return Arrivals(new, source[old], target[old], place[source[other]], target[other])
 
     def _find_current_links(self, pages: Ints, now_s: float) -> tuple[Ints, Ints]:
-        """Find the links to these pages at a time: the source page, and the place of the target among them."""
+        """Find the links to these pages at a time: the source page, and the position of the target among them."""
         counts = self.start[pages + 1] - self.start[pages]
         target = np.repeat(np.arange(len(pages)), counts)
         within = np.arange(len(target)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -133,9 +133,9 @@ def number_hosts(history: History) -> Ints:
 
 
 class CoverSets(NamedTuple):
-    """Cover sets of a group: for each old page that covers anything, a bit set of the new things that it leads to.
+    """Cover sets of a group: for each old page that covers anything, a bit set of the new items it leads to.
 
-    ``item_count`` counts the things that there are, ``orphans`` those that no old page covers, ``direct`` those that an
+    ``item_count`` is the number of items, ``orphans`` the number that no old page covers, ``direct`` the number that an
     old page itself links to.
     """
 
@@ -150,8 +150,8 @@ class CoverSets(NamedTuple):
 def compute_cover_sets(arrivals: Arrivals, things: Ints, group: Ints) -> list[CoverSets]:
     """Compute the cover sets of the old pages of each group in which anything is new.
 
-    ``things`` is what each new page counts for: the number of a thing within its group, or -1 for nothing (it may
-    still lead to others). ``group`` is that of each page of the history; links between groups are left out.
+    ``things`` is what each new page counts for: the number of an item within its group, or -1 for nothing (it may still
+    lead to others). ``group`` is that of each page of the history; links between groups are left out.
     """
     of_new = group[arrivals.new]
     inner = of_new[arrivals.new_source] == of_new[arrivals.new_target]
@@ -201,7 +201,7 @@ def _split_by_group(group: Ints, sets: dict[int, int]) -> dict[int, dict[int, in
 
 
 def _compute_closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, list[int]]:
-    """Compute the component of each new page, and the things that each component covers directly or by links."""
+    """Compute the component of each new page, and the items that each component covers directly or by links."""
     sparse, csgraph = import_extra("paths over new pages are found with", "scipy.sparse", "scipy.sparse.csgraph")
     links = sparse.coo_array((np.ones(len(source)), (source, target)), shape=(len(things), len(things)))
     count, component = csgraph.connected_components(links, connection="strong") if len(things) else (0, things)
@@ -210,8 +210,8 @@ def _compute_closure(things: Ints, source: Ints, target: Ints) -> tuple[Ints, li
         covers[component[place]] |= 1 << int(things[place])
     pairs = np.unique(component[source] * max(count, 1) + component[target])
     edges = list(zip(*(part.tolist() for part in np.divmod(pairs, max(count, 1))), strict=True))
-    # scipy numbers components so that links lead to lower numbers, and then one pass is enough. It does not promise
-    # that, so passes go on until nothing changes.
+    # scipy numbers components so that links lead to lower numbers, and then one pass is enough. This is not guaranteed,
+    # so passes continue until nothing changes.
     changed = True
     while changed:
         changed = False

@@ -1,8 +1,8 @@
 """Discovery in cycles on the history of a site: at each snapshot, which known pages lead to new ones?
 
-The setting of Pandey08, chapter 3. Known pages are those of the snapshot before, whether or not anybody has found them;
-a poll of one brings the new pages that it leads to, over new pages too (``arrivals``). One that died since fails. What
-was new at a snapshot is known at the next. Hosts are separate, orphans left out.
+The setting of Pandey08, chapter 3. Known pages are those of the previous snapshot, whether or not they were found; a
+poll of one finds the new pages it leads to, also through new pages (``arrivals``). One that died since then fails.
+Pages that are new at a snapshot are known at the next. Hosts are separate, orphans left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from vedette.policy import Ints, rng_for
 class Cycle:
     """A discovery cycle: a host at a snapshot.
 
-    ``known`` are its pages, by their numbers, and ``alive`` says which still answer. ``link_bits`` has those that lead
+    ``known`` are its pages, by their numbers, and ``alive`` says which still respond. ``link_bits`` has those that lead
     to anything new, with a bit for each new page, ``new`` counts these pages, and ``first_number`` is the number of the
     first: no two cycles share one.
     """
@@ -46,7 +46,7 @@ class Cycle:
         return counts
 
     def poll(self, pages: Ints) -> PollResults:
-        """Poll these known pages in a discovery cycle; everything that they lead to is new."""
+        """Poll these known pages in a discovery cycle; everything they lead to is new."""
         leading = np.flatnonzero(np.isin(pages, list(self.link_bits)))
         targets = {bits: _bit_positions(bits) + self.first_number for bits in dict.fromkeys(self.link_bits.values())}
         shown = [targets[self.link_bits[page]] for page in pages[leading].tolist()]
@@ -123,20 +123,20 @@ def _select_rows(every: Sources, rows: Ints) -> Sources:
     return replace(every, **columns, shown_start=np.zeros(len(rows) + 1, np.int64))
 
 
-# Policies that learn from full crawls (section 3.6) hear of one in ``recrawl`` cycles, 1, 2 or 4, and are asked at
-# the cycles in between (at all of them where it is 1). Every phase is run, and all count together. Their picks for k
-# are the first k of those for any larger budget, so one run gives all sizes up to the budget. All others are told
-# what their own looks brought, and are asked at every cycle; a row of theirs has ``recrawl`` = 0. The default has
-# both kinds of rows: in the first it knows what its rivals know, in the other it pays for all that it knows.
-# ``ceiling`` is what all pages would find that led to something new at a full crawl before: 74, 64 and 59 % in print
-# for 1, 2 and 4. ``overhead_full`` counts full crawls too, with what they find; print does not. Coverage is of what
-# some known page leads to, from the first cycle after a full crawl on. Its interval is over cycles, drawn with
-# replacement: a cycle that several phases are asked at is one.
+# Policies that learn from full crawls (section 3.6) see one in ``recrawl`` cycles, 1, 2 or 4, and choose at the cycles
+# in between (at all of them if it is 1). Every phase is run, and all count together. Their picks for k are the first k
+# of those for any larger budget, so one run gives all sizes up to the budget. All others learn from their own polls,
+# and choose at every cycle; their rows have ``recrawl`` = 0. The default has both kinds of rows: in the first it knows
+# what its rivals know, in the other it pays for everything it knows. ``ceiling`` is what all pages would find that led
+# to something new at an earlier full crawl: 74, 64 and 59 % in the paper for 1, 2 and 4. ``overhead_full`` counts full
+# crawls too, with what they find; the paper does not. Coverage is of the pages that some known page leads to, from the
+# first cycle after a full crawl on. Its interval is over cycles, drawn with replacement: a cycle used in several phases
+# is one.
 
 
-# Those that learn from full crawls.
+# Policies that learn from full crawls.
 FULL_CRAWL_POLICIES = ("od-1", "od-win", "cliq-1", "cliq-win", "cliq-win-strict", "cov")
-# Who learns from either, and also from a crawl that brought nothing new: then nothing came in that time.
+# A policy that learns from either, and also from a crawl without new pages: then nothing was published in that time.
 MIXED_POLICIES = ("accrual",)
 RECRAWL_INTERVALS = (1, 2, 4)
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -153,7 +153,7 @@ CYCLE_METRICS: Mapping[str, Metric] = {
 
 @dataclass(slots=True)
 class _Tally:
-    """Tally of polls, finds and new pages over discovery cycles, for one number of polls a cycle."""
+    """Tally of polls, finds and new pages over discovery cycles, for one number of polls per cycle."""
 
     polls: list[int] = field(default_factory=list)
     finds: list[int] = field(default_factory=list)

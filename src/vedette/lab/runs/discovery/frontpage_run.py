@@ -1,14 +1,14 @@
-"""Discovery on recorded front pages: k sources are polled at each snapshot; metrics as Thompson23 reports them.
+"""Discovery on recorded front pages: k sources are polled at each snapshot; metrics as reported by Thompson23.
 
-A policy chooses once a snapshot, then learns what its polls brought, and nothing else (``PollHistory``). It starts cold
-at the first snapshot of the span.
+A policy chooses once per snapshot, then learns the results of its polls, and nothing else (``PollHistory``). It starts
+cold at the first snapshot of the span.
 
-The warm-up is a week, or a seventh of a span shorter than seven weeks, as theirs was. *New* are targets that could
-first be seen after it. Overhead and hours to discovery speak of that time, too. Their regret is cumulative over the
-whole span (section 3.3), and so is ``regret``; ``regret_steady`` is what was found of the new ones against what the
-bound found of them. A row is of the whole span. Of a longer one there are rows of its weeks, too (``part``): what was
-new in each, and what the polls of that time brought. Intervals over them show how much depends on the time. Rows with
-``day`` are the regret curve (their figure 3): the regret of all that was found up to the end of that day.
+The warm-up is a week, or a seventh of a span shorter than seven weeks, as in the paper. *New* are targets that could
+first be seen after it. Overhead and hours to discovery cover that time, too. The paper's regret is cumulative over the
+whole span (section 3.3), and so is ``regret``; ``regret_steady`` compares the new targets found with those that the
+bound found. A row covers the whole span. A longer span also has rows of its weeks (``part``): the new targets of each,
+and the finds of that time. Intervals over them show how much depends on the time. Rows with ``day`` are the regret
+curve (figure 3 of the paper): the regret of everything found up to the end of that day.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class PolicyPoller:
         self._state = policy.start(None)
 
     def choose(self, snapshot: int) -> Ints:
-        """Choose the front-page sources that the policy picks; each decision has a random stream of its own."""
+        """Choose the front-page sources that the policy picks; each decision has its own random stream."""
         rng = rng_for(self._seed, f"discover/{self._policy.name}/{snapshot}")
         now_s = float(self._times[snapshot])
         return self._policy.choose(self._state, self._book.list_options(), self._k, now_s, rng).rows
@@ -65,9 +65,9 @@ class PolicyPoller:
 class Outcome(NamedTuple):
     """Outcome of a front-page discovery run, over the snapshots from ``begin`` on.
 
-    ``found_at`` is the snapshot at which each target was first found, -1 for never. ``polls`` and ``finds`` have a row
-    for each snapshot and a column for each host; a target that several polls of a snapshot bring counts for the
-    first of them. ``chosen`` are the sources of each snapshot, and ``failed`` how many polls failed.
+    ``found_at`` is the snapshot at which each target was first found, -1 for never. ``polls`` and ``finds`` have one
+    row per snapshot and one column per host; a target that several polls of a snapshot show counts for the first of
+    them. ``chosen`` are the sources of each snapshot, and ``failed`` how many polls failed.
     """
 
     begin: int
@@ -139,13 +139,13 @@ class _Period(NamedTuple):
     measured: range
 
     def split_weeks(self) -> list["_Period"]:
-        """Split the measured snapshots of a front-page run into weeks; none where there are few."""
+        """Split the measured snapshots of a front-page run into weeks; none if there are few."""
         weeks = len(self.measured) // _SNAPSHOTS_PER_WEEK
         cuts = np.linspace(self.measured.start, self.measured.stop, weeks + 1).astype(int).tolist()
         return [_Period(self.span, range(*ends)) for ends in pairwise(cuts)] if weeks >= _MIN_WEEKS else []
 
 
-# What the yardstick found, for as long as the world is in memory: cells of one world and budget share it.
+# Finds of the bound, for as long as the world is in memory: cells of one world and budget share it.
 _reference_cache: WeakKeyDictionary[Frontpages, dict[tuple[int, range], Outcome]] = WeakKeyDictionary()
 
 
@@ -168,7 +168,7 @@ def build_rows(world: Frontpages, cell: Cell) -> list[Measurements]:
 
 
 def _build_regret_curve(outcome: Outcome, best: Outcome) -> list[Measurements]:
-    """Build the rows of cumulative regret, one a day of 24 snapshots; days before the bound found anything are out."""
+    """Build the rows of cumulative regret, one per day of 24 snapshots, from the bound's first find on."""
     ends = range(_SNAPSHOTS_PER_DAY, len(outcome.finds) + 1, _SNAPSHOTS_PER_DAY)
     sums = [(int(outcome.finds[:end].sum()), int(best.finds[:end].sum())) for end in ends]
     return [
@@ -179,7 +179,7 @@ def _build_regret_curve(outcome: Outcome, best: Outcome) -> list[Measurements]:
 
 
 def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int) -> Measurements:
-    """Build the row of a front-page run that polls whatever is worth its price, at most ``most`` at a time.
+    """Build the row of a front-page run that polls every source worth its price, at most ``most`` at a time.
 
     It has no regret: bounds have a constant number of polls.
     """
@@ -191,7 +191,7 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
 
 
 def parse_poll_budget(cell: Cell) -> int:
-    """Parse a cell's budget of polls a snapshot, which must be a whole number."""
+    """Parse a cell's budget of polls per snapshot, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
         raise UsageError(f"the budget of {cell.experiment} is a whole number of polls per snapshot, at least 1")
     return int(cell.budget)

@@ -1,6 +1,6 @@
 """How much better than a rival is a discovery policy? Both forms of the headline figures of Thompson23 (figure 4).
 
-Print says that Thompson's crawler finds 20 % more pages than Pham's, and that its regret is 6 % at the end against
+The paper says that Thompson's crawler finds 20 % more pages than Pham's, and that its regret is 6 % at the end against
 15 %, which would be 11 % more. The first is a mean of ratios over hosts, after the warm-up; the second follows from
 sums. Both are computed here from runs of ``discovery-per-host``.
 """
@@ -18,7 +18,7 @@ class Headline(NamedTuple):
     """A policy against a rival in one world at one budget.
 
     Means over hosts with their intervals: the ratios of coverage and of overhead, and the difference of hours to
-    discovery (as printed, over found pages). ``pages_pooled`` is the ratio of all pages found after the warm-up, and
+    discovery (as published, over found pages). ``pages_pooled`` is the ratio of all pages found after the warm-up, and
     ``pages_by_regret`` that of all pages found from the first hour on, (1 - regret) / (1 - regret of the rival).
     """
 

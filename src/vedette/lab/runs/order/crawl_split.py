@@ -1,11 +1,11 @@
-"""Split of a web into crawled and uncrawled pages; of the latter only URLs and the anchors of links are known.
+"""Split of a web into crawled and uncrawled pages; only URLs and link texts of the latter are known.
 
-As Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with the
-highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all pages
-are drawn, where the paper had a small part of billions: a site is small, and most of it is unknown at first.
+As in Impact08 (section 6.1): a random sample of the pages counts as uncrawled (*Dataset 1*); of these, the fifth with
+the highest importance is then given to the crawler (*Dataset 2*), which would have fetched it first. Here half of all
+pages are drawn, while the paper had a small part of billions: a site is small, and most of it is unknown at first.
 
-What a policy knows of any page comes from crawled pages alone: how many of them link to it, with which words, and
-PageRank over their links. Scores of the engine are known of crawled pages only. The engine is BM25 over all fields
+A policy's knowledge of any page comes from crawled pages alone: how many of them link to it, with which words, and
+PageRank over their links. Scores of the engine are known only for crawled pages. The engine is BM25 over all fields
 together: a word in the URL counts for two in the text, one in a link for three; idf times a saturated count, summed
 over the words of a query, all of which must be in the text. So URLs and links matter for scores, and most of a score is
 content. The experiment ``order-joined`` scores as search does.
@@ -38,8 +38,8 @@ from vedette.parse.text.charsets import decode_page
 from vedette.policy import Floats, Ints, rng_for
 from vedette.text import WordHashes, hash_words, normalize_words
 
-# Only the versions that live at one moment are read, a few thousand. A version's digest begins its blob's name, by
-# which the repository finds it. Worlds that are no repositories have no anchor texts here; URLs have to do then.
+# Only the versions at one moment are read, a few thousand. A version's digest begins its blob's name, by which the
+# repository finds it. Worlds that are no repositories have no anchor texts here; only URLs are used then.
 
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def read_anchors(world: str, web: History) -> list[Anchor]:
 
 
 def parse_markdown_anchors(source: str) -> list[tuple[str, str]]:
-    """Parse the links of a Markdown file to pairs of address and anchor words.
+    """Parse the links of a Markdown file to pairs of URL and anchor words.
 
     >>> parse_markdown_anchors("See [this *one*](b.md#top) and ![no](c.png).")
     [('b.md#top', 'this *one*')]
@@ -165,7 +165,7 @@ class Site(NamedTuple):
 
 
 class CrawlSplit(NamedTuple):
-    """A split of a site into crawled and uncrawled pages, and what an order policy knows of both."""
+    """A split of a site into crawled and uncrawled pages, and what an order policy knows about both."""
 
     crawled: Ints
     uncrawled: Ints
@@ -176,8 +176,8 @@ class CrawlSplit(NamedTuple):
 
 def build_site(seen: WebSnapshot, anchors: Sequence[Anchor], asked: Queries) -> Site:
     """Build the site of a crawl split with all queries: a crawler with half of it cannot know which find nothing."""
-    corpus = load_corpus(seen.web)  # of all words: it is read once, whatever is asked
-    # Distinct texts of links to a page: a menu says the same on every page.
+    corpus = load_corpus(seen.web)  # of all words: it is read once, whatever the queries
+    # Distinct texts of links to a page: a menu is the same on every page.
     texts = sorted({(each.target, each.text) for each in anchors})
     strings = tokenize_texts(seen.web.urls, texts)
     row = np.repeat(strings.row, np.diff(strings.start))

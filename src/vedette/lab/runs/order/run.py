@@ -1,10 +1,10 @@
 """Order of first fetches: run order policies on a half-crawled web, and measure the impact.
 
-A *case* is a web cut in two (``crawl_split``), and its queries. The policy learns what the crawled pages brought
-and how they score, then says what each uncrawled page is worth, once: a crawl cycle as in Impact08. What is worth the
-same comes in an order that the seed draws, for every policy the same.
+A *case* is a web split in two (``crawl_split``), and its queries. The policy learns the gains and scores of the crawled
+pages, then estimates the worth of each uncrawled page, once: a crawl cycle as in Impact08. Ties are in an order drawn
+by the seed, the same for every policy.
 
-The orders of all policies are worked out together, once for a case, as cells come in any order.
+The orders of all policies are computed together, once for a case, since cells come in any order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ from vedette.policy import Floats, Ints, rng_for
 TOP_RESULTS = 10  # results that count: the paper's K
 FROM_FILE, FROM_PAGES = 0, 2  # as the experiment "importance" numbers them
 BOUND = "bound-impact"
-DEFAULT_POLICY = "impact"  # what ``default`` stands for here
+DEFAULT_POLICY = "impact"  # the meaning of ``default`` here
 SITE_CACHE_SIZE, OUTCOME_CACHE_SIZE = 2, 400
 
 
@@ -68,7 +68,7 @@ def _load_web(world: str, span: Span) -> tuple[WebSnapshot, tuple[Anchor, ...]]:
 
 @lru_cache(maxsize=SITE_CACHE_SIZE)
 def load_site(world: str, span: Span, kind: int, seed: int) -> Site:
-    """Load a site with its queries for the order simulation; with a query file the seed draws frequencies only."""
+    """Load a site with its queries for the order simulation; with a query file the seed draws only frequencies."""
     seen, anchors = _load_web(world, span)
     if kind == FROM_PAGES:
         return build_site(seen, anchors, draw_queries(seen.web, np.arange(seen.web.pages), seed))
@@ -105,7 +105,7 @@ class OrderOutcome(NamedTuple):
 
 @lru_cache(maxsize=OUTCOME_CACHE_SIZE)
 def run_case(case: Case) -> OrderOutcome:
-    """Run all order policies of the package on a case at once, since most of what they learn is shared."""
+    """Run all order policies of the package on a case at once, since most of their models are shared."""
     site = load_site(case.world, case.span, case.query_source, case.seed)
     cut = split_site(site, case.dataset, case.seed, step_visibility(TOP_RESULTS), site.workload.frequency)
     impact = compute_impacts(site, np.arange(site.pages), step_visibility(TOP_RESULTS))[cut.uncrawled]

@@ -1,16 +1,16 @@
-"""Simulation of a community: pages are ranked, users visit and like them, pages die and are born.
+"""Simulation of a community: pages are ranked, users visit and like them, pages die and are replaced.
 
-Pandey08's simulator (5.7.2). Popularity is measured at the end of each interval, which
-is a day, or a 250th of a life where that is longer. Each visit is to a list of its
-own: a place is drawn by eq. 5.5, and the policy's plan says which page is there. A visitor new to the page likes
-it with the probability of its quality. A policy sees likes, views, awareness, ages, and how many pages were born.
+Pandey08's simulator (5.7.2). Popularity is measured at the end of each interval, which is a day, or a 250th of a life
+if that is longer. Each visit is to a separate list: a position is drawn by eq. 5.5, and the policy's plan says which
+page is there. A visitor new to the page likes it with the probability of its quality. A policy sees likes, views,
+awareness, ages, and how many pages were born.
 
-Numbers that do not depend on a policy (deaths, places, visitors) are drawn from streams of their own, so that policies
-of one seed meet the same days.
+Numbers that do not depend on a policy (deaths, positions, visitors) have their own random streams, so that policies
+with one seed see the same days.
 
-After the days in which quality per click is measured, time to become popular is: the best page is replaced by a newborn
+After the days in which quality per click is measured, time to become popular is: the best page is replaced by a new one
 of the same quality, which lives until more than 99 % of the monitored people have seen it, or for one expected life;
-then the next one is born. At last one such newborn is followed through one expected life (figures 5.1 and 5.3).
+then the next one is born. Finally one such page is followed through one expected life (figures 5.1 and 5.3).
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ TELEPORT = 0.15  # the c of 5.9
 LEARN_EVERY = 10  # intervals
 INTERVALS_PER_LIFE = 250
 EVOLUTION_POINTS = 20
-# What is thought of lifetimes before any page has died, and how much weight that has against days that were seen.
+# The prior of lifetimes before any page has died, and its weight in observed days.
 PRIOR_LIFE_DAYS, PRIOR_WEIGHT = 365.0, 10.0
 
 
@@ -68,8 +68,8 @@ class PopularityPoint(NamedTuple):
 class CommunityResult(NamedTuple):
     """Result of a community simulation; times to become popular are in days, at most one expected life.
 
-    ``awareness`` counts intervals by how many people knew the best page, ``unseen_share`` is the share of pages that
-    nobody has seen at the end, ``exploration_share`` the share of views that went to such pages.
+    ``awareness`` counts intervals by how many people knew the best page, ``unseen_share`` is the share of pages that no
+    one has seen at the end, ``exploration_share`` the share of views that went to such pages.
     """
 
     qpc: float
@@ -115,7 +115,7 @@ class _RandomStreams(NamedTuple):
 
 
 class _Simulation:
-    """State of a community simulation, and what one interval does to it."""
+    """State of a community simulation, and the effect of one interval on it."""
 
     def __init__(self, community: Community, policy: Any, seed: int) -> None:  # noqa: ANN401 - any rank policy
         self.community, self.policy, self.streams = community, policy, _RandomStreams.from_seed(seed)
@@ -140,7 +140,7 @@ class _Simulation:
         return visited
 
     def to_candidates(self, step: int) -> Candidates:
-        """Return the community's pages as ranking candidates, with all that a policy may know."""
+        """Return the community's pages as ranking candidates, with everything a policy may know."""
         people, views = float(self.community.monitored_users), float(self.community.views_per_day)
         pages = self.pages
         return Candidates(
@@ -163,7 +163,7 @@ class _Simulation:
         return visited
 
     def _draw_surf_visits(self, popularity: Floats, visits: int) -> Ints:
-        """Draw the pages that random surfers visit: by popularity, or any (5.9, with the v that the print lacks)."""
+        """Draw the pages that random surfers visit: by popularity, or any (5.9, with the v that the paper lacks)."""
         rng, total = self.streams.policy, float(popularity.sum())
         anywhere = rng.integers(0, len(popularity), visits)
         if total <= 0:
@@ -220,7 +220,7 @@ def _measure_popularity_times(course: _Simulation, top: int, span: range) -> tup
     course.pages.reset(np.array([top]), span.start)
     times: list[float] = []
     became = 0
-    # Births fall into the span; the last one is followed to its end, or slow ones would be left out.
+    # Births are within the span; the last one is followed to its end, otherwise slow ones would be left out.
     for step in count(span.start):
         if course.pages.born[top] >= span.stop:
             break
@@ -235,7 +235,7 @@ def _measure_popularity_times(course: _Simulation, top: int, span: range) -> tup
 
 
 def _follow_popularity(course: _Simulation, top: int) -> tuple[PopularityPoint, ...]:
-    """Follow a rebirth of the best page, which just came, through one expected life."""
+    """Follow a rebirth of the best page, which was just born, through one expected life."""
     begin, people = int(course.pages.born[top]), course.community.monitored_users
     aware, visits = [], []
     for step in range(begin, begin + round(course.community.life_days / course.days)):

@@ -1,11 +1,11 @@
-"""Simulation of the joke study (Jester): people come, read some places of their own list, and vote.
+"""Simulation of the joke study (Jester): people come, read some positions of their own list, and vote.
 
-As in Pandey08 (5.10.1): 45 days, 481 people (half of 962, one of two groups), items that live 30 days (the first
-ones 1 to 30) and are followed by others of the same quality; the last 15 days are measured: funny votes among all. How
-many items a person reads is not stated; here it is 20, at places drawn by rank^-3/2, each item once.
+As in Pandey08 (5.10.1): 45 days, 481 people (half of 962, one of two groups), items that live 30 days (the first ones 1
+to 30) and are followed by others of the same quality; the last 15 days are measured: funny votes among all. How many
+items a person reads is not stated; here it is 20, at positions drawn by rank^-3/2, each item once.
 
 An item is *popular* when 30 people have read it, about as many as come in three days. Times are those of the best ten
-items that follow the first ones, and count as 15 days where it takes longer.
+items that follow the first ones, and count as 15 days if it takes longer.
 """
 
 from typing import Any, NamedTuple
@@ -93,14 +93,14 @@ def run_study(jokes: JesterVotes, policy: Any, seed: int) -> StudyResult:  # noq
 
 
 def _draw_places(rng: np.random.Generator) -> Ints:
-    """Draw distinct list places for a reader of jokes: the largest log(u) / share (Efraimidis and Spirakis)."""
+    """Draw distinct list positions for a reader of jokes: the largest log(u) / share (Efraimidis and Spirakis)."""
     keys = np.log(rng.random(ITEMS)) / view_shares(ITEMS)
     return np.sort(np.argsort(-keys, kind="stable")[:ITEMS_READ]).astype(np.int64) + 1
 
 
 def _draw_votes(jokes: JesterVotes, shelf: JesterItems, read: Ints, rng: np.random.Generator) -> Floats:
     person = int(rng.integers(0, len(jokes.votes)))
-    # As many lots for everybody, so that policies of one seed meet the same people.
+    # As many draws for everyone, so that policies with one seed see the same people.
     said, stands = rng.random(ITEMS)[read], rng.random(ITEMS)[read]
     joke = shelf.joke[read]
     vote = jokes.votes[person, joke]

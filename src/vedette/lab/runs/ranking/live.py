@@ -1,12 +1,12 @@
-"""The ranking that runs live, as a policy of the lab: the very modules that answer searches decide here.
+"""The live ranking as a policy of the lab: the same modules that answer searches decide here.
 
     likes and views  ->  ``learn.clicks.reputations``   expected quality
                      ->  ``engine.search.scoring``      the reputation that searches look up, with exploration tables
                      ->  ``serve.rank.reranking``       the order, and which unproven pages get a trial slot
 
-What the lab leaves out is how views are told from mere showings (examination) and how evidence fades: a visit is a
-click here, whoever visits a page has seen it, and nothing is forgotten. A test drives both through one history and
-compares decisions.
+The lab leaves out how views are inferred from impressions (examination) and how evidence decays: a visit is a click
+here, every visitor has seen the page, and nothing decays. A test drives both through one history and compares
+decisions.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ QUERY = "community"
 class LiveRanking:
     """Rank as the live search does, for one query that all pages answer: by learned quality, with a few trial slots.
 
-    ``first`` and ``most`` are the places open to unproven pages; by default those of ``serve.first_place`` and
+    ``first`` and ``most`` are the positions open to unproven pages; by default those of ``serve.first_place`` and
     ``serve.unproven``.
     """
 
@@ -44,7 +44,7 @@ class LiveRanking:
         return None
 
     def observe(self, state: Reputation | None, batch: Candidates, now: float) -> Reputation | None:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Learn the exploration tables from all pages; what is known of each page is in every batch anyway."""
+        """Learn the exploration tables from all pages; the data of each page is in every batch anyway."""
         return _learn(batch) if len(batch) else state
 
     def plan(self, state: Reputation | None, batch: Candidates, now: float) -> TrialPlan:  # noqa: ARG002 - the shape that all policies of its kind have

@@ -1,6 +1,6 @@
-"""Refresh agents: a refresh policy as a simulation drives it, by the runner that also drives it live.
+"""Refresh agents: a refresh policy driven by a simulation, with the same runner as in production.
 
-Only where memory rows come from differs: live they are read from the crawl store, here from arrays. A test drives both
+Only the source of memory rows differs: live they are read from the crawl store, here from arrays. A test drives both
 through one history and compares their due times to the bit, for every policy that may run live.
 """
 
@@ -41,7 +41,7 @@ class RandomRefresh:
         return ()
 
     def observe(self, state: tuple[()], batch: KnownPages, now: float) -> tuple[()]:  # noqa: ARG002 - the shape that all policies of its kind have
-        """Return the state of random refresh as it is; a fetch teaches it nothing."""
+        """Return the state of random refresh unchanged; a fetch teaches it nothing."""
         return state
 
     def due(self, state: tuple[()], batch: KnownPages, now: float, price: float, rng: np.random.Generator) -> Floats:  # noqa: ARG002 - the shape that all policies of its kind have
@@ -54,14 +54,14 @@ class RandomRefresh:
         return f"random: after {self.mean_s / 3600:.1f} h on average"
 
 
-# The state of a policy is its own affair: an array with an element per page, a ``Memory``, or nothing.
+# Each policy has its own kind of state: an array with an element per page, a ``Memory``, or nothing.
 RefreshPolicy = Due[None, Any, KnownPages, KnownPages]
 
 
 class FetchFindings(NamedTuple):
-    """Findings of the last fetches of some pages, from which a refresh policy learns.
+    """Findings of the last fetches of some pages, for training a refresh policy.
 
-    ``before_s`` is when the fetch before was; ``more`` are other columns of ``KnownPages`` by name.
+    ``before_s`` is the time of the previous fetch; ``more`` are other columns of ``KnownPages`` by name.
     """
 
     last_fetch_s: Floats
@@ -81,7 +81,7 @@ class _AgentBatch(NamedTuple):
 
 
 class PolicyAgent:
-    """Agent that runs a refresh policy in a simulation; it passes only the rows of memory of the pages in question."""
+    """Agent that runs a refresh policy in a simulation; it passes only the memory rows of the batch."""
 
     def __init__(self, policy: RefreshPolicy, history: History, seed: int) -> None:
         self._runner, self._seed = PolicyRunner(policy), seed
@@ -100,7 +100,7 @@ class PolicyAgent:
         return self._store(pages, made, self._runner.observe(made.memory, made.batch, now_s))
 
     def learn_gains(self, pages: Ints, told: FetchFindings, now_s: float) -> None:
-        """Let the refresh policy learn what the latest fetches of these pages brought to search."""
+        """Let the refresh policy learn the search gains of the latest fetches of these pages."""
         made = self._prepare_batch(pages, told)
         self._store(pages, made, self._runner.learn_gains(made.memory, made.batch, now_s))
 
@@ -110,17 +110,17 @@ class PolicyAgent:
         return self._runner.due(made.memory, made.batch, now_s, price, self._create_rng("asked", now_s))
 
     def worth(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
-        """Return what refreshes of these pages are worth now; None where the refresh policy does not say."""
+        """Return the current worth of refreshes of these pages; None if the refresh policy does not say."""
         made = self._prepare_batch(pages, told)
         return self._runner.value(made.memory, made.batch, now_s)
 
     def chance(self, pages: Ints, told: FetchFindings, now_s: float) -> Floats | None:
-        """Return how probably each copy is outdated by the refresh policy; None where it does not say."""
+        """Return the probability that each copy is outdated by the refresh policy; None if it does not say."""
         made = self._prepare_batch(pages, told)
         return self._runner.chance(made.memory, made.batch, np.full(len(pages), now_s))
 
     def find_starting_price(self, pages: Ints, told: FetchFindings, now_s: float, wait_s: float) -> float:
-        """Find the starting price at which half of these pages wait this long; 1 where the price has no effect."""
+        """Find the starting price at which half of these pages wait this long; 1 if the price has no effect."""
         return find_starting_price(lambda price: self.due(pages, told, now_s, price) - told.last_fetch_s, wait_s)
 
     def _create_rng(self, stage: Stage, now_s: float) -> np.random.Generator:
@@ -135,7 +135,7 @@ class PolicyAgent:
         if told.before_s is not None:
             columns["before_s"] = told.before_s
         batch = KnownPages(
-            # A bound that remembers nothing knows pages by their numbers.
+            # A bound without memory identifies pages by their numbers.
             place=np.arange(len(pages)) if any(self._runner.widths) else pages,
             last_fetch_s=told.last_fetch_s,
             changed=told.changed,

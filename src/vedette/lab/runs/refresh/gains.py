@@ -1,14 +1,14 @@
 """Gains of fetches in search quality (Delta-Q_A) and views of pages, tracked while a world is refreshed.
 
-Both are what a crawler could measure: they come from its own copies and from the queries that people ask, and nothing
-is read of a page but what was fetched of it. The rank of every copy in every list is kept. A fetch moves its page in
-some lists, and those between its old rank and its new one by one: only lists that have the page are updated.
+Both are what a crawler could measure: they come from its own copies and from searches; nothing is used of a page but
+its fetched content. The rank of every copy in every list is stored. A fetch moves its page in some lists, and those
+between its old and its new rank by one: only lists that have the page are updated.
 
-With the page at rank r1 before and r2 after, infinity where it is not listed, a query with frequency f brings
+With the page at rank r1 before and r2 after, infinity if it is not listed, a query with frequency f gains
 
     f [ (I(r2) - I(r1)) s2 + sum over those that it passes of (I(rank after) - I(rank before)) score ]
 
-more, which is the closed form with exact ranks.
+which is the closed form with exact ranks.
 """
 
 from typing import NamedTuple
@@ -34,8 +34,7 @@ class _ListSlots(NamedTuple):
 class GainTracker:
     """Tracker of the search-quality gains (Delta-Q_A) of a refresh run's copies; ties are broken older first.
 
-    ``add_copies`` adds first copies, which bring nothing that is counted; ``replace_copies`` adds those that
-    replace others.
+    ``add_copies`` adds first copies, without a counted gain; ``replace_copies`` adds those that replace others.
     """
 
     def __init__(self, history: History, workload: Workload) -> None:
@@ -43,7 +42,7 @@ class GainTracker:
         self._pages = history.pages
         self._copy = np.full(history.pages, -1, np.int64)
         self._score = np.zeros(len(workload.slot_page))
-        # 0 where a slot is not listed; of lists that are marked as stale it means nothing.
+        # 0 if a slot is not listed; undefined for lists marked as stale.
         self._rank = np.zeros(len(workload.slot_page), np.int64)
         self._stale = np.zeros(workload.queries, bool)
         self._views: Floats | None = None
@@ -61,7 +60,7 @@ class GainTracker:
     def replace_copies(self, pages: Ints, before: Ints, after: Ints) -> Floats:
         """Replace copies one by one and return the search-quality gain of each fetch (Delta-Q_A).
 
-        ``before`` and ``after`` are versions, below 0 for none: a page that died is taken out of all lists.
+        ``before`` and ``after`` are versions, below 0 for none: a page that died is removed from all lists.
         """
         other = self._copy[pages] != before
         self.add_copies(pages[other], before[other])
@@ -82,7 +81,7 @@ class GainTracker:
         return self._views.copy()
 
     def compute_per_view(self) -> float:
-        """Return what all views bring together by the scores of the copies: the gain of a whole share of views."""
+        """Return the total value of all views by the scores of the copies: the gain of a whole share of views."""
         self.compute_views()
         return self._per_view
 
@@ -136,7 +135,7 @@ class GainTracker:
         return _ListSlots(concat_ranges(starts, ends), np.repeat(np.arange(len(slots)), ends - starts))
 
     def _rank_scores(self, lists: _ListSlots, slots: Ints, scores: Floats) -> Ints:
-        """Compute the rank that a score would have in each list, without the slot's old score; 0 where it has none."""
+        """Compute the rank that a score would have in each list, without the slot's old score; 0 if it has none."""
         theirs, mine = self._score[lists.slot], scores[lists.row]
         ahead = (theirs > mine) | ((theirs == mine) & (lists.slot < slots[lists.row]))
         ahead &= lists.slot != slots[lists.row]
@@ -155,7 +154,7 @@ class GainTracker:
 
 
 def _is_rise(r1: Ints, r2: Ints) -> Bools:
-    """Check whether a move in a result list is toward the front, where rank 0 is behind all."""
+    """Check whether a move in a result list is toward the front, where rank 0 is after all."""
     up: Bools = (r2 > 0) & ((r1 == 0) | (r2 < r1))
     return up
 
@@ -164,8 +163,8 @@ def _slot_visibility(rank: Ints) -> Floats:
     return np.where(rank > 0, visibility(np.maximum(rank, 1)), 0.0)
 
 
-# A policy says which columns of ``Known`` it wants (``wants``). All are worked out of copies and queries, none of
-# what a page will say: see ``GainTracker`` and ``ShingleDistance``.
+# A policy declares the columns of ``Known`` it needs (``wants``). All are computed from copies and queries, none from
+# future content: see ``GainTracker`` and ``ShingleDistance``.
 
 
 class CopyMeasures:
@@ -192,7 +191,7 @@ class CopyMeasures:
         return columns | self._view_columns(pages)
 
     def compute_per_view(self) -> float:
-        """Return what a view of any copy brings, in the unit of gains."""
+        """Return the value of a view of any copy, in the unit of gains."""
         return self._gains.compute_per_view()
 
     def _view_columns(self, pages: Ints) -> dict[str, Floats]:
@@ -200,6 +199,6 @@ class CopyMeasures:
 
 
 def create_measures(policy: object, history: History, asking: QuerySet | None) -> CopyMeasures | None:
-    """Create the copy measures that a refresh policy wants; None where it wants none, or there are no queries."""
+    """Create the copy measures that a refresh policy needs; None if it needs none, or there are no queries."""
     wants: frozenset[str] = getattr(policy, "wants", frozenset())
     return CopyMeasures(history, asking, wants) if wants and asking is not None else None

@@ -1,22 +1,22 @@
-"""Simulation of refreshing a recorded web under a budget: a policy says when pages are due for a fetch.
+"""Simulation of refreshing a recorded web under a budget: a policy decides when pages are due for a fetch.
 
-The rules of the game:
+The rules of the simulation:
 
-- Pages that live when the run begins are known, with copies of that moment. A page that is born later is known from its
-  birth on, with a copy of it: finding pages is another experiment. None of this costs a fetch.
-- Decisions are made in batches, one an hour. A batch may make as many fetches as the budget (fetches a day) has grown
-  by so far and nobody has spent; more than a day's worth is not saved. Where more pages are due, the most overdue are
-  fetched, the older page first among equals. Fetches of a batch are all made at its time.
-- A policy with a price (``priced``) says when pages are worth it. The price begins where half of the pages would
-  be due within a round; the crawler's own controller moves it by what comes due. Pages are scheduled again and again,
-  some in each batch, since the price moves and so does what is believed of them.
-- A fetch tells whether the page says something else than the copy. It replaces the copy. A page that is found gone is
-  let go: an address lives once here.
+- Pages that exist when the run starts are known, with copies of that moment. A page that is published later is known
+  from then on, with a copy of it: finding pages is another experiment. None of this costs a fetch.
+- Decisions are made in batches, one an hour. A batch may make as many fetches as the budget (fetches per day) has
+  accumulated so far; more than a day's worth is not saved. If more pages are due, the most overdue are fetched, the
+  older page first among equals. Fetches of a batch are all made at its time.
+- A policy with a price (``priced``) says when pages are worth it. The price starts where half of the pages would be due
+  within a round; the crawler's own controller moves it by what becomes due. Pages are rescheduled repeatedly, some in
+  each batch, since the price and the beliefs about them move.
+- A fetch shows whether the page differs from the copy. It replaces the copy. A page that is found gone is dropped: a
+  URL lives once here.
 - No page is due within an hour of its last fetch, as in a crawl.
 - The first part of the time (``warm_up``) is for learning, and is not measured.
 
-The policy sees the world through the batches that it observes, and nothing else. What a fetch brought to search, how
-often pages are seen and how much of a text is new is worked out from copies alone (``Measures``).
+The policy sees the world through the batches it observes, and nothing else. Search gains, views and the share of new
+text are computed from copies alone (``Measures``).
 """
 
 from collections.abc import Callable, Mapping
@@ -37,10 +37,10 @@ from vedette.policy import Floats, Ints
 from vedette.refresh.known_pages import Bools
 from vedette.timeutil import DAY_S, HOUR_S
 
-# Pages are asked about again so often, in batches; of very many, some at a time, in turn.
+# Pages are reviewed this often, in batches; if there are very many, some at a time, in turn.
 REQUERY_INTERVAL = 6
 REQUERY_BATCH = 20_000
-# If more pages than this are due, the most overdue are fetched: to weigh all of them would take too long.
+# If more pages than this are due, the most overdue are fetched: scoring all of them would take too long.
 MAX_WEIGHED = 5_000
 BatchListener = Callable[[float, Ints], None]
 
@@ -62,20 +62,20 @@ class Measures(Protocol):
         """Replace copies; return the measures of these fetches as columns of ``KnownPages``."""
 
     def compute_per_view(self) -> float:
-        """Return what a view of any copy brings, in the unit of gains."""
+        """Return the value of a view of any copy, in the unit of gains."""
 
 
 class Announcer(Protocol):
-    """Announcer of changes, as sitemaps, feeds and pings are; pages that it names are scheduled again at once."""
+    """Announcer of changes, like sitemaps, feeds and pings; pages it names are rescheduled at once."""
 
     def announce(self, pages: Ints, now_s: float) -> dict[str, Floats]:
-        """Return what is known of these pages by a time: ``signal_s`` and ``heard_s`` of ``KnownPages``."""
+        """Return what is announced about these pages by a time: ``signal_s`` and ``heard_s`` of ``KnownPages``."""
 
 
 class RefreshSetup(NamedTuple):
-    """Setup of a refresh run: the policy for pages, and the one for sources, where those have their own.
+    """Setup of a refresh run: the policy for pages, and the one for sources, if those have their own.
 
-    Where there is an oracle, it chooses, and due times are not used. Without an announcer nothing is announced.
+    If there is an oracle, it chooses, and due times are not used. Without an announcer nothing is announced.
     """
 
     pages: RefreshPolicy
@@ -86,9 +86,9 @@ class RefreshSetup(NamedTuple):
 
 
 class RefreshGame(NamedTuple):
-    """Rules of a refresh run: begin and end, fetches a day, decision interval, and random seed.
+    """Rules of a refresh run: start and end, fetches per day, decision interval, and random seed.
 
-    ``warm_up`` is the part of the time that is not measured; the rest is measured in ``parts`` parts.
+    ``warm_up`` is the share of the time that is not measured; the rest is measured in ``parts`` parts.
     """
 
     begin_s: float
@@ -108,7 +108,7 @@ class RefreshGame(NamedTuple):
 class RefreshOutcome(NamedTuple):
     """Outcome of a refresh run: freshness and age (``lab.metrics.freshness``), and fetches after the warm-up.
 
-    ``said`` is the search quality at the end of each day, as the crawler itself estimates it; empty where it cannot.
+    ``said`` is the search quality at the end of each day, as estimated by the crawler itself; empty if it cannot.
     """
 
     freshness: float
@@ -126,7 +126,7 @@ def run_refresh(
     run, saved = _RefreshRun(history, plan, game), 0.0
     for now_s in step_times(game.begin_s, game.end_s, game.step_s):
         saved = min(saved + game.budget * game.step_s / DAY_S, game.budget)
-        # A whole number that was summed up of parts may lie a hair below itself.
+        # A whole number summed from fractions may be slightly too small.
         pages = run.choose(now_s, floor(saved + 1e-6))
         saved -= len(pages)
         decided(now_s, pages)
@@ -233,7 +233,7 @@ class _RefreshRun:
         return RefreshOutcome(freshness, age_d, fetches, changed, parts, tuple(self._said))
 
     def estimate_quality(self, now_s: float) -> None:
-        """Estimate the search quality now as the live crawler does, from what its fetches and its index say."""
+        """Estimate the current search quality as the live crawler does, from its fetches and its index."""
         pages = np.flatnonzero((self._copy >= 0) & ~self._gone)
         chance = self._agents[0].chance(pages, self._build_findings(pages, now_s), now_s) if self._measures else None
         if self._measures is None or chance is None or self._oracle is not None:
@@ -308,7 +308,7 @@ class _RefreshRun:
             self._due_s[pages] = self._agents[0].due(pages, told, now_s, self._price.value)
 
     def _update_price(self, due: Ints, now_s: float) -> None:
-        """Count pages that came due, each once until it is fetched, and move the price where it is time."""
+        """Count pages that became due, each once until it is fetched, and move the price if it is time."""
         if not self._priced:
             return
         came = due[~self._is_counted[due]]

@@ -1,14 +1,14 @@
 """Transport schedule of fetches over weeks: how often to refresh each page, and in which weeks, evenly spaced.
 
-Pandey08 (4.7.1) lets a rule say how often each page is to be fetched, and the transportation algorithm of Wolf02 says
+In Pandey08 (4.7.1) a rule says how often each page should be fetched, and the transportation algorithm of Wolf02 says
 when. There are two steps:
 
-1. ``allocate_fetches``: how often. A page of weight w that changes at a rate L (a week) and is fetched x times at even
-   distances in W weeks, with a current copy at the begin, is fresh for (x + 1) / (L W) (1 - exp(-L W / (x + 1))) of the
-   time. That grows by ever less with x, so taking the largest steps first, over all pages, is the best for any number
-   of fetches. What is left when no step brings anything goes round evenly.
-2. ``schedule_fetches``: when. The j-th of x fetches is best made at j (W + 1) / (x + 1), and has a cost that grows with
-the square of the distance. Weeks are filled one after the other with whatever is best made soonest. For costs of this
+1. ``allocate_fetches``: how often. A page of weight w that changes at a rate L (per week) and is fetched x times at
+   even distances in W weeks, with a current copy at the start, is fresh for (x + 1) / (L W) (1 - exp(-L W / (x + 1)))
+   of the time. The increments decrease with x, so taking the largest ones first, over all pages, is optimal for any
+   number of fetches. Fetches left over when no increment gains anything are spread evenly.
+2. ``schedule_fetches``: when. The j-th of x fetches is ideally made at j (W + 1) / (x + 1), and has a cost that grows
+with the square of the distance. Weeks are filled one after the other with the earliest ideal times. For costs of this
    kind (convex in the distance) that order is the cheapest of all transports. A page is not fetched twice in a week;
    then the next one in line moves up, and the page goes first a week later, which is no longer certain to be the
    cheapest. Of 1 500 random small cases (up to 5 pages, 8 weeks) it was in all but one.
@@ -22,20 +22,20 @@ from vedette.policy import Floats, Ints
 
 
 def allocate_fetches(rate: Floats, weight: Floats, weeks: int, room: int) -> Ints:
-    """Allocate the number of refreshes of each page over all weeks, ``room`` fetches a week.
+    """Allocate the number of refreshes of each page over all weeks, ``room`` fetches per week.
 
     >>> allocate_fetches(np.array([0.1, 0.1, 50.0]), np.array([1.0, 3.0, 1.0]), weeks=4, room=1).tolist()
     [1, 3, 0]
     """
     steps = np.diff(_expected_freshness(rate, np.arange(weeks + 1.0)[:, None], weeks), axis=0) * weight
-    # Steps of a page come in their order even where rounding makes two of them equal or swaps them.
+    # Increments of a page come in order even if rounding makes two of them equal or swaps them.
     steps = np.minimum.accumulate(np.maximum(steps, 0.0), axis=0)
     taken = np.argsort(-steps, axis=None, kind="stable")[: room * weeks]
     return np.bincount(taken % len(rate), minlength=len(rate))
 
 
 def _expected_freshness(rate: Floats, fetches: Floats, weeks: int) -> Floats:
-    """Compute the expected freshness of a page, as a share of the time; 1 where it does not change."""
+    """Compute the expected freshness of a page, as a share of the time; 1 if it does not change."""
     changes = np.maximum(rate * weeks / (fetches + 1), 1e-12)
     fresh: Floats = -np.expm1(-changes) / changes
     return fresh

@@ -1,8 +1,8 @@
 """Weekly refresh simulation (Pandey08, 4.7): a web seen once a week, with the pages that exist all the time.
 
-Changes between two weeks are not seen. So the web is a history of its own, whose versions begin with the week in which
+Changes between two weeks are not seen. So the web is a separate history, whose versions begin with the week in which
 they are first seen; ``version`` says which one each page has in each week. ``links`` are the links to each page in the
-first week, from all pages of the web, also such as are not there all the time.
+first week, from all pages of the web, including those that do not exist all the time.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from vedette.refresh.known_pages import KnownPages
 from vedette.timeutil import WEEK_S
 
 SPAN_WEEKS = 48  # as in the thesis
-SPAN_STEP_WEEKS = 12  # weeks between the begins of spans that are tried
+SPAN_STEP_WEEKS = 12  # weeks between the starts of spans that are tried
 
 
 class WeeklyWeb(NamedTuple):
