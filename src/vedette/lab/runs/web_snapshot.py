@@ -11,7 +11,7 @@ from vedette.policy import Ints
 
 
 class WebSnapshot(NamedTuple):
-    """A web snapshot: a history of one version a page, and the links between the pages."""
+    """A web snapshot: a history of one version per page, and the links between the pages."""
 
     web: History
     source: Ints
@@ -19,7 +19,7 @@ class WebSnapshot(NamedTuple):
 
 
 def take_snapshot(history: History, now_s: float) -> WebSnapshot:
-    """Take a snapshot of a history's web: the pages alive at a moment, each in its version of then."""
+    """Take a snapshot of a history's web: the pages alive at a moment, each in its current version."""
     alive = history.live_pages_at(now_s)
     alive = alive[history.kind[alive] == PAGE]
     version = history.version_at(alive, now_s)

@@ -97,9 +97,9 @@ class Browser:
     person: Person
 
     def perform(self, deed: Action) -> ResultPage | None:
-        """Send a simulated visitor's action to the server; return the result page it brought, None if it was refused.
+        """Send a simulated visitor's action to the server; return the result page, None if it was refused.
 
-        Views and clicks bring ``EMPTY_PAGE``.
+        Views and clicks return ``EMPTY_PAGE``.
         """
         if isinstance(deed, Search):
             return self._search(deed)
@@ -130,7 +130,7 @@ class Browser:
 
 
 def fetch_page_count(port: int) -> int:
-    """Fetch from the search server how many pages can be found, before visitors start; 0 without an answer."""
+    """Fetch from the search server how many pages are searchable, before visitors start; 0 without a response."""
     status, body = send_request(port, LOOPBACK, "GET", "/healthz", {})
     try:
         return int(json.loads(body)["pages"]) if status == 200 else 0

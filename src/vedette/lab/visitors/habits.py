@@ -1,7 +1,7 @@
 """Habits of simulated visitors: every parameter of their behavior model, and the actions of a visit.
 
-Rhythm, interests and trends run in world time, like the web that they are about. Pauses run in wall time: however
-fast a synthetic web runs, a person needs a moment to read a title.
+Rhythm, interests and trends run in world time, like the web they are about. Pauses run in wall time: however fast a
+synthetic web runs, a person needs a moment to read a title.
 """
 
 from collections.abc import Generator
@@ -30,7 +30,7 @@ EMPTY_PAGE = ResultPage()
 
 
 class Search(NamedTuple):
-    """Visitor action: submit a search, this many wall seconds after the action before."""
+    """Visitor action: submit a search, this many wall seconds after the previous action."""
 
     after_s: float
     query: str
@@ -54,7 +54,7 @@ class Click(NamedTuple):
 
 Action = Search | View | Click
 VisitActions = Generator[Action, ResultPage, None]
-"""A visit in progress: what is done next, given what was found by it; ``EMPTY_PAGE`` after anything but a search."""
+"""A visit in progress: the next action, given the last result; ``EMPTY_PAGE`` after anything but a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +64,23 @@ class Habits:
     *Who comes when.* ``people`` come again and again, as a Poisson process whose rate is
     ``1 + swing x cos(hours since busiest_hour)`` times its mean. ``robots`` of them are programs.
 
-    *What they want.* Topics, and needs within a topic, are popular by Zipf's law: ``1 / rank ** topic_zipf`` and
-    ``1 / rank ** need_zipf``. The logarithm of a topic's popularity swings by ``drift`` within days. A person has
-    ``interests`` topics, new ones every ``interest_days``, and keeps to them with ``loyalty``. Every ``trend_hours``
+    *What they want.* Topics, and needs within a topic, are popular by Zipf's law: ``1 / rank ** topic_zipf`` and ``1 /
+    rank ** need_zipf``. The logarithm of a topic's popularity swings by ``drift`` within days. A person has
+    ``interests`` topics, new ones every ``interest_days``, and stays with them with ``loyalty``. Every ``trend_hours``
     there is a new trend with ``trend_chance``: a need that takes ``trend_share`` of all at once, and half of that after
     each ``trend_half_life_hours``.
 
-    *How they search.* ``misspell_rate`` of the queries have a wrong letter, ``invented_rate`` of them are about a thing
-    that does not exist.
+    *How they search.* ``misspell_rate`` of the queries have a wrong letter, ``invented_rate`` of them are about
+    something that does not exist.
 
     *How they read*: see ``population``. A title without a word of the need is opened with ``min_attraction``, one with
-    all of them with ``max_attraction``. ``perseverance`` leads from one result to the next. A page that was opened
-    satisfies with between ``min_satisfaction`` and ``max_satisfaction``, by its quality.
+    all of them with ``max_attraction``. ``perseverance`` leads from one result to the next. An opened page satisfies
+    with between ``min_satisfaction`` and ``max_satisfaction``, by its quality.
 
-    *How they go on.* A visitor who is not content follows "did you mean" with ``accept_suggestion``, else turns the
-    page with ``turn_page``, else types another query with ``refine_query``. A content one searches for something else
-    with ``search_again``, and takes it from a title just seen with ``query_from_title``. After ``max_searches``
-    everybody leaves.
+    *How they continue.* A visitor who is not satisfied follows "did you mean" with ``accept_suggestion``, else turns
+    the page with ``turn_page``, else types another query with ``refine_query``. A satisfied one searches for something
+    else with ``search_again``, and takes it from a title just seen with ``query_from_title``. After ``max_searches``
+    everyone leaves.
 
     *Pauses*, in wall seconds, exponential around these means: for each title, after opening a page, before typing.
     """

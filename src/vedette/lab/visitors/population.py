@@ -1,7 +1,7 @@
 """A population of simulated visitors: who comes when, and each visit from its first search to its last.
 
-It uses no clock and no server. A visit is a generator: it yields the next action and receives the page found, so the
-same seed and the same answers give the same population.
+It uses no clock and no server. A visit is a generator: it yields the next action and receives the resulting page, so
+the same seed and the same results give the same population.
 """
 
 import math
@@ -18,16 +18,13 @@ from vedette.lab.worlds.synthetic.topics import TOPICS, Topic
 from vedette.policy import rng_for
 from vedette.text import split_words
 
-# The model is the dynamic Bayesian network of Chapelle and Zhang (Chapelle09):
-# - the first result is looked at;
-# - a result that is looked at is opened with its *lure* a, which grows with the share of the wish's words in its title;
-# - a page that was opened leaves its reader content with s, which is a matter of the page alone: its *quality* is drawn
-# once for each URL, and no feature of ranking knows it;
-# - who is not content looks at the next one with *perseverance* g.
-# So the place k is looked at with P(k + 1) = P(k) g (1 - a s), which falls with the rank. Where nobody is ever content
-# (s = 0) this is the position-based model with P(k) = g ** (k - 1).
-# Useful for: testing models of clicks, and policies that learn from clicks, against what is known to be true.
-# Not useful for: claims about real people, who were never asked.
+# The model is the dynamic Bayesian network of Chapelle and Zhang (Chapelle09): - the first result is examined; - an
+# examined result is opened with its *lure* a, which grows with the share of the need's words in its title; - an opened
+# page satisfies its reader with s, which depends only on the page: its *quality* is drawn once for each URL, and no
+# feature of ranking knows it; - an unsatisfied visitor examines the next one with *perseverance* g. So position k is
+# examined with P(k + 1) = P(k) g (1 - a s), which falls with the rank. If no one is ever satisfied (s = 0) this is the
+# position-based model with P(k) = g ** (k - 1). Useful for: testing click models, and policies that learn from clicks,
+# against known truth. Not useful for: claims about real people.
 
 
 STEM_LENGTH = 4  # letters; words that begin with the same ones count as forms of one word, whatever ending they have
@@ -104,9 +101,9 @@ def simulate_reading(appeals: Sequence[Appeal], perseverance: float, rng: np.ran
     return PageReading(len(appeals), tuple(opened), satisfied=False)
 
 
-SEARCHES_PER_VISIT = 1.45  # as counted with the usual habits; it turns searches a second into visits a second
+SEARCHES_PER_VISIT = 1.45  # as counted with the usual habits; it converts searches per second to visits per second
 HOUR_S, DAY_HOURS = 3600.0, 24.0
-VIEW_DELAY_S = 0.4  # until a page is drawn and its script tells so
+VIEW_DELAY_S = 0.4  # until a page is drawn and its script reports it
 ROBOT_PAUSE_S = 1.0
 ROBOT_SEARCHES = 4
 ROBOT_OPENS = 3
@@ -204,7 +201,7 @@ class _VisitSimulator:
     rng: np.random.Generator
 
     def person_actions(self) -> VisitActions:
-        """Generate a human visitor's actions: search, read, and go on while something is still wanted."""
+        """Generate a human visitor's actions: search, read, and continue while something is still wanted."""
         habits, pause_s = self.public.habits, 0.0
         search: _SearchIntent | None = self._first_search()
         for _ in range(habits.max_searches):

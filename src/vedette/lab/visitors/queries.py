@@ -16,7 +16,7 @@ from vedette.policy import Floats
 from vedette.text import split_words
 from vedette.timeutil import DAY_S, HOUR_S
 
-MIN_WORD_LENGTH = 4  # letters; shorter words are neither misspelt nor what a query is about
+MIN_WORD_LENGTH = 4  # letters; shorter words are neither misspelled nor the subject of a query
 MAX_WORDS = 8
 
 _TEMPLATES = (
@@ -68,7 +68,7 @@ def phrase_need(topic: Topic, key: int) -> str:
 
 
 def invent_word(key: int) -> str:
-    """Invent a word for a visitor's query that names a thing that does not exist.
+    """Invent a word for a visitor's query that names something nonexistent.
 
     >>> invent_word(1) == invent_word(1), invent_word(1) == invent_word(2)
     (True, False)
@@ -118,16 +118,16 @@ def _content_words(title: str) -> list[str]:
     return [word for word in split_words(title) if len(word) >= MIN_WORD_LENGTH]
 
 
-# Nothing is stored: what is wanted at a moment is a function of seed and world time, and of the numbers that are drawn.
+# Nothing is stored: the need at a moment is a function of seed, world time and the random draws.
 
 
-TREND_HALF_LIVES = 6  # after so many half-lives nobody speaks of it
+TREND_HALF_LIVES = 6  # after this many half-lives it is forgotten
 MAX_TREND_SHARE = 0.5
 MAX_INVENTED = 20
 
 
 class Trend(NamedTuple):
-    """A trending need of visitors: since when, and the share of all needs that it takes now."""
+    """A trending need of visitors: since when, and its current share of all needs."""
 
     need: str
     since_s: float
@@ -202,7 +202,7 @@ class Interests:
         shares = self.popularity(at_s)
         if rng.random() >= self.habits.loyalty:
             return draw_index(shares, rng)
-        # Also among their own topics people care most for what everybody cares for now.
+        # Among their own topics, too, people care most about what everyone cares about now.
         own = self.person_topics(person, at_s)
         theirs = shares[list(own)]
         return own[draw_index(theirs / theirs.sum(), rng)]

@@ -1,11 +1,11 @@
-"""Recorded logs of searches and clicks, and simulated visitors that click as a model fitted to such a log says.
+"""Recorded logs of searches and clicks, and simulated visitors that click by a model fitted to such a log.
 
 A line of the log is tab-separated: session, milliseconds, Q, query, nothing, ten results; or session, milliseconds, C,
-result. A click belongs to the last search of its session. Lines that are neither are passed over.
+result. A click belongs to the last search of its session. Other lines are skipped.
 
-Queries may be numbered otherwise where results are graded than in the log (in one public log they are, by up to a few
-dozen), while results have the same numbers. So a query gets the grades of the graded query that shares most results
-with it, if that is at least half of its own; else it has none.
+Graded queries may be numbered differently from those in the log (in one public log they are, by up to a few dozen),
+while results have the same numbers. So a query gets the grades of the graded query that shares most results with it, if
+that is at least half of its own; otherwise it has none.
 """
 
 from collections import Counter, defaultdict
@@ -84,7 +84,7 @@ def _match_graded_queries(
     for text, one in pairs:
         results[text] += 1
         shared[text].update(graded[one])
-    # Of equally many the first in the order of their names, so that nothing depends on the order of a file.
+    # Of equally many the first by name, so that nothing depends on the order of a file.
     best = {text: min(found.items(), key=lambda each: (-each[1], each[0])) for text, found in shared.items() if found}
     return {text: other for text, (other, count) in best.items() if 2 * count >= results[text]}
 
@@ -100,7 +100,7 @@ def split_halves(log: SearchLog) -> tuple[SearchLog, SearchLog]:
 
 
 def draw_position_clicks(model: PositionModel, result: Ints, rng: np.random.Generator) -> Bools:
-    """Draw recorded-log visitors' clicks by a position-based click model: each position on its own."""
+    """Draw recorded-log visitors' clicks by a position-based click model: each position independently."""
     return rng.random(result.shape) < model.examined[: result.shape[1]] * model.attraction[result]
 
 
@@ -117,7 +117,7 @@ def draw_cascade_clicks(model: CascadeModel, result: Ints, rng: np.random.Genera
 
 
 def examination_probabilities(model: PositionModel | CascadeModel, result: Ints) -> Floats:
-    """Return how probably a fitted click model examines each position of recorded searches, before any click."""
+    """Return the probability that a fitted click model examines each position of recorded searches."""
     if isinstance(model, PositionModel):
         return np.broadcast_to(model.examined[: result.shape[1]], result.shape).copy()
     passed = model.perseverance * (1 - model.attraction[result] * model.satisfaction)

@@ -1,9 +1,9 @@
-"""Simulated search traffic: visits started and carried on in their time, in a process that ends with its parent.
+"""Simulated search traffic: visits started and continued on schedule, in a process that exits with its parent.
 
     run_visitors     this process, until it is stopped
     start_visitors   a child process
 
-Errors are ignored: a visitor who is refused or not answered leaves, and others come.
+Errors are ignored: a visitor who is refused or gets no response leaves, and others come.
 """
 
 import argparse
@@ -25,9 +25,9 @@ from vedette.lab.visitors.browser import Browser, fetch_page_count
 from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Search, View, VisitActions
 from vedette.lab.visitors.population import SEARCHES_PER_VISIT, Arrival, VisitorPopulation
 
-MAX_SEARCHES_PER_S = 5.0  # searches a second of wall time, however many would like to
+MAX_SEARCHES_PER_S = 5.0  # searches per second of wall time, whatever the demand
 MAX_CONCURRENT_VISITS = 200
-MIN_PAGES = 50  # before there is something to find, nobody comes
+MIN_PAGES = 50  # visitors come only when there is something to find
 POLL_INTERVAL_S = 0.5
 TICK_S = 0.2
 STOP_TIMEOUT_S = 5.0
@@ -91,7 +91,7 @@ class _VisitScheduler:
             return min(TICK_S, self._steps[0].at_s - now_s) if self._steps else TICK_S
         step = heapq.heappop(self._steps)
         if isinstance(step.action, Search) and now_s < self._next_search_s:
-            # Only searches wait for each other: what was found meanwhile is seen and opened in its time.
+            # Only searches wait for each other: views and clicks are sent on schedule.
             heapq.heappush(self._steps, replace(step, at_s=self._next_search_s))
         else:
             self._perform(step)
@@ -116,7 +116,7 @@ class _VisitScheduler:
             self._next_search_s = self.clock.wall_now() + 1.0 / MAX_SEARCHES_PER_S
         found = step.browser.perform(step.action)
         self.tally.add(step.action, taken=found is not None)
-        # An event that was not taken is no visitor's concern; a search that was not answered ends the visit.
+        # A refused event does not affect the visitor; a search without a response ends the visit.
         if found is None and isinstance(step.action, Search):
             return
         try:
@@ -135,9 +135,9 @@ def run_visitors(
     stopped: Callable[[], bool],
     enough_pages: int = MIN_PAGES,
 ) -> Tally:
-    """Run simulated visitors: ``per_s`` searches a wall second, once the server has enough pages, until ``stopped``.
+    """Run simulated visitors: ``per_s`` searches per wall second, once the server has enough pages, until ``stopped``.
 
-    ``StopRequested``, raised by a signal, ends it in the middle of whatever it waits for.
+    ``StopRequested``, raised by a signal, ends it in the middle of any wait.
     """
     visits_per_s = per_s / SEARCHES_PER_VISIT / clock.speed
     tally = Tally()
@@ -157,7 +157,7 @@ class VisitorsHandle:
     process: subprocess.Popen[bytes]
 
     def stop(self) -> Tally | None:
-        """Stop the child process of simulated visitors; return its tally once, if it could still write it."""
+        """Stop the child process of simulated visitors; return its tally once, if it was written."""
         self.process.terminate()
         try:
             told, _ = self.process.communicate(timeout=STOP_TIMEOUT_S)
@@ -189,7 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the child process of simulated visitors: search until stopped, then print the tally."""
     options = _parse_options(arguments)
     signal.signal(signal.SIGTERM, _raise_stop)
-    # Ctrl-C reaches a whole process group; the parent says when to stop.
+    # Ctrl-C reaches a whole process group; the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tally = run_visitors(
         VisitorPopulation(options.seed),

@@ -1,1 +1,1 @@
-"""Worlds of the lab: recorded and synthetic webs that say what a request at time t would have brought."""
+"""Worlds of the lab: recorded and synthetic webs that know the response to any request at time t."""

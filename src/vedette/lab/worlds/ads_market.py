@@ -6,22 +6,21 @@
     market:shift     8 days of 6 000 queries, and the queries change in the course of the day
 
 There are 40 phrases, queried by Zipf's law with exponent 0.8, and 60 advertisers, each on 6 phrases; six in ten have a
-daily budget. Money is in whole cents, so that sums are exact.
-Budgets are made up: no public table has any. They add up to the stated share of what the best ads would
-earn by their true rates. Bids and click-through rates have the quantiles of a search account of an airline (2 664
-keywords); how much of a rate is the phrase's and how much the advertiser's is from a sample of the KDD Cup 2012 (two
-ads of one keyword share about 0.45 of the variance of an ad, two of one advertiser about 0.07), as are the factors of
-lower slots; the hours of the day are from public traffic shares of classified ads.
+daily budget. Money is in whole cents, so that sums are exact. Budgets are invented: no public table has any. They add
+up to the stated share of what the best ads would earn by their true rates. Bids and click-through rates have the
+quantiles of a search account of an airline (2 664 keywords); how much of a rate is due to the phrase and to the
+advertiser is from a sample of the KDD Cup 2012 (two ads of one keyword share about 0.45 of the variance of an ad, two
+of one advertiser about 0.07), as are the factors of lower slots; the hours of the day are from public traffic shares of
+classified ads.
 
-Variants follow a +: ``flat`` (all slots are seen alike, as Pandey08 assumes), ``alone`` (rates of ads have nothing to
-do with each other), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live L
-days on average and come back as new ads) and ``prior-P-V`` (P per cent of the ads have a prior of accuracy V per cent,
-section 6.8.1). ``live`` charges as a server does (``--charge live``; ``vedette.lab.runs.ads.live_market``), and
-``flood-A``, ``replay-A`` and ``drain-A`` do so with an attack by A addresses on one advertiser. ``market:cells``,
-``market:mix`` and ``market:bpol`` are many small ones, see
-``vedette.lab.experiments.ads_promises``.
+Variants follow a +: ``flat`` (all slots are equally visible, as Pandey08 assumes), ``alone`` (rates of ads are
+independent), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live L days on
+average and come back as new ads) and ``prior-P-V`` (P percent of the ads have a prior of accuracy V percent, section
+6.8.1). ``live`` charges like a server (``--charge live``; ``vedette.lab.runs.ads.live_market``), and ``flood-A``,
+``replay-A`` and ``drain-A`` do so with an attack by A addresses on one advertiser. ``market:cells``, ``market:mix`` and
+``market:bpol`` are many small ones, see ``vedette.lab.experiments.ads_promises``.
 
-Common random numbers: whether an ad would be clicked at a query is settled before any policy chooses.
+Common random numbers: whether an ad would be clicked at a query is determined before any policy chooses.
 """
 
 import re
@@ -39,9 +38,9 @@ from vedette.timeutil import DAY_S
 
 # For an ad of rate c and accuracy v, the prior's mean mu is drawn from the Beta distribution of mean c and variance c
 # (1 - v); the prior is the one of mean mu and variance mu (1 - v). The variance of a Beta distribution is mean (1 -
-# mean) / (alpha + beta + 1), so alpha + beta = (1 - mean) / (1 - v) - 1. This is only positive where v is above the
-# mean: so mu is drawn again unless v > mu, and c must be below v. The print calls the variance sigma, and says that
-# for c = 0.2 and v = 0.9 the mean lies within 0.1 of c with probability 0.58; by these formulas it is 0.49.
+# mean) / (alpha + beta + 1), so alpha + beta = (1 - mean) / (1 - v) - 1. This is only positive if v is above the mean:
+# so mu is drawn again unless v > mu, and c must be below v. The paper calls the variance sigma, and says that for c =
+# 0.2 and v = 0.9 the mean is within 0.1 of c with probability 0.58; by these formulas it is 0.49.
 
 
 MAX_DRAWS = 1_000
@@ -71,7 +70,7 @@ ClickDraws = npt.NDArray[np.float32]
 
 PHRASES, ADVERTISERS, PHRASES_EACH, CLUSTERS = 40, 60, 6, 10
 ZIPF_EXPONENT, BUDGETED_SHARE = 0.8, 0.6
-# Shares of all and values there; the ends are ours.
+# Shares of the total and the values there; the ends are ours.
 BIDS = ((0.0, 0.1, 0.5, 0.9, 1.0), (0.05, 0.24, 6.25, 8.75, 10.0))
 RATES = ((0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0), (0.0005, 0.002, 0.0084, 0.022, 0.046, 0.124, 0.25))
 PHRASE_VARIANCE, ADVERTISER_VARIANCE, CLUSTER_VARIANCE = 0.45, 0.07, 1 / 3
@@ -91,7 +90,7 @@ _VARIANT = re.compile(
 class AdMarketSetting:
     """Setting of a synthetic ad market before random draws; ``life_days`` and ``accuracy`` are 0 if unused.
 
-    ``live`` markets are charged as a server charges, ``attack`` is by so many ``addresses``.
+    ``live`` markets are charged like on a server, ``attack`` is by this many ``addresses``.
     """
 
     days: int
@@ -124,8 +123,8 @@ SMALL_AD_MARKETS = ("cells", "mix", "bpol")
 class AdMarketDay(NamedTuple):
     """One day of a synthetic ad market: ads with true rates, which are new, budgets, queries and potential clicks.
 
-    ``click_draws()`` has a row for each query and a column for each ad of a phrase: ad ``a`` in slot ``s`` is clicked
-    where ``click_draws[query, position[a]] < rate[a] * factors[s]``. It is drawn on demand, since it is large.
+    ``click_draws()`` has one row per query and one column per ad of a phrase: ad ``a`` in slot ``s`` is clicked if
+    ``click_draws[query, position[a]] < rate[a] * factors[s]``. It is drawn on demand, since it is large.
     """
 
     offers: AdOffers
@@ -205,7 +204,7 @@ def draw_market_days(setting: AdMarketSetting, seed: int) -> list[AdMarketDay]:
 class _Ads(NamedTuple):
     """Ads of a market with their rates.
 
-    ``shared`` is what phrase and advertiser add to a rate, ``days_left`` the days to live.
+    ``shared`` is the contribution of phrase and advertiser to a rate, ``days_left`` the days to live.
     """
 
     offers: AdOffers

@@ -1,6 +1,6 @@
-"""Catalog of worlds: open them by name. Slow ones are read once, into a file of the cache folder and into memory.
+"""Catalog of worlds: open them by name. Slow ones are parsed once, into a file of the cache folder and into memory.
 
-The cache folder is the one that VEDETTE_CACHE names, else ~/.cache/vedette. It can be thrown away at any time.
+The cache folder is the one named by VEDETTE_CACHE, else ~/.cache/vedette. It can be deleted at any time.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ HISTORIES_VARIABLE, DATA_VARIABLE = "VEDETTE_HISTORIES", "VEDETTE_DATA"
 DEFAULT_SEED = 1
 _SYNTHETIC_NAME = re.compile(r"([a-z0-9+-]+)(?::(\d{1,9}))?")
 _INNER_FOLDERS = ("repo", ".git")
-# What was typed, by the label that stands for it: a cell knows its world by the label only.
+# The typed name by label: a cell knows its world only by the label.
 _names_by_label: dict[str, str] = {}
 
 
@@ -97,7 +97,7 @@ def get_label(name: str) -> str:
 def register_world(name: str) -> str:
     """Register a typed world name in the catalog; return the label that opens it from now on.
 
-    Two worlds of one label are refused.
+    Two worlds with the same label are refused.
     """
     label = get_label(name)
     if locate_world(_names_by_label.get(label, name)) != locate_world(name):
@@ -213,7 +213,7 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except (OSError, ValueError):
-        # Too long for a name, or with a byte that no name has.
+        # Too long for a file name, or with an invalid byte.
         return False
 
 

@@ -2,10 +2,10 @@
 
     community:NAME[+exact][+EXPONENT][+visitsN][+surfX]
 
-``+exact`` lets the engine measure popularity without noise, as the thesis does: awareness times quality. Otherwise it
-counts likes. ``+0.5`` sets the exponent of the law of quality, which is ``0.4 i^(-2/3)`` by default.
-``+visits100000`` sets visits a day, with as many users (figure 5.9), ``+surf0.6`` the share of visits that follow links
-or chance instead of a list (figure 5.11).
+``+exact`` lets the engine measure popularity without noise, as in the thesis: awareness times quality. Otherwise it
+counts likes. ``+0.5`` sets the exponent of the quality distribution, which is ``0.4 i^(-2/3)`` by default.
+``+visits100000`` sets visits per day, with as many users (figure 5.9), ``+surf0.6`` the share of visits that follow
+links or chance instead of a list (figure 5.11).
 """
 
 import re
@@ -25,7 +25,7 @@ _NAME = re.compile(r"([a-z-]+)(\+exact)?(?:\+(\d\.\d{1,4}))?(?:\+visits(\d{2,6})
 
 
 class Community(NamedTuple):
-    """A community: pages, users, visits a day, and page lifetimes. A tenth of the users is monitored.
+    """A community: pages, users, visits per day, and page lifetimes. A tenth of the users is monitored.
 
     ``surf_share`` is the share of visits that follow links or chance instead of a ranked list (5.9).
     """
@@ -45,12 +45,12 @@ class Community(NamedTuple):
 
     @property
     def views_per_day(self) -> int:
-        """Return the visits a day of the community's monitored users (v)."""
+        """Return the visits per day of the community's monitored users (v)."""
         return self.visits_per_day // 10
 
 
-# Sweeps hold what section 5.8 holds: by size and by visit rate there are as many users as visits, a tenth of the pages
-# in the first case; by users the visits stay.
+# Sweeps keep fixed what section 5.8 does: by size and by visit rate there are as many users as visits, a tenth of the
+# pages in the first case; by users the visits stay.
 COMMUNITIES: Mapping[str, Community] = {
     "default": Community(),
     "small": Community(pages=1_000, users=100, visits_per_day=100),

@@ -52,7 +52,7 @@ class DocsSite:
 
 
 def find_docs() -> Path | None:
-    """Find the folder of Markdown files: the checkout that Vedette runs from, or what its wheel brought."""
+    """Find the folder of Markdown files: the checkout that Vedette runs from, or that of its wheel."""
     package = Path(__file__).parents[2]
     checkout = package.parents[1]
     found = (folder for folder in (checkout, package / "site") if (folder / "docs" / "configuration.md").is_file())
@@ -106,7 +106,7 @@ def _render_markdown(text: str, path: str, pages: Mapping[str, str]) -> str:
 
 
 def _rewrite_links(tokens: Sequence[Token], path: str, pages: Mapping[str, str]) -> Iterator[Token]:
-    """Let links between sources lead to pages; links to other files, and images, are dropped."""
+    """Point links between sources to pages; links to other files, and images, are dropped."""
     is_dropped = False
     for token in tokens:
         if token.type == "link_open":

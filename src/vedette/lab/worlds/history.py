@@ -1,7 +1,7 @@
-"""History of a web as arrays: which pages there were, what they said from when to when, and where they led.
+"""History of a web as arrays: which pages existed, their content from when to when, and their links.
 
-Worlds of every kind become this: a git history, a synthetic web, your own crawl. A policy never sees it, but only what
-a fetch at a time would have brought (``HistoryFetcher``), and nothing of what comes later.
+Worlds of every kind are converted to this: a git history, a synthetic web, your own crawl. A policy never sees it, but
+only the result of a fetch at a time (``HistoryFetcher``), and nothing from later.
 """
 
 from collections.abc import Sequence
@@ -53,12 +53,12 @@ class SelectedTexts(Texts):
 class History:
     """History of a web: pages numbered by birth, versions by page and then time, the first of a page at its birth.
 
-    ``born_s`` to ``died_s`` (exclusive; infinity where it lives on) is a page's life; ``site`` is the site that it
-    belongs to. ``moved_to`` is the page that took its place when it died, -1 where none did. A page that comes back
-    after its death is a new page with the same URL. Version ``v`` of page ``version_page[v]`` holds from
-    ``version_at_s[v]`` to the next one or the page's death; ``digest`` is equal for equal contents; ``wave`` marks a
-    version that came with a change of many pages at once. Its links are ``link_to[link_start[v]:link_start[v + 1]]``:
-    pages, each once, also such as are born later or are dead. ``missing`` counts what the record lacks.
+    ``born_s`` to ``died_s`` (exclusive; infinity if it lives on) is a page's life; ``site`` is its site. ``moved_to``
+    is the page that replaced it when it died, -1 for none. A page that comes back after its death is a new page with
+    the same URL. Version ``v`` of page ``version_page[v]`` is current from ``version_at_s[v]`` to the next one or the
+    page's death; ``digest`` is equal for equal contents; ``wave`` marks a version that came with a change of many pages
+    at once. Its links are ``link_to[link_start[v]:link_start[v + 1]]``: pages, each once, including ones that are born
+    later or are dead. ``missing`` counts what the record lacks.
     """
 
     name: str
@@ -100,7 +100,7 @@ class History:
 
     @property
     def version_end_s(self) -> Floats:
-        """Return until when each version of the history holds: its page's next version, or death."""
+        """Return until when each version of the history is current: its page's next version, or death."""
         ends_s = self.died_s[self.version_page]
         followed = self.version_page[:-1] == self.version_page[1:]
         ends_s[:-1][followed] = self.version_at_s[1:][followed]
@@ -110,7 +110,7 @@ class History:
         """Return the version that each page of the history has at a time; -1 if it is not alive then."""
         first = np.searchsorted(self.version_page, pages)
         last = np.searchsorted(self.version_page, pages, side="right") - 1
-        # All pages are bisected at once: between first and last lies the last version that is not of the future.
+        # All pages are bisected at once: the result is the last version that is not in the future.
         for _ in range(int((last - first).max(initial=0)).bit_length()):
             middle = (first + last + 1) >> 1
             past = self.version_at_s[middle] <= now_s
@@ -129,10 +129,10 @@ class History:
 
 
 class FetchAnswers(NamedTuple):
-    """Answers to fetches from a history, a row each: the page's version (-1: gone) and its digest (0 if gone).
+    """Results of fetches from a history, one row each: the page's version (-1: gone) and its digest (0 if gone).
 
     ``links`` are the pages that each leads to. A link to a page that is not born yet leads nowhere yet, and is not
-    among them: that there will be a page is news of the future.
+    among them: it would reveal the future.
     """
 
     pages: Ints
@@ -142,7 +142,7 @@ class FetchAnswers(NamedTuple):
 
 
 class HistoryFetcher:
-    """Fetcher through which a policy sees a history: it answers for the current time, which only goes forward."""
+    """Fetcher through which a policy sees a history: it responds for the current time, which only moves forward."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -151,7 +151,7 @@ class HistoryFetcher:
         self.fetches = 0
 
     def fetch(self, pages: Ints, now_s: float) -> FetchAnswers:
-        """Fetch pages from the history as they are now; ``now_s`` never goes back."""
+        """Fetch pages from the history as they are now; ``now_s`` never decreases."""
         assert now_s >= self._now_s, "a fetch in the past"
         self._now_s = now_s
         self.fetches += len(pages)

@@ -8,8 +8,8 @@
     columns    zstd, whole numbers in as few bytes as hold the largest
     blocks     zstd, texts; see ``pack_texts``
 
-The file is mapped into memory: columns are checked and unpacked when it is opened, texts when they are read. It is
-written under another name first, so that there is never half a file.
+The file is memory-mapped: columns are checked and unpacked when it is opened, texts when they are read. It is written
+under another name first, so that there is never half a file.
 """
 
 import json
@@ -31,7 +31,7 @@ from vedette.lab.worlds.history import History, Texts
 from vedette.policy import Ints
 
 BLOCK_BYTES = 1 << 20
-# A page's versions lie side by side, and one differs from the next in a few words: no long search finds more.
+# A page's versions are adjacent, and one differs from the next in a few words: a longer search finds no more.
 ZSTD_LEVEL = 3
 CACHED_BLOCKS = 16
 
@@ -185,7 +185,7 @@ def _list_columns(history: History, texts: PackedTexts) -> Mapping[str, NumberAr
 def _pack_column(values: NumberArray | Sequence[str], compressor: zstandard.ZstdCompressor) -> tuple[str, int, bytes]:
     """Pack a column for the history file: its type, its length, and its compressed bytes."""
     if not isinstance(values, np.ndarray):
-        # No name of a file has a zero byte in it.
+        # No file name contains a zero byte.
         return "", len(values), compressor.compress("\0".join(values).encode(errors="surrogateescape"))
     small = _shrink(values)
     return small.dtype.str, len(small), compressor.compress(np.ascontiguousarray(small).tobytes())
@@ -215,7 +215,7 @@ def _write(path: Path, head: bytes, pieces: Sequence[bytes | memoryview]) -> int
 
 
 def _read_head(whole: memoryview, name: str) -> tuple[dict[str, Any], memoryview]:
-    """Read the JSON head of a history file and check it; return it with the bytes behind it."""
+    """Read the JSON head of a history file and check it; return it with the bytes after it."""
     if len(whole) < _PREAMBLE.size or bytes(whole[:8]) != MAGIC:
         raise UsageError(f"{name}: not a Vedette history file; create one: vedette lab import-git REPO OUT")
     _, number, size = _PREAMBLE.unpack_from(whole)

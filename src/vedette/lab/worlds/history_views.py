@@ -1,7 +1,7 @@
 """Views of a history: a window of its time, and the same web without rebuild waves.
 
-Most changes of built sites are rebuild waves, which are easy to notice, so experiments run with and without them. A
-version that came in a wave is left out, and its page goes on as it was; births stay, whatever they came with.
+Most changes of built sites are rebuild waves, which are easy to detect, so experiments run with and without them. A
+version that came in a wave is left out, and its page continues unchanged; births stay, whatever they came with.
 """
 
 from dataclasses import replace
@@ -13,10 +13,10 @@ from vedette.lab.worlds.history import Bools, History, SelectedTexts
 
 
 def cut_window(history: History, begin_s: float, end_s: float) -> History:
-    """Cut a history to a time window: its pages with the versions that they have in it.
+    """Cut a history to a time window: its pages with their versions in it.
 
-    Pages that died before are kept, with their last version, where what lives links to them: a link to them is one
-    that leads nowhere. Pages born after the end are left out.
+    Pages that died before are kept, with their last version, if live pages link to them: these are broken links. Pages
+    born after the end are left out.
     """
     ends_s = history.version_end_s
     lives = (ends_s > begin_s) & (history.version_at_s < end_s)

@@ -2,12 +2,12 @@
 
     jester:FILE
 
-A path that exists wins; else it is a file of the ``clicks`` folder in the folder that VEDETTE_DATA names. It has
+An existing path wins; otherwise it is a file of the ``clicks`` folder in the folder named by VEDETTE_DATA. It has
 ratings of jokes by people (``user``, ``joke``, ``rating`` from -10 to 10); 5 and more is funny. Items are jokes
-resampled to a power law of quality, as the study did with jokes and quotations: item i has the quality
-``best i^(-2/3)``. It is a joke that is at least as funny, drawn at random among the five nearest; a funny vote of it
-counts with the probability that brings it down to its quality. A person votes as a person of the file did; where that
-one has not rated the joke, by its mean.
+resampled to a power law of quality, as in the study with jokes and quotations: item i has the quality ``best
+i^(-2/3)``. It is a joke that is at least as funny, drawn at random among the five nearest; a funny vote for it counts
+with the probability that reduces it to its quality. A person votes as a person of the file did; if that one has not
+rated the joke, by its mean.
 """
 
 import os

@@ -1,14 +1,13 @@
-"""History of your own crawl: what its archive holds, with the times at which things were seen.
+"""History of your own crawl: the content of its archive, with the times at which it was observed.
 
-Nobody knows what happened between two fetches of a page. Everything is taken to have happened at the fetch that brought
-it: a page is born when it was first had, a version begins when it was first seen, a page dies at the fetch that found
-it gone. So changes are as late as they can be, several between two fetches are one, and a page that came and went in
-between was never there. Copies look fresher in such a history than they were; policies can be compared on it, absolute
-numbers cannot be taken from it.
+What happened between two fetches of a page is unknown. Everything is assumed to have happened at the fetch that found
+it: a page is born when it was first fetched, a version starts when it was first seen, a page dies at the fetch that
+found it gone. So changes are as late as possible, several between two fetches are one, and a page that came and went in
+between never existed. Copies appear fresher in such a history than they were; policies can be compared on it, but
+absolute numbers are not valid.
 
-It ends with the last answer that was kept. What retention has let go of is missing. A page that answered again after it
-was gone counts as never gone (``missing`` counts those, and answers that cannot be read). Links are those to pages that
-are in the history.
+It ends with the last stored response. What retention has deleted is missing. A page that came back after it was gone
+counts as never gone (``missing`` counts those, and unreadable responses). Links are those to pages in the history.
 """
 
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ LISTING_KINDS = {"feed": FEED, "sitemap": SITEMAP}
 
 
 class _Version(NamedTuple):
-    """A version of a page in your own crawl: new content that a fetch brought."""
+    """A version of a page in your own crawl: new content found by a fetch."""
 
     at_s: float
     digest: int
@@ -71,7 +70,7 @@ def load_crawl_history(folder: Path) -> History:
 
 
 def _read_archive(folder: Path) -> list[ImportedAnswer]:
-    """Read every answer of your own crawl's archive, by time; damaged records are skipped."""
+    """Read every response of your own crawl's archive, by time; damaged records are skipped."""
     found = (one for path in sorted((folder / "warc").glob("*.warc.gz")) for one in scan_warc(path))
     return sorted((one for one in found if isinstance(one, ImportedAnswer)), key=lambda one: (one.fetched_s, one.url))
 
@@ -99,7 +98,7 @@ def _collect_lives(answers: Sequence[ImportedAnswer], sites: Sequence[Site]) -> 
 
 
 def _add_answer(life: _Life, answer: ImportedAnswer, links: LinkResolver) -> bool:
-    """Add an archived answer to a page's life in your own crawl; False if it cannot be read."""
+    """Add an archived response to a page's life in your own crawl; False if it cannot be read."""
     body = decode_body(_archived_answer(answer), MAX_BODY_BYTES)
     if isinstance(body, Failure):
         return False

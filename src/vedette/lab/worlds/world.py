@@ -1,4 +1,4 @@
-"""World interface: what a request at time t would have brought, and nothing else.
+"""World interface: the response to a request at time t, and nothing else.
 
 A reply is a value, so that the same world can be served over HTTP and replayed without it.
 """
@@ -13,7 +13,7 @@ from vedette.model import Headers
 class WorldHost:
     """A host of a world and the loopback address at which it is served.
 
-    A ``name`` that begins with ``*.`` stands for every name below it (link farms).
+    A ``name`` that begins with ``*.`` covers every name below it (link farms).
     """
 
     name: str

@@ -55,8 +55,8 @@ class WeeklyWeb(NamedTuple):
 class PageStatistics(NamedTuple):
     """Statistics of the pages of a weekly web, known in hindsight, in columns; rows are weeks from week 1 on.
 
-    ``share`` is the part of the text that a week's change replaced (0 where there was none), ``gain`` what fetching
-    the page in that week, after one in the week before, brings to search; ``views`` is the mean over all weeks.
+    ``share`` is the share of the text that a week's change replaced (0 for none), ``gain`` the search gain of fetching
+    the page in that week, after one in the week before; ``views`` is the mean over all weeks.
     """
 
     share: Floats
@@ -65,7 +65,7 @@ class PageStatistics(NamedTuple):
 
 
 def find_busiest_span(history: History) -> tuple[float, float]:
-    """Find the 48 weeks of a history in which staying pages change most, waves apart; all of a shorter history."""
+    """Find the 48 weeks of a history in which staying pages change most, without waves; all of a shorter history."""
     last_s = history.end_s - SPAN_WEEKS * WEEK_S
     if last_s <= history.begin_s:
         return history.begin_s, history.end_s
@@ -88,7 +88,7 @@ def build_weekly_web(history: History, begin_s: float, end_s: float) -> WeeklyWe
     stays = np.flatnonzero((seen >= 0).all(axis=0) & (history.kind == PAGE))
     if len(times_s) < 3 or not len(stays):
         raise UsageError(f"{history.name}: no page exists in all of {len(times_s)} weeks; change --from and --to")
-    # Versions are numbered by page, then by time, and so are those that are left.
+    # Versions are numbered by page, then by time, and so are the remaining ones.
     versions, place = np.unique(seen[:, stays], return_inverse=True)
     version = place.reshape(len(times_s), len(stays))
     first_week = np.full(len(versions), len(times_s))
@@ -139,15 +139,15 @@ def fit_pages(weekly: WeeklyWeb, workload: Workload, shares: ShingleDistance) ->
 
 
 # Copies are current in week 0. In each week after it ``room`` pages are fetched, and then the quality (eq. 4.5) is
-# worked out; its mean over the weeks is what a chooser reached.
+# computed; its mean over the weeks is the result of a chooser.
 
 
-# The price is sought between these, by halving its logarithm.
+# The price is between these, found by bisection of its logarithm.
 MIN_PRICE, MAX_PRICE, BISECTION_STEPS = 1e-15, 1e15, 60
 
 
 class Chooser(Protocol):
-    """Chooser of the pages to refresh week by week, which learns what fetching them brought."""
+    """Chooser of the pages to refresh week by week, which learns from the results."""
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
         """Choose the pages to refresh in a week; ``fetched`` is the week of each copy, ``copies`` its version."""
@@ -175,7 +175,7 @@ def run_weekly(weekly: WeeklyWeb, workload: Workload, chooser: Chooser) -> float
 
 
 class PlannedChooser:
-    """Weekly refresh chooser that follows a plan made beforehand."""
+    """Weekly refresh chooser that follows a precomputed plan."""
 
     def __init__(self, plan: list[Ints]) -> None:
         self._plan = plan
@@ -226,7 +226,7 @@ class PolicyChooser:
         self._last_s = np.zeros(weekly.pages)
 
     def choose(self, week: int, copies: Ints, fetched: Ints) -> Ints:
-        """Choose the pages due at the highest price at which enough are; the oldest copies where never enough are."""
+        """Choose the pages due at the highest price at which enough are; the oldest copies if that never happens."""
         del copies
         now_s, batch = week * WEEK_S, self._build_known(self._every, self._last_s)
 

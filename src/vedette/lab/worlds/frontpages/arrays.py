@@ -1,7 +1,7 @@
 """Recorded front pages as arrays: which source page showed which target from when to when, hourly for a year.
 
-It is the world of discovery: the sources are known and fixed, targets appear on them and go again, and the question is
-which sources to poll. A policy never sees it, only what its polls brought.
+It is the world of discovery: the sources are known and fixed, targets appear on them and disappear, and the question is
+which sources to poll. A policy never sees it, only the results of its polls.
 """
 
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from vedette.policy import Ints
 
 Bools = npt.NDArray[np.bool_]
 
-# Snapshots to a block of the shelf. Links live ten snapshots in the median: smaller blocks repeat rows, larger ones
-# make every poll wade through links of other hours.
+# Snapshots per block of the index. Links live ten snapshots in the median: smaller blocks repeat rows, larger ones make
+# every poll scan links of other hours.
 _SNAPSHOTS_PER_BLOCK = 32
 
 
 class PollResults(NamedTuple):
-    """Results of polls of front page sources: whether each answered, and ``target[start[i]:start[i + 1]]``."""
+    """Results of polls of front page sources: whether each succeeded, and ``target[start[i]:start[i + 1]]``."""
 
     ok: Bools
     start: Ints
@@ -28,7 +28,7 @@ class PollResults(NamedTuple):
 
     @property
     def row(self) -> Ints:
-        """Return the poll (row) that brought each front page target."""
+        """Return the poll (row) that showed each front page target."""
         return np.repeat(np.arange(len(self.ok)), np.diff(self.start))
 
 
@@ -57,8 +57,8 @@ class Frontpages:
     """Recorded front pages: ``source[i]`` showed ``target[i]`` from snapshot ``start[i]`` until before ``stop[i]``.
 
     ``times`` are the unix seconds of the snapshots. ``ok[snapshot, source]`` says whether the recording has that page
-    at that time; where it has not, a poll fails and brings nothing, whatever was shown before and after. ``host`` is
-    the number of each source's host.
+    at that time; if not, a poll fails and shows nothing, whatever was shown before and after. ``host`` is the number of
+    each source's host.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Frontpages:
         return TargetVisibility(np.where(latest < 0, -1, earliest), latest)
 
     def host_view(self, host: str) -> "Frontpages":
-        """Return the recorded front pages of one host alone, renumbered; the same object every time."""
+        """Return the recorded front pages of one host only, renumbered; the same object every time."""
         if host not in self._host_views:
             self._host_views[host] = self._build_host_view(host)
         return self._host_views[host]

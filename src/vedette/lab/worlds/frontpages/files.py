@@ -1,4 +1,4 @@
-"""Files of recorded front pages: load them with every check that an experiment relies on, and save them.
+"""Files of recorded front pages: load them with every check that experiments rely on, and save them.
 
 A file is a numpy archive (.npz) of ``times`` (unix seconds), ``source``, ``target``, ``start``, ``stop`` (a row for
 each time that a source showed a target; snapshot numbers, stop exclusive), ``observed`` (rows of snapshot, source and
@@ -81,7 +81,7 @@ def _check_rows(source: Ints, target: Ints, start: Ints, stop: Ints, shape: tupl
     snapshots, sources = shape
     _require(len({len(each) for each in (source, target, start, stop)}) == 1, "rows differ in length")
     _require(bool(np.all((source >= 0) & (source < sources))), "a row has a source that does not exist")
-    # Every target has a row, so there are no more of them: a file cannot ask for more memory than it brings.
+    # Every target has a row, so there are no more of them: a file cannot claim more memory than its size.
     _require(bool(np.all((target >= 0) & (target < len(target)))), "targets are not numbered from 0 without gaps")
     _require(bool(np.all((start >= 0) & (start < stop) & (stop <= snapshots))), "a row ends before it starts")
     order = np.lexsort((start, target, source))

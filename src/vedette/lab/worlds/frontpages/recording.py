@@ -2,10 +2,10 @@
 
 The recording is a git repository to which a program committed about every hour. Each source is a file
 ``docs/snapshots/HOST/NAME.json`` with its last scrape: a ``timestamp``, the ``response`` with its ``status``, and
-``articles``, each with a ``url``. A commit that touches any of them is a snapshot. A file that a commit leaves as it
-was has not been scraped then; one without articles, or that cannot be read, is a failed scrape.
+``articles``, each with a ``url``. A commit that touches any of them is a snapshot. A file that a commit leaves
+unchanged has not been scraped then; one without articles, or that cannot be parsed, is a failed scrape.
 
-Sources are numbered by when they come, and then by name; targets by when they are first seen.
+Sources are numbered by when they appear, and then by name; targets by when they are first seen.
 """
 
 import json
@@ -39,11 +39,11 @@ from vedette.lab.worlds.git.walk import repair_commit_times
 if TYPE_CHECKING:
     import pygit2
 
-# All time of an import goes here: a year has more than a million scrapes, and a thousandth of a second goes into each.
-# What is wanted of a scrape is which addresses it shows. Nobody needs to read them, so each is kept as a number of 64
-# bits: that two among a million share one has a chance of three in a hundred million.
+# All time of an import is spent here: a year has more than a million scrapes, at a thousandth of a second each. Only
+# the URLs of a scrape are needed. They are never displayed, so each is stored as a 64-bit hash: the probability that
+# two among a million collide is three in a hundred million.
 
-LINK_HASH_DTYPE = np.dtype("<u8")  # what stands for an address
+LINK_HASH_DTYPE = np.dtype("<u8")  # the hash of a URL
 PARALLEL_FROM = 4000  # scrapes; for fewer, other processes are not worth their start
 MAX_BYTES = 16 << 20  # of one scrape; the largest are a hundredth of that
 
@@ -56,7 +56,7 @@ def read_scrapes(
 ) -> Generator[LinkHashes]:
     """Read the links of recorded front page scrapes, one batch of git blobs at a time; None for a missing blob.
 
-    Close it if you do not read to the end, so that no process goes on.
+    Close it if you do not read to the end, so that no process keeps running.
     """
     processes = worker_count()
     if processes == 1 or sum(map(len, parts)) < many:
@@ -69,7 +69,7 @@ def read_scrapes(
 def hash_links(body: bytes) -> bytes:
     """Hash the article URLs of a recorded front page scrape, each once; empty for malformed JSON.
 
-    The part after ``#`` is a place on a page (mostly the comments), not another page.
+    The part after ``#`` is a position on a page (mostly the comments), not another page.
 
     >>> page = b'{"articles": [{"url": "https://a.example/1"}, {"url": "https://a.example/1#comments"}, {"url": null}]}'
     >>> len(hash_links(page)) // LINK_HASH_DTYPE.itemsize, hash_links(b"{broken")
@@ -82,7 +82,7 @@ def hash_links(body: bytes) -> bytes:
     articles = found.get("articles") if isinstance(found, dict) else None
     urls = [each.get("url") for each in articles if isinstance(each, dict)] if isinstance(articles, list) else []
     pages = (url.partition("#")[0] for url in urls if isinstance(url, str))
-    # JSON can spell half of a pair of surrogates, which UTF-8 cannot.
+    # JSON can contain half of a surrogate pair, which UTF-8 cannot.
     marks = (xxhash.xxh3_64_intdigest(page.encode("utf-8", "surrogatepass")) for page in pages if page)
     return np.array(list(dict.fromkeys(marks)), LINK_HASH_DTYPE).tobytes()
 
@@ -108,7 +108,7 @@ _FOLDER = "docs/snapshots"
 class ImportSummary(NamedTuple):
     """Summary of a front page recording's import: ``rows`` are times that a source showed a target.
 
-    ``failed`` counts scrapes that brought nothing, ``missing`` the objects that the repository lacked.
+    ``failed`` counts failed scrapes, ``missing`` the objects that the repository lacked.
     """
 
     snapshots: int
@@ -189,7 +189,7 @@ def _list_source_files(commit: "pygit2.Commit") -> Iterator[tuple[str, bytes]]:
     for host in hosts if isinstance(hosts, pygit2.Tree) else ():
         for file in host if isinstance(host, pygit2.Tree) else ():
             if file.type_str == "blob" and str(file.name).endswith(".json"):
-                # The same few names come with every commit, and are kept once.
+                # The same few names come with every commit, and are interned.
                 yield sys.intern(f"{host.name}/{str(file.name).removesuffix('.json')}"), file.id.raw
 
 
@@ -209,8 +209,8 @@ def _force_increasing(times: Sequence[int]) -> list[int]:
 class _RecordingBuilder:
     """Builder of recorded front pages; ``visible_since`` has each source's current links and since which snapshot.
 
-    ``last_links`` is what each source's last good scrape brought: most bring the same again. ``counts`` has how many
-    sources were scraped at each snapshot, ``rows`` four numbers a row: a year has two million.
+    ``last_links`` is the result of each source's last good scrape: most repeat it. ``counts`` has how many sources were
+    scraped at each snapshot, ``rows`` four numbers per row: a year has two million.
     """
 
     missing: int = 0
@@ -223,7 +223,7 @@ class _RecordingBuilder:
     scrapes: "array[int]" = field(default_factory=lambda: array("q"))
 
     def add_snapshot(self, scraped: Mapping[str, bytes | None]) -> None:
-        """Add a snapshot to the front page recording; a source's links hold until a successful scrape replaces them."""
+        """Add a snapshot to the front page recording; a source's links stay until a successful scrape replaces them."""
         now = len(self.counts)
         self.counts.append(len(scraped))
         for name, links in scraped.items():

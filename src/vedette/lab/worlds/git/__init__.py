@@ -1,7 +1,7 @@
-"""Web histories from git: every page of a website that is kept in a repository, as it was at every commit.
+"""Web histories from git: every page of a website that is stored in a repository, as of every commit.
 
-``repository`` opens it, ``paths`` says which files are pages and where, ``walk`` what each commit did to them,
-``blobs`` what they say, ``links`` where they lead. ``build`` puts together when pages were born, changed and died.
+``repository`` opens it, ``paths`` decides which files are pages and where, ``walk`` lists the changes of each commit,
+``blobs`` parses contents, ``links`` resolves links. ``build`` combines when pages were born, changed and died.
 """
 
 from vedette.lab.worlds.git.build import WAVE_THRESHOLD, ImportSummary, import_git, read_git

@@ -1,8 +1,8 @@
-"""Parse the blobs of a git repository, each once: text, number of words, and the URLs that it links to.
+"""Parse the blobs of a git repository, each once: text, number of words, and the URLs it links to.
 
-Most of the time of an import goes here, so blobs are shared out over the processors where there are many of them. A
-history writes most pages many times with small changes; blobs are read page by page, so that alike texts lie side by
-side, where they compress best.
+Most of the time of an import is spent here, so many blobs are divided among the CPUs. A history rewrites most pages
+many times with small changes; blobs are read page by page, so that similar texts are adjacent, where they compress
+best.
 """
 
 import re
@@ -21,12 +21,12 @@ from vedette.parse.text.charsets import decode_page
 if TYPE_CHECKING:
     import pygit2
 
-# No reader of the languages: it finds links as they are usually written, and takes the marks off the words.
-# Everything is one pass of patterns that are bounded and never try the same piece twice, so that no text takes long.
+# Not a full parser: it finds links in their usual form, and removes markup from the words. Everything is one pass of
+# bounded patterns that never backtrack over the same piece, so that no text takes long.
 
 
 MAX_LINKS = 5000
-_MAX_LABEL, _MAX_URL = 300, 2000  # of a link's words, and of its address
+_MAX_LABEL, _MAX_URL = 300, 2000  # of a link's words, and of its URL
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n.*?\n\1[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCE = re.compile(r"^[ ]{0,3}(```|~~~)[^\n]{0,200}\n(.*?)(?:^[ ]{0,3}\1[^\n]{0,200}$|\Z)", re.DOTALL | re.MULTILINE)
@@ -97,14 +97,14 @@ def _collapse_whitespace(text: str) -> str:
     return "\n".join(" ".join(block.split()) for block in _BLANK_LINES.split(text.strip()) if block.strip())
 
 
-MAX_BYTES = 4 << 20  # what lies behind in a blob makes no difference
+MAX_BYTES = 4 << 20  # the rest of a blob makes no difference
 PARALLEL_FROM = 4000  # blobs; for fewer, other processes are not worth their start
 BATCH_SIZE = 64
 _PLACEHOLDER_ORIGIN = "https://here.invalid"
 
 
 class BlobTask(NamedTuple):
-    """A git blob to parse, by its id and the name of a file with this content: its ending says how to read it."""
+    """A git blob to parse, by its id and the name of a file with this content: its extension determines the parser."""
 
     blob: bytes
     path: str
@@ -150,7 +150,7 @@ def _read_content(repository: "pygit2.Repository", task: BlobTask) -> Content | 
 
 
 def _parse_content(body: bytes, path: str) -> Content:
-    group = classify_path(path, "docs")  # whatever comes here is a page; text files are so in such a folder only
+    group = classify_path(path, "docs")  # other text is a page; text files only in such a folder
     if group == XML:
         return _parse_listing(body, path)
     if group == HTML:

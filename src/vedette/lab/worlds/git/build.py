@@ -1,4 +1,4 @@
-"""Build a history from git: walk the branch, read its blobs, and put lives, versions and links together."""
+"""Build a history from git: walk the branch, parse its blobs, and combine lives, versions and links."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ from vedette.lab.worlds.history import PAGE, History
 from vedette.lab.worlds.history_file import PackedTexts, TextPacker, save_history
 from vedette.policy import Ints
 
-# A page lives while any of its files does, and shows the first of them. A change whose content cannot be read is no
-# change (it is counted): the page goes on with what it had, and a page of which nothing can be read is none.
+# A page lives while any of its files does, and shows the first of them. A change whose content cannot be read is
+# ignored (but counted): the page keeps its content, and a page without any readable content does not exist.
 
 
 class Version(NamedTuple):
@@ -56,7 +56,7 @@ class PageLives(NamedTuple):
 def collect_lives(steps: Iterable[Step], readable: Mapping[tuple[bytes, str], bool], many: int) -> PageLives:
     """Collect the lives of all git pages from the steps of a branch.
 
-    ``readable`` has the files that are pages, with each of their contents: whether that can be read. A step that
+    ``readable`` has the files that are pages, and for each of their contents whether it can be read. A step that
     touches more than ``many`` pages is a wave.
     """
     past = _LifeTracker(readable)
@@ -70,7 +70,7 @@ class _LifeTracker:
     readable: Mapping[tuple[bytes, str], bool]
     lives: list[Life] = field(default_factory=list)
     missing: int = 0
-    # The files of each page by rank, and the life that each page is in.
+    # The files of each page by rank, and the current life of each page.
     files: dict[str, dict[int, tuple[bytes, str]]] = field(default_factory=dict)
     alive: dict[str, int] = field(default_factory=dict)
 
@@ -302,7 +302,7 @@ def _build_link_graph(
     row = 0
     for life in lives:
         ends = (*(version.at_s for version in life.versions[1:]), life.died_s)
-        # Addresses mean the same on all pages of a folder.
+        # URLs mean the same on all pages of a folder.
         table = known.setdefault(life.page.rpartition("/")[0], {})
         for version, end_s in zip(life.versions, ends, strict=True):
             numbers = _resolve_links(read, int(content[row]), life.page, links, table)
@@ -324,8 +324,8 @@ def _resolve_links(read: _ContentTable, content: int, page: str, links: LinkInde
 class _LifeResolver:
     """Resolver of links between git pages to the lives that they point to.
 
-    The last that was born when the link was written, and those that were born while it was there; where there are none,
-    the first that is born at all. So what a link shows at a time follows from what was there until then.
+    The last page that existed when the link was written, and those born while it was there; if there are none, the
+    first one born at all. So what a link shows at a time follows from the past only.
     """
 
     def __init__(self, lives: Sequence[Life], pages: Sequence[str]) -> None:
@@ -358,7 +358,7 @@ class _LifeResolver:
 class ImportSummary(NamedTuple):
     """Summary of a git history's import, in numbers.
 
-    ``contents`` are those that differ, ``in_waves`` counts the versions that came with many others, and ``missing``
+    ``contents`` are the distinct ones, ``in_waves`` counts the versions that came with many others, and ``missing``
     what the repository lacked.
     """
 

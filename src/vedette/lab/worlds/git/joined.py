@@ -2,7 +2,7 @@
 
 One site answers few queries; several together are a web on which most titles and link texts are queries with answers.
 Only the tips are read, by a few patterns and not as a browser would, so that tens of thousands of pages take minutes.
-What was read of each world is kept in a file of the cache folder, by the commit that it was read from.
+The result for each world is stored in a file of the cache folder, by its commit.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 19  # of one page
 MAX_LINKS = 60  # of one page, with words
-MIN_WORDS = 20  # of a page; stubs that lead on have fewer
+MIN_WORDS = 20  # of a page; redirect stubs have fewer
 MAX_TEXT, MAX_BODY = 200, 12_000  # characters of a link's words, and of a page's text
 _SUFFIXES = (".html", ".htm")
 _TITLE = re.compile(r"<title[^>]{0,99}>([^<]{0,500})", re.IGNORECASE)
@@ -40,10 +40,10 @@ _TAG = re.compile(r"<[^>]{0,2000}>")
 
 
 class JoinedWeb(NamedTuple):
-    """A joined web: a row a page. Link ``i`` leads from ``source[i]`` to ``target[i]`` with ``texts[text[i]]``.
+    """A joined web: one row per page. Link ``i`` leads from ``source[i]`` to ``target[i]`` with ``texts[text[i]]``.
 
-    ``pages`` has the words of title, headings, URL and body; those of links are left out, as it depends on what was
-    crawled which of them are known.
+    ``pages`` has the words of title, headings, URL and body; those of links are left out, since which of them are known
+    depends on what was crawled.
     """
 
     urls: list[str]
@@ -64,7 +64,7 @@ class _ReadPage(NamedTuple):
 
 
 def load_joined(locations: Sequence[str], cache: Path) -> JoinedWeb:
-    """Load the joined web of git worlds (``PATH#BRANCH:FOLDER``), from the cache folder where it was read before."""
+    """Load the joined web of git worlds (``PATH#BRANCH:FOLDER``), from the cache folder if it was read before."""
     sites = [_load_site(parse_location(each), cache) for each in locations]
     firsts = np.cumsum([0, *(len(site.urls) for site in sites)])
     names = np.cumsum([0, *(len(site.texts) for site in sites)])

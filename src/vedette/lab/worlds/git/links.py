@@ -1,13 +1,12 @@
 """Resolve links of a git history: which page of the world each URL means.
 
-An address is resolved as a browser would, and then as the server of such a folder would: ``a/index.html`` is ``a/``,
-and ``a`` is ``a/`` or ``a.html`` where it is no page itself. In a world of sources ``a``, ``a/``, ``a.html`` and
-``a.md`` are one, as a link may be written for the source or for what is built of it. Query and fragment make no
-difference.
+A URL is resolved as a browser would, and then as the server of such a folder would: ``a/index.html`` is ``a/``, and
+``a`` is ``a/`` or ``a.html`` if it is no page itself. In a world of sources ``a``, ``a/``, ``a.html`` and ``a.md`` are
+one, as a link may be written for the source or for its build. Query and fragment are ignored.
 
-Whole addresses lead here if they name the world's own host. Nobody says which that is, so it is found: the host of most
-addresses that mean pages here, if at least a quarter of those that name it do (the others may mean what is served from
-elsewhere). Its ``www.`` twin is the same.
+Absolute URLs lead here if they name the world's own host. It is not declared, so it is detected: the host of most URLs
+that match pages here, if at least a quarter of those with that host do (the others may be served from elsewhere). Its
+``www.`` twin is the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 from vedette.lab.worlds.git.paths import is_host, page_for_path
 
 NO_PAGE = -1
-MIN_HOST_LINKS = 3  # addresses that make a host the world's own
+MIN_HOST_LINKS = 3  # matching URLs that make a host the world's own
 MAX_URL_LENGTH = 4000
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _SOURCE_SUFFIXES = (".md", ".rst", ".markdown", ".txt")

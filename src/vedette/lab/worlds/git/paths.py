@@ -1,14 +1,13 @@
 """Pages by file path: which files of a git repository are pages, and under what URL a server would show them.
 
-- HTML files (``.html .htm .xhtml``) are pages. Where the whole history has more *sources* (``.md .markdown .rst``, and
+- HTML files (``.html .htm .xhtml``) are pages. If the whole history has more *sources* (``.md .markdown .rst``, and
   ``.txt`` below a folder called ``doc`` or ``docs``) than HTML files, the sources are the pages instead, and the HTML
-  files are taken for the templates that they mostly are there. A world is one or the other, so no page counts twice.
-- ``.xml .rss .atom .rdf`` are feeds or sitemaps where the first version that can be read is one, and else no pages.
-- An index file is its folder: ``a/index.html`` is ``a/``. Where there are several, the first of ``INDEX_FILES`` is
-shown.
-- Hidden files and folders (``.github``) are not served, nor names that no address can have (``..``, or too long).
-- The site of a page is its first folder, and ``/`` for files outside of any. Where the first folder is the name of a
-  host (``www.example.org``), the site is that host, and the folder its root.
+  files count as templates, which they mostly are there. A world is one or the other, so no page counts twice.
+- ``.xml .rss .atom .rdf`` are feeds or sitemaps if the first readable version is one, otherwise no pages.
+- An index file is its folder: ``a/index.html`` is ``a/``. If there are several, the first of ``INDEX_FILES`` is shown.
+- Hidden files and folders (``.github``) are not served, nor names that are invalid in URLs (``..``, or too long).
+- The site of a page is its first folder, and ``/`` for files outside of any. If the first folder is a host name
+  (``www.example.org``), the site is that host, and the folder its root.
 """
 
 import re
@@ -26,7 +25,7 @@ INDEX_FILES = (
     *("readme.md", "readme.markdown", "readme.rst"),
 )
 _INDEX_RANKS = {name: rank for rank, name in enumerate(INDEX_FILES)}
-# Text files of documentation folders that speak to programs.
+# Text files of documentation folders that are meant for programs.
 _MACHINE_FILES = re.compile(
     r"(?:requirements.*|constraints.*|robots|cmakelists|humans|security|llms)\.txt", re.IGNORECASE
 )

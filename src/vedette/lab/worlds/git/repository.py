@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 MAX_PROCESSES = 8
 MAX_NAMES = 8  # that a message lists
-REPOSITORY_NAMES = ("repo", ".git")  # how a folder that holds nothing but a repository calls it
+REPOSITORY_NAMES = ("repo", ".git")  # the name of the repository in a folder that contains nothing else
 
 
 class GitLocation(NamedTuple):
@@ -155,7 +155,7 @@ def worker_count() -> int:
 @contextmanager
 def open_process_pool(processes: int) -> Generator[ProcessPoolExecutor]:
     """Open a pool of processes to read a git repository; work not begun at exit is cancelled."""
-    # Not forked: a copy of a process with threads may wait for ever for a lock that one of them held.
+    # Not forked: a copy of a process with threads may wait forever for a lock that one of them held.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_init_worker, initargs=(os.getpid(),))
     try:

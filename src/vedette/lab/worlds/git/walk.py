@@ -1,12 +1,12 @@
-"""Walk the commits of a git branch: what each did to the files that may be pages.
+"""Walk the commits of a git branch: what each changed in the files that may be pages.
 
-Only *first parents* are followed: the states that the branch itself went through are what was published. Commits of a
-branch that was merged were never shown there, and what they brought arrives with the merge.
+Only *first parents* are followed: the states of the branch itself are what was published. Commits of a merged branch
+were never shown there, and their changes arrive with the merge.
 
-A commit's time is its committer's. Clocks are wrong at times, so not all are believed: the longest run of commits whose
-times never go back is; any other commit takes the time of the last believed one before it, and where there is none,
-of the first. So one clock in 2037, or in 1970, moves its own commit only. Commits of one second are one step: nobody
-can have seen what was between.
+A commit's time is its committer's. Clocks are sometimes wrong, so not all are trusted: the longest nondecreasing
+subsequence of times is; any other commit takes the time of the last trusted one before it, and if there is none, of the
+first. So one clock in 2037, or in 1970, moves only its own commit. Commits of one second are one step: no one can have
+seen what was between.
 """
 
 from bisect import bisect_right
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 FILE_MODES = frozenset({0o100644, 0o100755, 0o100664})  # no symbolic link, no module
-# How many files may come and go in one step for similar ones to be looked for: the work grows with the square.
+# Maximum number of added and removed files in one step for finding renames: the work grows with the square.
 MAX_RENAMES = 400
 REPORT_EVERY = 200
 
@@ -29,7 +29,7 @@ REPORT_EVERY = 200
 class Step(NamedTuple):
     """A step of a git branch: all changes within one second, as file to new blob id, None if it was deleted.
 
-    ``renamed`` has, for files that came, the similar file that went.
+    ``renamed`` maps files that appeared to the similar file that disappeared.
     """
 
     at_s: float

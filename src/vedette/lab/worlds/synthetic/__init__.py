@@ -1,4 +1,4 @@
-"""Synthetic web: generated, not recorded. What a URL answers is a pure function of seed, URL and time.
+"""Synthetic web: generated, not recorded. The response of a URL is a pure function of seed, URL and time.
 
 >>> from vedette.lab.worlds.world import WorldRequest
 >>> world = open_synthetic_world("tiny")

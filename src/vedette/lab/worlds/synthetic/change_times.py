@@ -1,13 +1,13 @@
 """Birth and change times of the synthetic web: a weekly rhythm, and Poisson, periodic and working-hours processes.
 
-Nothing is stored and nothing is played forward. A process is cut into windows; what happens in a window is a hash of
-its number, so the last event before any moment is found by looking back over a few windows.
+Nothing is stored and nothing is simulated forward. A process is divided into windows; the events of a window are a hash
+of its number, so the last event before any moment is found by looking back over a few windows.
 
 - *Rhythm*: a clock that runs faster in busy hours. A process that is even by this clock follows the working week.
-- *Births*: one per unit of the rhythm's time on average. Within a block of 32 they fall like 32 independent darts, so
-  short stretches look like a Poisson process while the number born by t has a closed form.
-- *Poisson edits*: a window that is four mean gaps long holds a Poisson number of edits at uniform places, which is
-  exactly a Poisson process. Each edit touches one of four groups of paragraphs.
+- *Births*: one per unit of the rhythm's time on average. Within a block of 32 they are 32 independent uniform draws, so
+  short intervals resemble a Poisson process while the number born by t has a closed form.
+- *Poisson edits*: a window that is four mean gaps long has a Poisson number of edits at uniform positions, which is
+  exactly a Poisson process. Each edit changes one of four groups of paragraphs.
 """
 
 import math
@@ -114,8 +114,8 @@ def _draw_positions(key: int, block: int) -> tuple[float, ...]:
 class BirthSchedule:
     """Birth times of a synthetic site's pages: a stock before the world opens, then a steady flow by a rhythm.
 
-    ``stock`` pages lie within ``span_s`` before the start, thicker towards it by ``growth`` (1, 1.5 or 2, computed with
-    operations that are exact alike for numbers and arrays); later ones come ``per_s`` on average. Births are whole
+    ``stock`` pages are within ``span_s`` before the start, denser towards it by ``growth`` (1, 1.5 or 2, computed with
+    operations that are equally exact for numbers and arrays); later ones come ``per_s`` on average. Births are whole
     seconds and never decrease with the page's number.
     """
 
@@ -244,7 +244,7 @@ def _poisson_cdf(mean: float) -> tuple[float, ...]:
 
 
 POISSON_CDF = _poisson_cdf(EVENTS_PER_WINDOW)
-"""By these a window's first number says how many events it holds."""
+"""A window's first number determines by these how many events it has."""
 
 
 def _window_events(key: int, window: int) -> tuple[list[float], int]:
@@ -259,7 +259,7 @@ def _window_events(key: int, window: int) -> tuple[list[float], int]:
 
 
 _cached_window_events = lru_cache(maxsize=4096)(_window_events)
-"""For the few processes that are asked again and again; those of pages would only push one another out."""
+"""For the few processes that are queried repeatedly; those of pages would only evict one another."""
 
 
 def _poisson_edits(process: ChangeProcess, birth_s: float, now_s: float) -> EditState:

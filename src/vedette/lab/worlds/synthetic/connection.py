@@ -1,8 +1,8 @@
 """A client connection to the synthetic web: requests in, responses out, strictly in order and one at a time.
 
-The common answer (a body that fits the socket, no delay) is one write and no task. Every other delivery is a task
-that hands over a piece whenever the transport has room, so an endless body holds one piece in memory; it ends with
-the connection. What is logged favours the client, see ``access_log``.
+The common response (a body that fits the socket, no delay) is one write and no task. Every other delivery is a task
+that sends a piece whenever the transport has room, so an endless body holds one piece in memory; it ends with the
+connection. Logged times favor the client, see ``access_log``.
 """
 
 import asyncio
@@ -51,8 +51,8 @@ class Limits:
 class Exchange:
     """A request in progress on a client connection: what was handed to the socket so far, and since when.
 
-    ``last_seen_s`` is a wall time at which the client was surely still there: a stamp of one beat counts once the next
-    beat has passed without news, since the end of a connection may lie unread in between.
+    ``last_seen_s`` is a wall time at which the client was certainly still connected: the time of one tick counts once
+    the next tick has passed without news, since the end of a connection may be unread in between.
     """
 
     request: HttpRequest
@@ -105,7 +105,7 @@ class Connection(asyncio.Protocol):
         """Register a new client connection."""
         self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
-        # With no slack in the buffer, a call to resume means that everything has left.
+        # With no slack in the buffer, a call to resume means that everything was sent.
         self._transport.set_write_buffer_limits(high=0)
         self.closed = self._loop.create_future()
         self._address = str(transport.get_extra_info("sockname")[0])
@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
         if self._task is not None:
             self._task.cancel()
         if self._exchange is not None:
-            # A client that leaves with the last byte in hand may be quicker than the task that takes note of it.
+            # A client that leaves with the last byte may be quicker than the task that records it.
             whole = self._exchange.is_whole and self._writable is None
             self._service.log_exchange(
                 self._exchange, self._exchange.written_s if whole else self._exchange.last_seen_s, whole
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
             self._exchange = None
 
     def data_received(self, data: bytes) -> None:
-        """Buffer received bytes and cut out request heads at once, each with the time at which it was complete."""
+        """Buffer received bytes and split off request heads at once, each with the time at which it was complete."""
         if self._input_closed:
             return
         self._inbox += data
@@ -142,7 +142,7 @@ class Connection(asyncio.Protocol):
         self._deadline_s = self._loop.time() + self._service.limits.stalled_s
 
     def resume_writing(self) -> None:
-        """Resume sending on the connection: everything handed over has left."""
+        """Resume sending on the connection: everything was sent."""
         room, self._writable = self._writable, None
         self._deadline_s = self._loop.time() + self._service.limits.linger_s if self._input_closed else inf
         if room is not None and not room.done():
@@ -281,7 +281,7 @@ class Connection(asyncio.Protocol):
         await asyncio.sleep(max(0.0, due_s - self._loop.time()))
 
     def _close_after_reply(self, exchange: Exchange) -> None:
-        """Close the connection after the reply; let a client finish sending, lest a reset eat the reply."""
+        """Close the connection after the reply; let a client finish sending, so that no reset discards the reply."""
         self._input_closed = True
         self._heads.clear()
         if exchange.request.carries_body and not self._transport.is_closing():

@@ -1,6 +1,7 @@
 """Faults and crawler traps of the synthetic web: slow, broken, endless, mislabeled, looping, overloaded servers.
 
-Some hosts show them all below ``/odd/``, one page for each. A few hosts are ill as a whole, some of the time or always.
+Some hosts show them all below ``/odd/``, one page for each. A few hosts are faulty as a whole, some of the time or
+always.
 """
 
 import gzip
@@ -21,8 +22,8 @@ from vedette.lab.worlds.world import NORMAL_DELIVERY, Delivery, Reply
 from vedette.model import Headers
 from vedette.timeutil import HOUR_S
 
-# A calendar with a next month for ever, members' pages whose session id is new in every link, folders within folders,
-# and a farm of hosts that link to one another. They stand below paths of their own, linked from the foot of every page.
+# A calendar with a next month forever, members' pages with a new session id in every link, folders within folders, and
+# a farm of hosts that link to one another. They are below separate paths, linked from the foot of every page.
 
 
 _CALENDAR = re.compile(r"/calendar/([1-9][0-9]{0,3})/([1-9]|1[0-2])(?:/([1-9]|[12][0-9]|3[01]))?")

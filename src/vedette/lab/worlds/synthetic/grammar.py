@@ -1,6 +1,6 @@
 """Text generator of the synthetic web: a small English grammar, run once per topic into pools of ready sentences.
 
-Making a page then costs a few list look-ups per paragraph. Everything in a pool is escaped for HTML already.
+Generating a page then costs a few list lookups per paragraph. Everything in a pool is already escaped for HTML.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,7 @@
-"""Hash functions of the synthetic web: every fact of it is a hash of its place and time.
+"""Hash functions of the synthetic web: every fact of it is a hash of its position and time.
 
-``mix`` is the finaliser of splitmix64 (Steele, Lea & Flood 2014); ``mix_all`` does the same to an array, to the same
-bits, so that a fact asked for one page and one computed for a million pages never disagree.
+``mix`` is the finalizer of splitmix64 (Steele, Lea & Flood 2014); ``mix_all`` does the same for an array, to the same
+bits, so that a fact computed for one page and for a million pages never disagrees.
 """
 
 from collections.abc import Iterator

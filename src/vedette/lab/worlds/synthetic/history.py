@@ -1,12 +1,12 @@
 """History of a synthetic web: births, changes, moves and deaths of up to a million pages as arrays.
 
-The laws and the numbers are those of the served web (``world``), to the bit. Left out are traps, faults
-and mirrors (as in a calm world), boxes and rebuilds, which change no text, tags and the archive. Of what happened
-before the world opens only what held then is kept: a page's first version covers all of its earlier ones. Listings
-show the newest twenty births, dead or not.
+The laws and the numbers are those of the served web (``world``), to the bit. Left out are traps, faults and mirrors (as
+in a calm world), boxes and rebuilds, which change no text, tags and the archive. From before the world opens only the
+state at that time is kept: a page's first version covers all of its earlier ones. Listings show the newest twenty
+births, dead or not.
 
-Two ways of changing can be added by name, which the served web does not have: ``+waves`` (a section is rewritten at
-once, every 45 days on average) and ``+bursts`` (an edit draws others after it, minutes apart).
+Two kinds of changes can be added by name, which the served web does not have: ``+waves`` (a section is rewritten at
+once, every 45 days on average) and ``+bursts`` (an edit triggers others, minutes apart).
 
 >>> history = build_synthetic_history("tiny", seed=1)
 >>> history.pages > 150, len(history.site_names)
@@ -61,7 +61,7 @@ def build_listings(pages: SyntheticPages, begin_s: float) -> ListingVersions:
     born_s = pages.born_s[shown]
     owners = np.flatnonzero(pages.number < 0)
     starts = np.searchsorted(listing, owners)
-    # Births of one second make one version: the last of them says it all.
+    # Births of one second make one version: the last of them is enough.
     last = np.append((listing[1:] != listing[:-1]) | (born_s[1:] != born_s[:-1]), True)
     later = np.flatnonzero((born_s > begin_s) & last)
     opening = (
@@ -81,11 +81,11 @@ def build_listings(pages: SyntheticPages, begin_s: float) -> ListingVersions:
 def _listing_members(pages: SyntheticPages, begin_s: float) -> tuple[Ints, Ints]:
     """Return the member pages of every listing in a synthetic history, as columns of listing and page.
 
-    A page that moved before the world opens is listed with its new address, one that moves later with its old one.
+    A page that moved before the world opens is listed with its new URL, one that moves later with its old one.
     """
     articles = np.flatnonzero((pages.number >= 0) & (~pages.is_moved | (pages.born_s <= begin_s)))
     wide = int(pages.section.max(initial=0)) + 3
-    # A listing is found by its site and its number; -1 where a site has no feed.
+    # A listing is found by its site and its number; -1 if a site has no feed.
     where = np.full((int(pages.site.max(initial=0)) + 1, wide), -1)
     owners = np.flatnonzero(pages.number < 0)
     where[pages.site[owners], -pages.number[owners] - 1] = owners
@@ -247,7 +247,7 @@ def _draw_waves(pages: SyntheticPages, seed: int) -> _Waves:
 
 
 def _match_moves(pages: SyntheticPages) -> Ints:
-    """Match each moved page of a synthetic history with the address that takes its place."""
+    """Match each moved page of a synthetic history with the URL that replaces it."""
     text = pages.site << 32 | pages.number
     left, reached = np.flatnonzero(pages.moved_s < np.inf), np.flatnonzero(pages.is_moved)
     reached = reached[np.argsort(text[reached])]

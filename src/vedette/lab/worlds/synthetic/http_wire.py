@@ -1,7 +1,7 @@
 """HTTP/1.1 on the wire: parse the head of a request, format the head and the pieces of a response.
 
-Pure, and strict where a request could be read in two ways: a head that is not exactly what RFC 9112 allows is refused
-rather than mended. Targets and header values are read as Latin-1, which maps every byte to one character.
+Pure, and strict where a request would be ambiguous: a head that is not exactly what RFC 9112 allows is refused rather
+than repaired. Targets and header values are read as Latin-1, which maps every byte to one character.
 """
 
 import re

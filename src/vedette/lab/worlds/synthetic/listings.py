@@ -1,7 +1,7 @@
 """Listing pages of the synthetic web: home, sections, tags and the archive.
 
-Home, sections and tags show the newest for a while; the archive shows every live page in chunks by number, so nothing
-alive is more than three clicks from home. Listings name the address that a page has now.
+Home, sections and tags show the newest for a while; the archive shows every live page in chunks by number, so every
+live page is at most three clicks from home. Listings use the current URL of a page.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +51,7 @@ def newest_pages(site: Site, now_s: float, count: int, keep: PageFilter | None =
 
 
 def current_path(site: Site, number: int, first: int, now_s: float) -> bytes:
-    """Return the path at which a page answers now, as a listing links to it."""
+    """Return the current path of a page, as a listing links to it."""
     moved_s = traits.move_s(site, traits.life_hash(first), site.births.birth_s(number))
     return (traits.page_path if moved_s > now_s else traits.moved_path)(site, number, first)
 

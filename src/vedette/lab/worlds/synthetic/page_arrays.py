@@ -1,10 +1,10 @@
-"""Pages of the synthetic web as arrays: every address by birth, and every change of each, to the bit as served.
+"""Pages of the synthetic web as arrays: every URL by birth, and every change of each, to the bit as served.
 
-An address is a page: one that moves dies, and another is born in its place with the same text. Listings (home, feed,
+A URL is a page: one that moves dies, and another is born in its place with the same text. Listings (home, feed,
 sections) are pages, too, with numbers below 0.
 
-A window of a change process holds what a hash of its number says, so all windows of all pages are computed side by
-side: what ``change_times.edit_state`` says of one page at a time, ``list_changes`` says of many for all time.
+A window of a change process is determined by a hash of its number, so all windows of all pages are computed side by
+side: what ``change_times.edit_state`` returns for one page at a time, ``list_changes`` returns for many for all time.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ HOME_NUMBER, FEED_NUMBER, SECTION_NUMBER = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPages:
-    """Arrays of synthetic pages, one row per address: site, number in it, whether it is the moved address, and so on.
+    """Arrays of synthetic pages, one row per URL: site, number in it, whether it is the moved URL, and so on.
 
-    The two addresses of a page that moves have one number and one ``key``. ``moved_s`` is when a page leaves this one.
+    The two URLs of a page that moves have one number and one ``key``. ``moved_s`` is when a page leaves this one.
     """
 
     site: Ints
@@ -59,7 +59,7 @@ class SyntheticPages:
 
 
 def list_pages(sites: Sequence[Site], begin_s: float, end_s: float) -> SyntheticPages:
-    """List all synthetic page addresses alive at some time of a span as arrays, by birth."""
+    """List all synthetic page URLs alive at some time of a span as arrays, by birth."""
     parts = [part for index, site in enumerate(sites) for part in _site_pages(index, site, begin_s, end_s)]
     columns = ([getattr(part, one.name) for part in parts] for one in fields(SyntheticPages))
     pages = SyntheticPages(*map(np.concatenate, columns))

@@ -1,7 +1,7 @@
 """Traits of a synthetic page, all by its number: path, title, length, and how it changes, moves and dies.
 
-Facts are cut out of three hashed words of 64 bits. Quantile tables stand in for logarithms, so that a fact computed for
-one page and the same fact computed for an array of pages agree to the last bit.
+Facts are taken from three 64-bit hash words. Quantile tables replace logarithms, so that a fact computed for one page
+and the same fact computed for an array of pages agree to the last bit.
 
     first word    section 8 | title 16 + 16 | length 10 | tags 7 + 7
     second word   habit 10 | rate 6 | dies 10 | life 10 | moves 10 | move age 8 | box 7 | box period 1
@@ -59,7 +59,7 @@ class ChangeProcesses(NamedTuple):
 
 
 def page_hash(site: Site, number: int) -> int:
-    """Return the first hash word of a synthetic page's traits, which settles its name and section."""
+    """Return the first hash word of a synthetic page's traits, which determines its name and section."""
     return mix(site.key + number)
 
 
@@ -69,7 +69,7 @@ def page_hashes(site: Site, numbers: Ints) -> HashArray:
 
 
 def life_hash(first: int) -> int:
-    """Return the second hash word of a synthetic page's traits, which settles its changes, moves and death."""
+    """Return the second hash word of a synthetic page's traits, which determines its changes, moves and death."""
     return mix(first ^ _LIFE_SALT)
 
 
@@ -89,7 +89,7 @@ def page_tags(site: Site, first: int) -> tuple[int, int]:
 
 
 def paragraph_count(site: Site, first: int) -> int:
-    """Return the number of paragraphs of a synthetic page: lognormal around its kind's median, at least one a group."""
+    """Return the number of paragraphs of a synthetic page: lognormal around its kind's median, one per group or more."""
     return max(
         PARAGRAPH_GROUPS,
         round(site.kind.paragraphs * math.exp(site.kind.spread * _LENGTH_QUANTILES[first >> 40 & 1023])),
@@ -121,7 +121,7 @@ def death_s(site: Site, second: int, birth_s: float) -> float:
 
 
 def move_s(site: Site, second: int, birth_s: float) -> float:
-    """Return when a synthetic page moves to another address; infinity for most."""
+    """Return when a synthetic page moves to another URL; infinity for most."""
     if (second >> 36 & 1023) >= site.kind.move_share * 1024:
         return math.inf
     return birth_s + math.floor(_MIN_LIFE_S + _WAIT_QUANTILES[(second >> 46 & 255) * 4] * _MOVE_DAYS * DAY_S)
@@ -229,9 +229,9 @@ def page_link(site: Site, number: int, origin: bytes = b"") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PageTruth:
-    """All settled traits of a synthetic page; infinity means never.
+    """All fixed traits of a synthetic page; infinity means never.
 
-    ``url`` is where it is born, ``moved_url`` where it answers from ``moved_s`` on.
+    ``url`` is where it is born, ``moved_url`` where it is from ``moved_s`` on.
     """
 
     url: str

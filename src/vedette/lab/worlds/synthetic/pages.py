@@ -1,8 +1,8 @@
 """Ordinary pages of the synthetic web: an article with a title, links in it and below it, perhaps a rotating box.
 
-The text is made of paragraphs in four groups. Each edit rewrites one group, so most of the page stays as it was. Links
+The text is made of paragraphs in four groups. Each edit rewrites one group, so most of the page stays the same. Links
 are chosen once, from pages born before this one and from stock pages of other hosts; they keep pointing to where a page
-was born, also after it has moved or died, as links of the real web do.
+was born, even after it has moved or died, as links of the real web do.
 """
 
 import time
@@ -31,7 +31,7 @@ _INLINE_LINKS = 12
 
 
 class PageState(NamedTuple):
-    """State of an ordinary page that decides its bytes at one moment; a tuple for speed, as ``PageRequest``."""
+    """State of an ordinary page that determines its bytes at one moment; a tuple for speed, as ``PageRequest``."""
 
     number: int
     page_hash: int

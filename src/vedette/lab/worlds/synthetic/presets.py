@@ -1,7 +1,7 @@
 """Preset synthetic webs for live comparisons: a month of changes, and a day of many births.
 
-All kinds of sites are in them, without traps and faults. They are small because every crawler of a comparison has to
-keep up with their time, and a month must fit into minutes.
+They have all kinds of sites, without traps and faults. They are small because every crawler of a comparison has to keep
+up with their time, and a month must fit into minutes.
 """
 
 from dataclasses import replace
@@ -12,11 +12,10 @@ from vedette.lab.worlds.synthetic.sites import WorldSize, build_sites
 from vedette.lab.worlds.synthetic.web import build_web
 
 BIRTHS_PLACE, MONTH_PLACE = f"{__name__}:births_world", f"{__name__}:month_world"
-"""How a server is told to open them."""
+"""The command-line name that opens them."""
 
-# In a day of births there must be enough of them for a median, and it must be crawled within a minute or two: three
-# crawlers share the machine, and its time does not run much faster than ours, or all that is measured is how long work
-# takes.
+# A day of births needs enough of them for a median, and must be crawled within a minute or two: three crawlers share
+# the machine, and its time does not run much faster than ours, otherwise only the duration of work would be measured.
 BIRTHS_SIZE, MONTH_SIZE = WorldSize(hosts=6, pages=240), WorldSize(hosts=6, pages=400)
 BIRTH_FACTOR = 30.0  # times the births of other synthetic webs
 

@@ -64,7 +64,7 @@ class RequestHandler:
         self._clock = clock
         self._log = log
         self._names = HostNames(world.hosts())
-        # Where robots.txt redirects to is as much a robots.txt as the file itself, so its text is logged as well.
+        # The redirect target of a robots.txt is as much a robots.txt as the file itself, so its text is logged as well.
         self._robots_urls: set[str] = set()
 
     def answer(self, request: HttpRequest, now_s: float) -> Reply:
@@ -136,11 +136,10 @@ def _header(reply: Reply, name: str) -> str | None:
     return next((value for key, value in reply.headers if key.lower() == name), None)
 
 
-# The Host header says which host is meant, whatever address the request came to, so a person can look at any host by
-# 127.0.0.1; the access log says which address it was. Only loopback addresses are listened on.
-# open_server    inside a running event loop
-# serve          this process, until a signal or the end of its parent
-# start_server   a child process, which ends with its parent
+# The Host header identifies the host, whatever address the request came to, so a person can view any host through
+# 127.0.0.1; the access log says which address it was. Only loopback addresses are listened on. open_server    inside a
+# running event loop serve          this process, until a signal or the end of its parent start_server   a child
+# process, which exits with its parent
 
 
 LOOPBACK = "127.0.0.1"
@@ -257,7 +256,7 @@ async def _serve(
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    # Ctrl-C reaches a whole process group; a child serves on until its parent has finished with it.
+    # Ctrl-C reaches a whole process group; a child keeps serving until its parent has finished with it.
     loop.add_signal_handler(signal.SIGINT, stop.set if parent is None else _ignore_signal)
     if ready is not None:
         ready(server)
@@ -310,7 +309,7 @@ def _bind(address: str, port: int) -> socket.socket:
 
 
 def _raise_file_limit() -> None:
-    """Raise the server's limit of open files: a socket per address and client soon pass the usual 1,024."""
+    """Raise the server's limit of open files: sockets per address and client soon exceed the usual 1,024."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -359,7 +358,7 @@ def start_server(
 ) -> ServerHandle:
     """Start a world's server in a child process; without ``clock`` the world opens now and runs at ``speed``.
 
-    ``world`` is what ``open_world`` takes.
+    ``world`` is an argument of ``open_world``.
     """
     command = [sys.executable, "-m", __name__, world, f"--seed={seed}", f"--speed={speed}", f"--port={port}"]
     command += [f"--parent={os.getpid()}"]
@@ -379,7 +378,7 @@ def _read_handle(process: subprocess.Popen[bytes], world: str) -> ServerHandle:
 
 
 def open_world(name: str, seed: int = 1) -> World:
-    """Open the world to serve by its command-line name: synthetic, constant, or made by a function named there.
+    """Open the world to serve by its command-line name: synthetic, constant, or built by a function named there.
 
     A seed within the name wins, so that every world's own name opens it again.
 
@@ -408,7 +407,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse_options(arguments)
     try:
         world = open_world(options.world, options.seed)
-        # A world is a large heap that never becomes garbage: looking through it again and again is a tax on requests.
+        # A world is a large heap that never becomes garbage: scanning it repeatedly would slow down requests.
         gc.collect()
         gc.freeze()
         gc.set_threshold(20_000)

@@ -23,9 +23,9 @@ class ChangePattern:
 class SiteKind:
     """A kind of synthetic site: page sizes, and rates of births, changes, moves and deaths.
 
-    ``born_per_day`` is relative to the stock of the site. In ``prefix`` a ``*`` stands for the section; pages that
-    move go below ``moved_prefix``. ``box_share`` of the pages carry a box that turns by itself, and
-    ``reprint_share`` of them reprint an agency's article.
+    ``born_per_day`` is relative to the stock of the site. In ``prefix`` a ``*`` is replaced by the section; pages that
+    move go below ``moved_prefix``. ``box_share`` of the pages have a rotating box, and ``reprint_share`` of them
+    reprint an agency's article.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Sites (hosts) of a synthetic web: how many pages each has, what it writes about, and which oddities it shows.
 
-The number of pages falls with the rank of a host as 1 / (rank + 2), so a few sites hold most pages. The first hosts are
-dealt one of each behaviour, so that a world of six hosts shows them all; later ones draw by hash.
+The number of pages falls with the rank of a host as 1 / (rank + 2), so a few sites have most pages. The first hosts get
+one of each behavior, so that a world of six hosts shows them all; later ones draw by hash.
 """
 
 from collections.abc import Iterator, Mapping
@@ -119,7 +119,7 @@ SIZES: Mapping[str, WorldSize] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of a synthetic site with its own topic; ``prefix`` is what the paths of its pages begin with."""
+    """A section of a synthetic site with its own topic; ``prefix`` is the prefix of its pages' paths."""
 
     slug: str
     label: str

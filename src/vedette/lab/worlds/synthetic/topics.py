@@ -1,6 +1,6 @@
 """Topics of the synthetic web: eighteen trades and pastimes, each with the words that its sentences are built from.
 
-The verbs are regular and fit any of the topic's things, and each place brings its own preposition; so every sentence of
+The verbs are regular and fit any of the topic's things, and each place has its own preposition; so every sentence of
 ``grammar`` is grammatical whichever words it draws.
 """
 

@@ -1,4 +1,4 @@
-"""Conditional requests: which validators (ETag, Last-Modified) a synthetic host sends, and when it answers 304.
+"""Conditional requests: which validators (ETag, Last-Modified) a synthetic host sends, and when it replies 304.
 
 Most hosts are honest. Some send only one validator, some none, and a few change the ETag every hour for the same text.
 """
@@ -41,7 +41,7 @@ def validator_headers(validators: Validators, version: str, modified_s: float | 
 
 
 def is_not_modified(question: WorldRequest, stamped: Headers) -> bool:
-    """Check by validators whether the client holds what would be sent, for a 304 reply.
+    """Check by validators whether the client has what would be sent, for a 304 reply.
 
     If-None-Match decides alone if it is given (RFC 9110, 13.2.2).
     """

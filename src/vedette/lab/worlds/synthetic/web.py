@@ -1,4 +1,4 @@
-"""A synthetic web ready to answer: its sites, their templates, mirrors, and which hosts many pages link to."""
+"""A synthetic web ready to serve: its sites, their templates, mirrors, and which hosts many pages link to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ _MIRROR_REMAINDER = 3
 
 @dataclass(frozen=True, slots=True)
 class SyntheticWeb:
-    """A synthetic web with all that does not depend on the request: sites, templates, mirrors, popular link targets.
+    """A synthetic web with everything independent of the request: sites, templates, mirrors, popular link targets.
 
-    ``popular_sites`` names a site by index at each of its places; a site that many link to has many places.
-    ``list_links`` and ``inline_links`` hold a link to some page of that site for each place, for lists and for texts.
-    ``mirrors`` gives the name of the second host that serves a site, by the site's index.
+    ``popular_sites`` has a site's index at each of its positions; a site that many link to has many positions.
+    ``list_links`` and ``inline_links`` have a link to some page of that site for each position, for lists and for
+    texts. ``mirrors`` gives the name of the second host that serves a site, by the site's index.
     """
 
     seed: int
@@ -63,7 +63,7 @@ def _draw_popular_sites(seed: int, count: int) -> tuple[int, ...]:
 
 
 def _stock_page_link(site: Site, word: int) -> bytes:
-    """Return an HTML link to a stock page of another synthetic host, or to its home page now and then."""
+    """Return an HTML link to a stock page of another synthetic host, or occasionally to its home page."""
     origin = b"http://" + site.name.encode()
     if not word & 7:
         return b'<a href="%b/">%b</a>' % (origin, site.title.encode())

@@ -1,6 +1,6 @@
-"""The synthetic web as a world: routes a request to its handler, and knows the truth about every URL.
+"""The synthetic web as a world: route a request to its handler, and know the truth about every URL.
 
-What a URL answers is a pure function of seed, URL and time. Caches hold what was computed; nothing else is kept.
+The response of a URL is a pure function of seed, URL and time. Caches store computed values; there is no other state.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -75,7 +75,7 @@ _REQUIRED_FEATURES = {"calendar": "calendar", "members": "sessions", "browse": "
 
 
 def find_route(site: Site, path: str) -> tuple[UrlKind, Handler]:
-    """Find the route of a path on a synthetic site: the kind of URL, and the handler that answers it."""
+    """Find the route of a path on a synthetic site: the kind of URL, and its handler."""
     head = path[1:].partition("/")[0]
     if head.startswith("sitemap-"):
         head = "sitemap.xml"
@@ -169,7 +169,7 @@ class SyntheticWorld:
         return "copy" if kind == "page" and (mirror or query) else kind
 
     def live_pages(self, host: str, now_s: float) -> list[str]:
-        """Return the URLs of all ordinary pages of a synthetic host that answer 200 now, in order of birth."""
+        """Return the URLs of all ordinary pages of a synthetic host with status 200 now, in order of birth."""
         site = self._host_sites[host][0]
         numbers = live_numbers(site, 0, site.births.count_born(now_s), now_s).tolist()
         words = ((number, traits.page_hash(site, number)) for number in numbers)
