@@ -89,7 +89,7 @@ def page_tags(site: Site, first: int) -> tuple[int, int]:
 
 
 def paragraph_count(site: Site, first: int) -> int:
-    """Return the number of paragraphs of a synthetic page: lognormal around its kind's median, one per group or more."""
+    """Return a synthetic page's number of paragraphs: lognormal around its kind's median, at least one per group."""
     return max(
         PARAGRAPH_GROUPS,
         round(site.kind.paragraphs * math.exp(site.kind.spread * _LENGTH_QUANTILES[first >> 40 & 1023])),
