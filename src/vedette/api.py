@@ -132,7 +132,7 @@ class DataFolder:
         return [row.site for row in self.site_rows()]
 
     def site_rows(self) -> list[SiteRow]:
-        """Return the sites of the data folder with whether they are paused; none where there is no folder yet."""
+        """Return the sites of the data folder with whether they are paused; none if there is no folder yet."""
         if not (self.path / "state.db").exists():
             return []
         with open_state_reader(self.path) as state:

@@ -1,4 +1,4 @@
-"""Plain English in what people read: web pages, command help, errors and documents avoid turns that sound translated.
+"""Plain English in what people read: pages, help, errors, documents and source avoid turns that sound translated.
 
 The list has words that crept in before and always had a plainer one. It cannot tell good English from bad; it keeps the
 worst from coming back.
@@ -6,7 +6,9 @@ worst from coming back.
 
 import argparse
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +26,7 @@ AVOIDED = {
     r"whoever": "anyone who, the person who",
     r"anew": "again, from scratch",
     r"so many(?! that\b)": "this many, or a number",
-    r"of which": "split the sentence",
+    r"(?<!all )(?<!both )(?<!each )(?<!none )(?<!some )of which": "split the sentence",
     r"he|his|him": "they, the advertiser, you",
     r"is asked for": "is requested",
     r"in vain": "wasted, found nothing new",
@@ -37,7 +39,21 @@ AVOIDED = {
     r"is said": "appears, we say",
     r"dark colou?rs": "dark mode",
 }
+# Also avoided in docstrings and comments of the package.
+AVOIDED_IN_SOURCE = {
+    r"as far as is known": "as far as known",
+    r"at hand": "available, stored, in memory",
+    r"for ever": "forever",
+    r"lest": "so that ... not",
+    r"makes? no sense": "is invalid",
+    r"next to nothing": "almost nothing",
+    r"nobody|everybody|anybody|somebody": "no one, everyone; or name who",
+    r"of late": "recent, recently",
+    r"thereby|wherein|hereof|whereof": "split the sentence",
+    r"colour|neighbour|behaviour|judgement|favour|honour": "American spelling",
+}
 PATTERN = re.compile(rf"\b(?:{'|'.join(AVOIDED)})\b", re.IGNORECASE)
+SOURCE_PATTERN = re.compile(rf"\b(?:{'|'.join({**AVOIDED, **AVOIDED_IN_SOURCE})})\b", re.IGNORECASE)
 
 
 def read_templates() -> Iterator[tuple[str, str]]:
@@ -78,6 +94,20 @@ def read_documents() -> Iterator[tuple[str, str]]:
         yield from ((path.name, re.sub(r"`[^`]*`", "", line)) for line in text.splitlines())
 
 
+def read_source() -> Iterator[tuple[str, str]]:
+    """Yield the docstrings and comments of the package, without code and quotations in them."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source, place = path.read_text(), str(path.relative_to(PACKAGE))
+        nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
+        texts = [node.value.value for node in nodes if isinstance(node.value, ast.Constant)]
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+        comments = (token.string for token in tokens if token.type == tokenize.COMMENT)
+        for text in (*(text for text in texts if isinstance(text, str)), *comments):
+            prose = re.sub(r"^ *(?:>>>|\.\.\.) .*$", " ", text, flags=re.MULTILINE)
+            prose = re.sub(r"``.*?``|`[^`]*`|\"[^\"]*\"|'[^'\n]*'", " ", prose, flags=re.DOTALL)
+            yield place, " ".join(prose.split())
+
+
 SOURCES = {
     "templates": read_templates,
     "help": lambda: read_help(build_parser()),
@@ -92,6 +122,13 @@ def test_texts_avoid_words_with_a_plainer_one(source: str) -> None:
     texts = list(SOURCES[source]())
     assert len(texts) > 100
     assert [f"{place}: {found[0]}: {text.strip()}" for place, text in texts for found in PATTERN.finditer(text)] == []
+
+
+def test_docstrings_and_comments_avoid_words_with_a_plainer_one() -> None:
+    """Contributors read these; each find is listed with its place."""
+    texts = list(read_source())
+    assert len(texts) > 5000
+    assert [f"{place}: {found[0]}: {text}" for place, text in texts for found in SOURCE_PATTERN.finditer(text)] == []
 
 
 @pytest.mark.parametrize("text", ["He is told.", "Here stands it", "a list, of which two", "looks in vain"])

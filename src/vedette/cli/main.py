@@ -91,7 +91,7 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the ``vedette`` command line; errors are one line on what to do (``--debug`` shows the traceback).
 
-    Pages, searches and digests of keys are nobody else's business: files that it writes are for its user alone.
+    Files with pages, searches and digests of keys must be readable only by their owner.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     before = os.umask(0o077)

@@ -40,7 +40,7 @@ def format_decision(decision: Decision) -> str:
 
 
 def parse_decision(line: str) -> Decision | None:
-    """Parse a decision record from a line of the decision log; None where the line is incomplete."""
+    """Parse a decision record from a line of the decision log; None if the line is incomplete."""
     try:
         return Decision(**json.loads(line))
     except (ValueError, TypeError):

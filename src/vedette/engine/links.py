@@ -55,7 +55,7 @@ class LinkResolver:
         return tuple(url for url in found if url is not None)
 
     def resolve_each(self, hrefs: Iterable[str], base: str) -> list[str | None]:
-        """Resolve each link of a page; None where no site covers it."""
+        """Resolve each link of a page; None if no site covers it."""
         start = base.find("/", base.find("//") + 2)
         origin, folder = base[:start], base[: base.partition("?")[0].rfind("/") + 1]
         young, found = self._young, []

@@ -91,7 +91,7 @@ class HostSettings(NamedTuple):
 
 
 class Content(NamedTuple):
-    """Message part: the content of a page that other parts need; dates are None and words empty where unknown.
+    """Message part: the content of a page that other parts need; dates are None and words empty if unknown.
 
     ``baseline`` is what the next version is compared with, ``change`` the result of the last comparison. ``directives``
     are the owner's robots directives; ``objections`` are the reasons against indexing, by name, each with its evidence.
@@ -226,7 +226,7 @@ class FetchSuccess(NamedTuple):
     part_body: bytes = b""
 
     def header(self, name: str) -> str:
-        """Return the first value of a header of a fetch result, by its lower-case name; empty where missing."""
+        """Return the first value of a header of a fetch result, by its lower-case name; empty if missing."""
         return next((value for key, value in self.headers if key == name), "")
 
 

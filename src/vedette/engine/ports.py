@@ -72,7 +72,7 @@ class UrlFrontier(Protocol):
         """Frontier port: count mentions of URLs; return the positions of those that must be added."""
 
     def find_ids(self, urls: Sequence[str]) -> Ids:
-        """Frontier port of the coordinator: return the id of each URL, 0 where unknown."""
+        """Frontier port of the coordinator: return the id of each URL, 0 if unknown."""
 
     def count_inlinks(self, ids: Ids) -> npt.NDArray[np.uint8]:
         """Frontier port of the coordinator: return how often each URL was mentioned, up to 255."""

@@ -26,7 +26,7 @@ def parse_max_age_s(headers: Headers) -> float | None:
 
 
 def parse_retry_after_s(headers: Headers, now_s: float) -> float:
-    """Parse the Retry-After response header into seconds from now; 0 where it does not say.
+    """Parse the Retry-After response header into seconds from now; 0 if it does not say.
 
     >>> parse_retry_after_s((("retry-after", "120"),), now_s=0.0)
     120.0

@@ -123,7 +123,7 @@ def open_state(folder: Path, owner: str, now_s: float) -> State:
 
 
 def _make_private(folder: Path) -> list[str]:
-    """Take away what other users may do with a data folder, and its group's right to write; return what was done.
+    """Remove other users' permissions on a data folder, and its group's write permission; return what was changed.
 
     A group may keep its right to read, for backups.
     """

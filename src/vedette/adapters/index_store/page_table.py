@@ -111,7 +111,7 @@ class PageTable:
         return _take_rows(self.rows, ids)
 
     def get_version(self, id_: int) -> VersionKey:
-        """Return which page of which release a page is, as far as the page table knows."""
+        """Return the release of a page and the family it belongs to, as far as the page table knows."""
         return VersionKey(*self._versions[id_].item()) if id_ < len(self._versions) else NO_VERSION
 
     def is_indexed(self, id_: int) -> bool:

@@ -1,10 +1,10 @@
 """Render child process, run as a script by ``vedette.adapters.net.renderer``; it renders one page at a time.
 
-A page's script is an untrusted program. It runs in Chromium's own sandbox, as nobody, in a network namespace without an
-interface, under the kernel's limits; if the machine offers less, at least the browser's proxy and resolver lead
-nowhere. Every request of the page is intercepted: those for scripts and data are passed to the parent, which fetches or
-refuses them; images and styles get an empty response; frames, pop-ups, sockets, workers that outlive the page and
-downloads are refused. The process imports nothing of ours and holds no state.
+A page's script is an untrusted program. It runs in Chromium's sandbox, as user ``nobody``, in a network namespace
+without an interface, under the kernel's limits; if the machine offers less, at least the browser's proxy and resolver
+lead nowhere. Every request of the page is intercepted: those for scripts and data are passed to the parent, which
+fetches or refuses them; images and styles get an empty response; frames, pop-ups, sockets, workers that outlive the
+page and downloads are refused. The process imports nothing of ours and holds no state.
 
 A message in either direction is two lengths, a head in JSON, and a body.
 """
@@ -264,7 +264,7 @@ def _confine(folder: str, memory_bytes: int) -> None:
         _map_user(os.getuid(), os.getgid())
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
-    # Not the address space, of which the browser reserves terabytes, but writable memory.
+    # Not the address space, since the browser reserves terabytes of it, but writable memory.
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     os.chdir(folder)
     os.environ.clear()

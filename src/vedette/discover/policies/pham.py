@@ -33,7 +33,7 @@ class YieldInputs(NamedTuple):
 
 
 def summarize_yields(look_s: Floats, yields: Floats, now: float) -> tuple[Floats, Floats]:
-    """Summarize the poll yields of a day for Pham's predictor: mean and standard deviation; 0 where there was no poll.
+    """Summarize the poll yields of a day for Pham's predictor: mean and standard deviation; 0 if there was no poll.
 
     >>> look_s, yields = np.array([[50.0, 40.0], [np.nan] * 2]), np.array([[2.0, 4.0], [0.0, 0.0]])
     >>> mean, deviation = summarize_yields(look_s, yields, 60.0)

@@ -41,7 +41,7 @@ MAX_PRINTS = 65_536
 
 
 class Membership(NamedTuple):
-    """The duplicate group that a fetched page joined, and the URL whose text it repeats, empty where it is new.
+    """The duplicate group that a fetched page joined, and the URL whose text it repeats, empty if it is new.
 
     ``is_similar`` means that an earlier page has nearly the same text, even if readers could tell the two apart;
     ``is_identical`` that a URL with another query has the same bytes; ``stands`` that the page is now the canonical of
@@ -113,12 +113,12 @@ class DuplicateDetector:
         }
 
     def on_gone(self, ids: Sequence[int]) -> None:
-        """Choose again who stands for the duplicate groups of pages that are gone or have moved."""
+        """Choose a new canonical for the duplicate groups of pages that are gone or have moved."""
         groups = [row.group for row in self._store.get_contents(ids).values()] if ids else []
         self._update_canonicals(groups, {})
 
     def delete_pages(self, ids: Sequence[int]) -> None:
-        """Delete everything stored about pages, and choose again who stands for their duplicate groups."""
+        """Delete everything stored about pages, and choose a new canonical for their duplicate groups."""
         if ids:
             left = {id_: row.group for id_, row in self._store.get_contents(ids).items()}
             self._store.delete_url_data(ids, pages=True)
@@ -278,7 +278,7 @@ class DuplicateDetector:
 def _hosts_of(subject: RuleSubject) -> tuple[str, ...]:
     """Return the hosts that a piece of duplicate evidence concerns.
 
-    Evidence for either host settles which URL is a copy of which.
+    Evidence for either host settles which of two URLs is the copy.
     """
     return (subject.host, subject.what.partition("://")[2]) if subject.kind == "origin" else (subject.host,)
 

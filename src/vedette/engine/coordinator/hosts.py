@@ -59,7 +59,7 @@ class HostCalendar:
         return None
 
     def next_s(self) -> float | None:
-        """Return the time of the first host in the calendar; -infinity where some are due already."""
+        """Return the time of the first host in the calendar; -infinity if some are due already."""
         while self._heap and self._heap[0][2].queued_s != self._heap[0][0]:
             heappop(self._heap)
         if self._due:

@@ -71,7 +71,7 @@ class RobotsCache:
         return f"robots.txt of port {origin.port}: {why}; its other pages are fetched"
 
     def crawl_delay_s(self, host: HostState) -> float | None:
-        """Return the longest Crawl-delay in the robots.txt files of a host; None where there is none."""
+        """Return the longest Crawl-delay in the robots.txt files of a host; None if there is none."""
         told = (self.get(origin).crawl_delay_s for origin in host.origins)
         return max((delay_s for delay_s in told if delay_s is not None), default=None)
 

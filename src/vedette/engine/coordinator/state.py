@@ -84,13 +84,13 @@ class HostState:
     fetched from any host. ``success_streak`` counts successful pages in a row: a reliable host gets more tasks ahead,
     so hanging hosts hold few. ``requested`` are URLs requested by name, which come first until they have ended.
     ``new_urls`` are waiting URLs that are new on the web, which come next. ``held_back`` counts held-back URLs by
-    pattern; ``trials`` are those tried because nothing else waits; ``is_blocked`` means that all that waits belongs to
-    ports that cannot be asked now. ``impact_version`` is the impact pass that ordered
-    its URLs, ``sort_state`` describes the last sort by worth. ``unreachable`` says why its name did not resolve.
-    ``detoured`` means that its address comes from an operator override, which applies to the ports it names.
-    ``budget_wait`` names the part of the fetch budget it waits for; empty if none. ``worth`` is that of the best URL at
-    the last selection, or of a refresh added since; before the first selection, that of any unseen page. ``refreshes``
-    maps known pages waiting here to the worth of their refresh.
+    pattern; ``trials`` are those tried because nothing else waits; ``is_blocked`` means that everything waiting belongs
+    to ports that are unreachable now. ``impact_version`` is the impact pass that ordered its URLs, ``sort_state``
+    describes the last sort by worth. ``unreachable`` says why its name did not resolve. ``detoured`` means that its
+    address comes from an operator override, which applies to the ports it names. ``budget_wait`` names the part of the
+    fetch budget it waits for; empty if none. ``worth`` is that of the best URL at the last selection, or of a refresh
+    added since; before the first selection, that of any unseen page. ``refreshes`` maps known pages waiting here to the
+    worth of their refresh.
     """
 
     name: str

@@ -58,7 +58,7 @@ class TrapFilter:
         self._out: dict[int, FetchAccount] = {}
 
     def judge(self, url: str, site: Site, *, is_trial: bool = False) -> Hold | Spared | None:
-        """Return why an unseen URL should not be fetched now, as a trap or duplicate; None where it may.
+        """Return why an unseen URL should not be fetched now, as a trap or duplicate; None if it may.
 
         ``is_trial`` means that nothing else waits.
         """

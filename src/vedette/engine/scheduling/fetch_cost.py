@@ -51,7 +51,7 @@ class HostLatency:
         return self
 
     def estimate(self, hosts: Sequence[str]) -> list[float | None]:
-        """Estimate how long a request to each host takes; None where unknown."""
+        """Estimate how long a request to each host takes; None if unknown."""
         return [self._means.get(host, (None, 0))[0] for host in hosts]
 
     def to_json(self) -> str:

@@ -124,7 +124,7 @@ class SourceReads:
         return self
 
     def find(self, urls: Sequence[str]) -> Floats:
-        """Find when the sources of each page's site were last read; NaN where it has none."""
+        """Find when the sources of each page's site were last read; NaN if it has none."""
         return np.array([self._read_s.get(site_of(url), np.nan) for url in urls], np.float64)
 
     def to_json(self) -> str:
@@ -423,7 +423,7 @@ def _list_settings(policy: Any) -> dict[str, object]:  # noqa: ANN401 - each pol
 
 
 class PolicyVerdict(NamedTuple):
-    """The refresh policy's verdict on one page, for explanations; None where it gives none.
+    """The refresh policy's verdict on one page, for explanations; None if it gives none.
 
     ``worth`` is per unit of ``cost``. After ``median_wait_d`` days without a fetch the probability that the page has
     changed is one half; ``causes`` are what moved that belief besides the page's own changes.

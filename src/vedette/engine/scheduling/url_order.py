@@ -34,7 +34,7 @@ from vedette.policy import Floats, Ints
 
 
 class ImpactEstimates(Protocol):
-    """Port to the impact estimates; ``version`` identifies the impact pass, 0 where there is none."""
+    """Port to the impact estimates; ``version`` identifies the impact pass, 0 if there is none."""
 
     @property
     def version(self) -> int:

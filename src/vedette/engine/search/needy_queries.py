@@ -80,7 +80,7 @@ class QueryNeeds(NamedTuple):
         return QueryNeeds(self.prints, DECAY * self.gained, DECAY * self.changes)
 
     def look_up(self, prints: WideHashes) -> tuple[Floats, Floats]:
-        """Look up gains and changes of queries; 0 where unknown."""
+        """Look up gains and changes of queries; 0 if unknown."""
         if not len(self.prints):
             return np.zeros(len(prints)), np.zeros(len(prints))
         at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)

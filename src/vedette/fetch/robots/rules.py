@@ -149,7 +149,7 @@ _KEYS: tuple[tuple[Key, tuple[bytes, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """Whether robots.txt rules allow a URL, and the rule that decided; None where no rule matches."""
+    """Whether robots.txt rules allow a URL, and the rule that decided; None if no rule matches."""
 
     allowed: bool
     line: str | None

@@ -103,7 +103,7 @@ class RobotsState:
 
     @property
     def validators(self) -> tuple[str, str]:
-        """ETag and Last-Modified of the last good robots.txt copy; empty where there is none."""
+        """ETag and Last-Modified of the last good robots.txt copy; empty if there is none."""
         return (self.last_good.etag, self.last_good.last_modified) if self.last_good is not None else ("", "")
 
 

@@ -20,7 +20,7 @@ QUEUE_SHARES = 0.5 ** np.arange(6, 0, -1)
 
 @dataclass(frozen=True, slots=True)
 class UnseenWithGain(UnseenUrls):
-    """Unseen URLs with ``gain``: the expected gain of a first fetch for search; NaN where unknown."""
+    """Unseen URLs with ``gain``: the expected gain of a first fetch for search; NaN if unknown."""
 
     gain: Floats
 

@@ -22,7 +22,7 @@ from vedette.lab.worlds.history import Bools, History
 from vedette.policy import Floats, Ints
 
 # Each list of results is computed once. A page that goes from rank r1 to rank r2 moves those between by one rank, and
-# each of them is worth what it says *now*, W (j are the ranks of the list as it stands):
+# each of them is worth what it says *now*, W (j are the current ranks of the list):
 #
 #     (I(r2) - I(r1)) W[p] - sum_{j=r2}^{r1-1} (I(j) - I(j+1)) W(j)     where it rises
 #     (I(r2) - I(r1)) W[p] + sum_{j=r1+1}^{r2} (I(j-1) - I(j)) W(j)     where it falls

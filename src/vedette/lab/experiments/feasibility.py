@@ -46,7 +46,7 @@ Bools = npt.NDArray[np.bool_]
 LEVELS = tuple(number / 10 for number in range(1, 11))
 SIZES = (1, 2, 3, 5, 10, 20, 50, 83, 100, 200, 400, 600)  # the thesis gives figures for 83 and 200
 BINS = 10
-MAX_SETS = 1500  # distinct ones of a case, all pairs of which are compared
+MAX_SETS = 1500  # of distinct sets in a case, for comparing all pairs
 OWN_METRICS: Mapping[str, Metric] = {
     "found": Metric("new pages found per site and step with a cover of at most k", "pages", True),
     "cover_size": Metric("old pages fetched per site and step", "pages", False),

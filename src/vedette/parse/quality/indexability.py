@@ -71,7 +71,7 @@ class Objection:
 
 
 def find_objection(page: PageQuality, overruled: Collection[RejectReason] = ()) -> Objection | None:
-    """Return the first objection to indexing a page that is not overruled; None where it is worth indexing.
+    """Return the first objection to indexing a page that is not overruled; None if it is worth indexing.
 
     >>> str(find_objection(PageQuality(words=0, letters=0)))
     'there is nothing to read'

@@ -68,7 +68,7 @@ def build_identity(title: str, headings: Sequence[tuple[int, str]], text: str, w
 
 
 def unpack_identity(packed: bytes) -> PageIdentity | None:
-    """Unpack the identity of a page; None where it was never stored."""
+    """Unpack the identity of a page; None if it was never stored."""
     if len(packed) < 2 * PRINT_BYTES:
         return None
     return PageIdentity(packed[:PRINT_BYTES], packed[PRINT_BYTES : 2 * PRINT_BYTES], packed[2 * PRINT_BYTES :])

@@ -78,7 +78,7 @@ def _detect_or_hint(sample: str, hint: str) -> str:
 
 @lru_cache(maxsize=512)
 def _parse_primary(declared: str) -> str:
-    """Parse the primary language subtag of a declared language; empty where it has none."""
+    """Parse the primary language subtag of a declared language; empty if it has none."""
     found = _PRIMARY.match(declared[:64])
     if found is None:
         return ""
@@ -87,7 +87,7 @@ def _parse_primary(declared: str) -> str:
 
 
 def _run_cld2(sample: str, hint: str) -> str:
-    """Run the CLD2 language detector on a text sample; empty where it is not sure."""
+    """Run the CLD2 language detector on a text sample; empty if it is not sure."""
     # Its tables are some megabytes, which only a process that parses pages needs.
     import pycld2  # type: ignore[import-untyped]  # it ships no types
 

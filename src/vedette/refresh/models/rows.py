@@ -16,7 +16,7 @@ def is_informative(batch: KnownPages) -> Bools:
 
 
 def days_between(batch: KnownPages) -> Floats:
-    """Return the days between the last two fetches of each page; 0 where there is only one."""
+    """Return the days between the last two fetches of each page; 0 if there is only one."""
     return np.fmax((batch.last_fetch_s - batch.before_s) / DAY_S, 0.0)
 
 

@@ -110,6 +110,6 @@ class Nutch:
 
 
 def _delta_s(batch: KnownPages) -> Floats:
-    """Return how long before the latest fetch each page changed; 0 where that is unknown or after the fetch."""
+    """Return how long before the latest fetch each page changed; 0 if that is unknown or after the fetch."""
     delta_s: Floats = np.fmax(batch.last_fetch_s - batch.modified_s, 0.0)
     return delta_s

@@ -66,7 +66,7 @@ def save_needs(generation: Path, needs: QueryNeeds) -> None:
 
 
 def load_needs(generation: Path) -> QueryNeeds:
-    """Load the saved query needs; empty where they are missing or invalid."""
+    """Load the saved query needs; empty if they are missing or invalid."""
     with suppress(*UNREADABLE), np.load(generation / NEEDS_FILE, allow_pickle=False) as kept:
         needs = QueryNeeds(*(kept[name] for name in QueryNeeds._fields))
         sizes = {len(column) for column in needs}

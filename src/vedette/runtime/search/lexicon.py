@@ -82,7 +82,7 @@ def save_lexicon(generation: Path, lexicon: Lexicon) -> None:
 def read_lexicon(generation: Path) -> Lexicon | None:
     """Read the lexicon of an index generation; None if there is none, it is damaged, or of another version."""
     try:
-        # The file may be of a folder that somebody else made: nothing in it is ever executed.
+        # The file may come from someone else's folder: nothing in it is ever executed.
         with (generation / FILE).open("rb") as file, np.load(file, allow_pickle=False) as columns:
             return _build_lexicon({name: columns[name] for name in columns.files})
     except (OSError, EOFError, ValueError, LookupError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
@@ -125,7 +125,7 @@ def _is_index(starts: Ints, rows: int, end: int) -> bool:
 
 
 def _join_lines(texts: tuple[str, ...]) -> bytes:
-    """Join the texts of a lexicon, none of which has a line break."""
+    """Join the texts of a lexicon; they have no line breaks."""
     return "".join(f"{text}\n" for text in texts).encode("utf-8", "surrogatepass")
 
 

@@ -27,7 +27,7 @@ class MatchType(StrEnum):
 
 
 class Target(NamedTuple):
-    """An ad target: the phrase an ad is to be shown for; ``ad`` is its number."""
+    """An ad target: the phrase that triggers an ad; ``ad`` is its number."""
 
     ad: int
     match_type: MatchType

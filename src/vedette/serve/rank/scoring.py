@@ -9,11 +9,11 @@ import numpy as np
 from vedette.policy import Floats
 
 # Word weights were fitted to known items of three real sites (``bench/known_item.py``, pages other than those it
-# measures): a logistic model of which candidate is the wanted page, then single weights up and down as long as the mean
-# reciprocal rank rose, none of them below zero, so that every match counts in favor of a page; rounded at the end. Many
-# features that help alone add nothing besides the others, and have no weight. Those below the line are judgment calls:
-# no known item shows whether a page is fresh or its site important. They decide what words leave open, and a home page
-# goes first when the query is the name of its site.
+# measures): a logistic model that predicts the wanted page among candidates, then single weights up and down as long as
+# the mean reciprocal rank rose, none of them below zero, so that every match counts in favor of a page; rounded at the
+# end. Many features that help alone add nothing besides the others, and have no weight. Those below the line are
+# judgment calls: no known item shows whether a page is fresh or its site important. They decide what words leave open,
+# and a home page goes first when the query is the name of its site.
 
 
 # The ranking version recorded with each search; changes with the weights.

@@ -82,7 +82,7 @@ class PauseSite:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSite:
-    """A command that removes a site from the crawl; its pages stay unless they are to be removed as well."""
+    """A command that removes a site from the crawl; its pages stay unless they should be removed as well."""
 
     start: str
     with_pages: bool = False

@@ -170,7 +170,7 @@ class _LockstepServer:
         return self._markets.slot_factors
 
     def open_day(self, days: Sequence[AdMarketDay]) -> Ints:
-        """Open a new day in all lockstep ad markets; return the phrases asked, by moment and market."""
+        """Open a new day in all lockstep ad markets; return the searched phrases, by moment and market."""
         self._markets.open_day(days)
         self._luck = _stack_luck(days)
         return np.stack([day.query for day in days], 1)

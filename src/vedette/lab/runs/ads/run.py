@@ -59,7 +59,7 @@ def _with_true_priors(day: AdMarketDay) -> AdOffers:
 
 
 def split_periods(queries: int) -> list[range]:
-    """Split the queries of an ad market day into periods, at the start of which the policy learns."""
+    """Split the queries of an ad market day into periods; the policy learns at the start of each."""
     cuts = np.linspace(0, queries, PERIODS_PER_DAY + 1).astype(int).tolist()
     return [range(*ends) for ends in pairwise(cuts)]
 

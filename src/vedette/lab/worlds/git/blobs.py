@@ -1,8 +1,8 @@
 """Parse the blobs of a git repository, each once: text, number of words, and the URLs it links to.
 
-Most of the time of an import is spent here, so many blobs are divided among the CPUs. A history rewrites most pages
-many times with small changes; blobs are read page by page, so that similar texts are adjacent, where they compress
-best.
+Most of the time of an import is spent here, so large numbers of blobs are divided among the CPUs. A history rewrites
+most pages many times with small changes; blobs are read page by page, so that similar texts are adjacent, where they
+compress best.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Session guard of the console: sign-in, session cookies and CSRF checks for everything under ``/console``.
 
 Every route passes through it, so no page can be forgotten. The operator enters the token once and gets a session: a
-secret in a cookie, of which only the digest is stored. Each form carries a CSRF token derived from this secret; a POST
-without it is refused, and so is one from a page of another site.
+secret in a cookie; only its digest is stored. Each form carries a CSRF token derived from this secret; a POST without
+it is refused, and so is one from a page of another site.
 """
 
 import hashlib
