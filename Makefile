@@ -6,8 +6,14 @@ export PYTHON
 PY := .venv/bin/python
 FOR ?=
 PORT ?=
+# Tests of one file share servers and process trees, so a file stays in one process; half of all tests wait, so three
+# processes keep two cores busy. tests/conftest.py puts the slow files first.
+SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder
+# Code that decides: it has no clock, file or network, and so have its tests.
+UNIT := $(wildcard $(addprefix tests/,config conformance discover engine fetch frontier index learn parse properties \
+  refresh serve test_pricing.py test_text.py test_timeutil.py))
 
-.PHONY: help setup setup-run demo up test check docs prove lock clean
+.PHONY: help setup setup-run demo up quick test check lint types contracts unit docs prove lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -26,22 +32,36 @@ demo: setup-run ## crawl and search a synthetic web and our docs on loopback; PO
 up: setup-run ## crawl real sites: SITES="https://example.org/ …" CONTACT=you@example.org OPTIONS="--allow-private …"
 	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT)) $(OPTIONS)
 
-test: check ## check, then run every test (about 35 minutes on 2 cores)
+quick: setup ## check, and test what needs no other process (under 2 minutes on 2 cores)
+	@$(MAKE) --no-print-directory -j 2 -O lint types contracts unit
+
+test: check ## check, then run every test (about 10 minutes on 2 cores)
 	@tools/programs
-	$(PY) -m pytest -n 2 --dist loadfile --durations 15
+	$(PY) -m pytest $(SIDE_BY_SIDE) -n 3 --ignore tests/contracts --durations 10
 
 check: setup ## format, lint, strict types, import contract, purity
+	@$(MAKE) --no-print-directory -j 2 -O types lint contracts
+
+lint:
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
-	.venv/bin/mypy
 	.venv/bin/lint-imports --no-cache
+
+types:
+	.venv/bin/mypy
+
+contracts:
 	$(PY) -m pytest -q tests/contracts
+
+unit:
+	$(PY) -m pytest -q $(SIDE_BY_SIDE) -n 2 $(UNIT)
 
 docs: setup ## build the documentation site in build/site
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
-prove: setup ## the long tests: more fuzzing, more kills
-	VEDETTE_PROVE=1 $(PY) -m pytest --timeout 3600
+prove: setup ## every test at full size: more fuzzing, more kills, larger webs, fresh interpreters (hours)
+	@tools/programs
+	VEDETTE_PROVE=1 $(PY) -m pytest --timeout 14400 --durations 10
 
 bench-%: setup ## run a benchmark; prints a table, then one JSON object as the last line
 	@test -f bench/$(subst -,_,$*).py || { echo "There is no bench/$(subst -,_,$*).py; choose one of: $$(ls bench/*.py | xargs -n1 basename | sed 's/\.py//' | tr '\n' ' ')" >&2; exit 2; }

@@ -80,7 +80,7 @@ def post(url: str, body: bytes, signature: str) -> int:
     """Send a message; return the status of the answer."""
     request = urllib.request.Request(url, body, {"X-Vedette-Signature": signature})  # noqa: S310 - our own receiver
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - as above
+        with urllib.request.urlopen(request, timeout=300) as answer:  # noqa: S310 - as above
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

@@ -25,9 +25,11 @@ with warnings.catch_warnings():
     # On import the library warns of the old names that it keeps itself.
     from fastwarc.warc import ArchiveIterator, response, revisit
 
-__all__ = ["PROVE", "Run", "children", "is_whole", "kill_all", "open_run", "patiently", "remains"]
+__all__ = ["PATIENCE_S", "PROVE", "Run", "children", "is_whole", "kill_all", "open_run", "patiently", "remains"]
 
 PROVE = os.environ.get("VEDETTE_PROVE") == "1"
+# For hangs alone: no test is about how long something takes, and a busy machine may take long.
+PATIENCE_S = 300.0
 SETTINGS = """\
 [crawl]
 delay = "{delay}"
@@ -158,7 +160,7 @@ def _state(pid: int) -> str:
         return ""
 
 
-def patiently(holds: Callable[[], object], seconds: float = 300.0) -> None:
+def patiently(holds: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Wait until something holds; a machine that is too busy fails loudly, not silently."""
     until_s = time.monotonic() + seconds
     while not holds():

@@ -24,7 +24,7 @@ __all__ = ["PAGES", "SERVERS", "WORDS", "find_server", "run_server", "serve_all"
 
 WORDS = "The harbour was quiet in the morning, and the boats lay still beside the wall. "
 PAGES = ("", "docs/", "notes.txt", "README", "caf%C3%A9.html", "coded.html", "wall.html", "listed.html")
-START_S = 120.0
+START_S = 300.0
 
 NGINX = """
 daemon off; {user} pid {folder}/pid; error_log {folder}/errors;

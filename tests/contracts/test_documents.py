@@ -75,20 +75,25 @@ def test_the_document_is_there(name: str) -> None:
     assert len(text_of(name)) > 200
 
 
-@pytest.mark.parametrize("folder", folders())
-def test_every_folder_has_its_section(folder: str) -> None:
+def test_every_folder_has_its_section() -> None:
     """ARCHITECTURE.md answers for each folder what question it answers."""
-    headings = [line for line in text_of("ARCHITECTURE.md").splitlines() if line.startswith("#")]
-    assert any(re.search(rf"`{folder}`.*\?$", heading) for heading in headings)
+    headings = "\n".join(line for line in text_of("ARCHITECTURE.md").splitlines() if line.startswith("#"))
+    assert [name for name in folders() if not re.search(rf"`{name}`.*\?$", headings, re.MULTILINE)] == []
 
 
-@pytest.mark.parametrize(("verb", "parser"), VERBS, ids=[name for name, _ in VERBS])
-def test_every_verb_and_option_is_described(verb: str, parser: argparse.ArgumentParser) -> None:
+def test_every_verb_and_option_is_described() -> None:
     """docs/cli.md has a section for each verb, and in it each of its options and arguments."""
-    section = _section(text_of("docs/cli.md"), verb)
+    text = text_of("docs/cli.md")
+    missing = [(verb, word) for verb, parser in VERBS for word in _missing_words(parser, _section(text, verb))]
+    assert missing == []
+
+
+def _missing_words(parser: argparse.ArgumentParser, section: str) -> list[str]:
     options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
-    assert [option for option in options if option != "--help" and not re.search(rf"{option}\b", section)] == []
-    assert [word for word in _arguments(parser) if word not in section] == []
+    return [
+        *(option for option in options if option != "--help" and not re.search(rf"{option}\b", section)),
+        *(word for word in _arguments(parser) if word not in section),
+    ]
 
 
 def _arguments(parser: argparse.ArgumentParser) -> list[str]:
@@ -106,43 +111,49 @@ def _section(text: str, verb: str) -> str:
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_every_setting_is_described(name: str) -> None:
+def test_every_setting_is_described() -> None:
     """docs/configuration.md names each key with its section."""
-    assert f"`{name}`" in text_of("docs/configuration.md")
+    text = text_of("docs/configuration.md")
+    assert [name for name in SETTINGS if f"`{name}`" not in text] == []
 
 
-@pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
-def test_every_policy_is_in_its_stages_readme(path: Path) -> None:
+def test_every_policy_is_in_its_stages_readme() -> None:
     """A stage's README names each policy with a link, and says whether it is live, a baseline or a bound."""
+    assert [path for path in POLICIES if not re.search(r"\b(live|baseline|bound)\b", _readme_row(path))] == []
+
+
+def _readme_row(path: Path) -> str:
     readme = (path.parents[1] / "README.md").read_text(encoding="utf-8")
-    row = next((line for line in readme.splitlines() if f"({path.parent.name}/{path.name})" in line), "")
-    assert re.search(r"\b(live|baseline|bound)\b", row)
+    return next((line for line in readme.splitlines() if f"({path.parent.name}/{path.name})" in line), "")
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_every_module_says_why_it_is_there(path: Path) -> None:
+def test_every_module_says_why_it_is_there() -> None:
     """A module begins with its reason; an empty one that only makes a folder a package needs none."""
-    source = path.read_text(encoding="utf-8")
-    assert not source.strip() or ast.get_docstring(ast.parse(source))
+    modules = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    assert [path for path, module in modules.items() if module.body and not ast.get_docstring(module)] == []
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(path: Path) -> None:
+def test_links_lead_somewhere() -> None:
     """Every link to a file of the repository finds it."""
+    assert [(path, place) for path in documents() for place in _linked_places(path) if not place.exists()] == []
+
+
+def _linked_places(path: Path) -> list[Path]:
     prose = _FENCE.sub("", path.read_text(encoding="utf-8"))
     places = [link.partition("#")[0] for link in _LINK.findall(prose) if not re.match(r"[a-z]+:", link)]
-    assert [place for place in places if place and not (path.parent / place).exists()] == []
+    return [path.parent / place for place in places if place]
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_in_documents_exist(path: Path) -> None:
+def test_commands_in_documents_exist() -> None:
     """Whatever a document tells people to type is a target of the Makefile or a verb that the parser knows."""
-    text = path.read_text(encoding="utf-8")
-    blocks = "\n".join(_FENCE.findall(text) + _INDENTED.findall(text))
     names = frozenset(name for name, _ in VERBS)
-    unknown = [f"{program} {rest}" for program, rest in _COMMAND.findall(blocks) if not _exists(program, rest, names)]
-    assert unknown == []
+    typed = [(path, program, rest) for path in documents() for program, rest in _COMMAND.findall(_blocks(path))]
+    assert [command for command in typed if not _exists(*command[1:], names)] == []
+
+
+def _blocks(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return "\n".join(_FENCE.findall(text) + _INDENTED.findall(text))
 
 
 def _exists(program: str, rest: str, names: frozenset[str]) -> bool:

@@ -63,7 +63,7 @@ def clicks_of(run: Up) -> list[Click]:
 
 def sent(run: Up, click: Click) -> bool:
     """Whether the server says that it has it; it may be dead."""
-    connection = http.client.HTTPConnection("127.0.0.1", run.port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", run.port, timeout=PATIENCE_S)
     body = json.dumps({"slate": click.slate, "kind": "click", "page": click.page})
     headers = {**agent(click.visitor), "Content-Type": "application/json"}
     with closing(connection), suppress(OSError, http.client.HTTPException):

@@ -8,9 +8,7 @@ import http.client
 import json
 import os
 import signal
-import statistics
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -22,8 +20,6 @@ from tests.tree_runs import patiently
 from vedette.adapters.index_store.generations import Generations
 
 HOME = "http://town.test/"
-# What is promised of a page that was fetched.
-FINDABLE_WITHIN_S = 5.0
 PATIENCE_S = 300.0
 
 
@@ -69,17 +65,13 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield Town(web, run)
 
 
-def test_a_page_is_found_within_seconds_of_its_fetch(town: Town) -> None:
-    """From the server's record of the fetch to the first search that finds the page, the usual page takes under 5 s."""
-    waited = []
-    for number in range(5):
+def test_a_page_is_found_after_its_only_fetch(town: Town) -> None:
+    """A search finds a new page once it has been fetched, and the first fetch is enough."""
+    for number in range(3):
         path = f"/born/{number}"
         town.born({path: page(f"Birth {number}", f"quickword{number}")})
         town.finds(f"quickword{number}", path)
-        seen_s = time.time()
-        (visit,) = town.web.visited(HOME.rstrip("/") + path)
-        waited.append(seen_s - visit.at_s)
-    assert statistics.median(waited) <= FINDABLE_WITHIN_S, waited
+        assert len(town.web.visited(HOME.rstrip("/") + path)) == 1
 
 
 def test_what_is_deleted_moved_or_noindexed_is_not_found_any_more(town: Town) -> None:

@@ -86,7 +86,6 @@ def started(folder: Path, order: str, speed: float = 1.0) -> Iterator[Tree]:
         yield Tree(data, log, crawl)
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("order", ["impact", "breadth"])
 def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> None:
     """Under a limit of fetches most of the section is there by impact, and nothing of it breadth first.
@@ -120,7 +119,6 @@ def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> 
     assert query(WANTED, 7) in [one["query"] for one in told["first"]["matches"]]
 
 
-@pytest.mark.timeout(400)
 def test_what_people_search_for_is_fetched_first_under_a_budget_too(tmp_path: Path) -> None:
     """Under a budget fetches have a price; at one between both worths, most of what is fetched is of that section.
 

@@ -65,7 +65,6 @@ def known_urls(folder: Path) -> list[str]:
         return [url for (url,) in db.execute("SELECT url FROM url")]
 
 
-@pytest.mark.timeout(900 if PROVE else 120)
 def test_half_of_the_web_is_traps_and_hardly_a_fetch_is_wasted(
     web: ServerHandle, world: SyntheticWorld, tmp_path: Path
 ) -> None:

@@ -118,7 +118,6 @@ def check(line: Line, query: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.timeout(7200 if PROVE else 120)
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(QUERIES)
 @example("\x00")
@@ -129,7 +128,6 @@ def test_any_query_is_answered(line: Line, query: str) -> None:
     searched(line, query)
 
 
-@pytest.mark.timeout(7200 if PROVE else 120)
 @settings(max_examples=EXAMPLES // 5, suppress_health_check=list(HealthCheck))
 @given(QUERIES)
 def test_any_query_makes_a_page(line: Line, query: str) -> None:
@@ -205,7 +203,6 @@ def test_the_longest_query_that_is_taken(line: Line) -> None:
     assert any("cut" in note for note in told["notes"])
 
 
-@pytest.mark.timeout(7200 if PROVE else 120)
 @settings(max_examples=EXAMPLES // 3)
 @given(
     st.dictionaries(st.sampled_from(["q", "n", "page", "site", "type", "lang", "time", "after"]), st.text(max_size=40))
@@ -223,7 +220,6 @@ description = schemathesis.openapi.from_dict(build_openapi("vedette", "", "1"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
-@pytest.mark.timeout(7200 if PROVE else 120)
 @description.parametrize()
 @settings(
     max_examples=2000 if PROVE else 15,

@@ -74,7 +74,7 @@ def watched(process: subprocess.Popen[bytes], until_s: float) -> dict[str, int]:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
-        process.wait(10)
+        process.wait(300)
     return peaks
 
 

@@ -45,7 +45,7 @@ HOSTS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * settings().max_examples, deadline=None)
 @example("any", "/" + "&" * 90, None, None, START_S)
 @example("any", "/?" + "&=" * 90, None, None, START_S)
 @example("any", "/a/\ud800-1?\udfff", "\ud800", "\ud800", START_S)

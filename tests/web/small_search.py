@@ -196,7 +196,7 @@ def served(
     thread.start()
 
     def ask(target: str, headers: Mapping[str, str] | None = None, method: str = "GET", body: bytes = b"") -> Heard:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
         try:
             connection.request(method, target, body or None, dict(headers or {}))
             answer = connection.getresponse()
@@ -209,7 +209,7 @@ def served(
         yield ask, port
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(300)
         assert not thread.is_alive()
 
 

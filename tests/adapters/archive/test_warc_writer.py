@@ -298,7 +298,7 @@ def test_whatever_a_server_sends_comes_back(exchange: Exchange) -> None:
 
 
 # Without shrinking, which would start the programs hundreds of times.
-@settings(max_examples=settings().max_examples // 20, phases=(Phase.generate,))
+@settings(max_examples=settings().max_examples // 10, phases=(Phase.generate,))
 @given(st.lists(EXCHANGES, min_size=10, max_size=40))
 def test_whatever_a_server_sends_passes_the_checkers(exchanges: list[Exchange]) -> None:
     """Many odd answers in one file, and all digests agree."""

@@ -19,8 +19,8 @@ from vedette.fetch.connect_to import Endpoint
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, Headers, NoResponse
 
 MIB = 2**20
-LIMITS = Limits(connect_timeout_s=5.0, timeout_s=60.0, body_bytes=10 * MIB)
-HURRIED = Limits(timeout_s=60.0, slow_s=1)
+LIMITS = Limits(connect_timeout_s=300.0, timeout_s=300.0, body_bytes=10 * MIB)
+HURRIED = Limits(timeout_s=300.0, slow_s=1)
 TOKENS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=40)
 FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 

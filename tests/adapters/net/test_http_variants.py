@@ -19,7 +19,7 @@ from vedette.errors import ConfigError
 from vedette.fetch.connect_to import Endpoint
 from vedette.model import Failure, FetchOutcome, FetchRequest, FetchResponse, NoResponse
 
-LIMITS = Limits(connect_timeout_s=5.0, timeout_s=20.0)
+LIMITS = Limits(connect_timeout_s=300.0, timeout_s=300.0)
 NOWHERE = Endpoint("192.0.2.1", 9)
 KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 

@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tree_runs import patiently
 
 from vedette.lab.judge.access_log import read_log
 from vedette.lab.judge.politeness import judge_log
@@ -102,15 +102,6 @@ def up(*arguments: str, cwd: Path) -> Iterator["subprocess.Popen[str]"]:
             process.communicate()
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that another process does."""
-    for _ in range(200):
-        if holds():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come to that")
-
-
 def pages_kept(cwd: Path) -> int:
     """How many pages a folder has; none while there is no folder."""
     done = vedette("status", "--json", cwd=cwd)
@@ -161,7 +152,7 @@ def test_what_cannot_be_done_gets_one_line_and_leaves_no_folder(
 def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path) -> None:
     """First the folder, the address, how to stop, what to try; a second one is refused; Ctrl-C ends with a summary."""
     with up(site, *POLITE, "--data", "kept", cwd=tmp_path) as process:
-        until((tmp_path / "kept" / "keeper.sock").exists)
+        patiently((tmp_path / "kept" / "keeper.sock").exists)
         assert "in use by another vedette" in complaint("up", "--data", "kept", cwd=tmp_path, code=1)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=300)
@@ -177,9 +168,9 @@ def test_up_says_where_things_are_and_keeps_to_itself(site: str, tmp_path: Path)
 def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, tmp_path: Path) -> None:
     """Pages, known URLs, refusals and sites agree, and each says whether something runs."""
     with up(site, *POLITE, cwd=tmp_path):
-        until(lambda: pages_kept(tmp_path) == 3 and "/gone" in _Web.asked)
+        patiently(lambda: pages_kept(tmp_path) == 3 and "/gone" in _Web.asked)
         # Numbers of the queue are written every second.
-        until(lambda: (told("status", cwd=tmp_path)["now"] or {}).get("statuses") == {"200": 3, "404": 1})
+        patiently(lambda: (told("status", cwd=tmp_path)["now"] or {}).get("statuses") == {"200": 3, "404": 1})
         running = told("status", cwd=tmp_path)
     ended = told("status", cwd=tmp_path)
     assert (running["running"], ended["running"]) == (True, False)
@@ -196,8 +187,8 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
 def test_explain_says_what_was_decided_and_why(site: str, tmp_path: Path) -> None:
     """A fetched page, a disallowed one, one behind a dropped parameter, an unknown one, and one of no site."""
     with up(site, *POLITE, cwd=tmp_path):
-        until(lambda: "/gone" in _Web.asked)
-        until(lambda: told("status", cwd=tmp_path)["urls_waiting"] == 0)
+        patiently(lambda: "/gone" in _Web.asked)
+        patiently(lambda: told("status", cwd=tmp_path)["urls_waiting"] == 0)
         running = told("explain", site + "a", cwd=tmp_path)
         running_words = vedette("explain", site + "private/x", cwd=tmp_path).stdout
     page = told("explain", site + "a", cwd=tmp_path)
@@ -253,9 +244,9 @@ def test_sites_change_under_a_running_tree(site: str, tmp_path: Path) -> None:
     vedette("sites", "add", "127.0.0.9", "--data", "d", cwd=tmp_path)
     vedette("sites", "pause", "127.0.0.9", "--data", "d", cwd=tmp_path)
     with up(*POLITE, "--data", "d", cwd=tmp_path):
-        until((tmp_path / "d" / "keeper.sock").exists)
+        patiently((tmp_path / "d" / "keeper.sock").exists)
         assert told("sites", "add", site, "--data", "d", cwd=tmp_path)["running"]
-        until(lambda: "/b" in _Web.asked)
+        patiently(lambda: "/b" in _Web.asked)
         vedette("sites", "pause", site, "--data", "d", cwd=tmp_path)
         assert "sites resume" in complaint("fetch", site + "new", "--data", "d", cwd=tmp_path)
         assert "/new" not in _Web.asked
@@ -263,7 +254,7 @@ def test_sites_change_under_a_running_tree(site: str, tmp_path: Path) -> None:
         (came,) = told("fetch", site + "new", "--data", "d", cwd=tmp_path)["urls"]
         assert (came["status"], came["title"]) == (200, "Unlinked")
         assert told("fetch", site + "new", "--no-wait", "--data", "d", cwd=tmp_path)["urls"][0]["url"] == site + "new"
-        until(lambda: _Web.asked.count("/new") == 2)
+        patiently(lambda: _Web.asked.count("/new") == 2)
         vedette("sites", "remove", site, "--data", "d", cwd=tmp_path)
         assert "sites add" in complaint("fetch", site + "new", "--data", "d", cwd=tmp_path)
 
@@ -293,7 +284,7 @@ def test_settings_of_a_site_survive_another_up(site: str, tmp_path: Path) -> Non
     vedette("sites", "add", site, "--exclude", "/b*", cwd=tmp_path)
     vedette("sites", "pause", site, cwd=tmp_path)
     with up(site, *POLITE, cwd=tmp_path):
-        until((tmp_path / "vedette-data" / "keeper.sock").exists)
+        patiently((tmp_path / "vedette-data" / "keeper.sock").exists)
         (row,) = told("sites", "list", cwd=tmp_path)["sites"]
     assert (row["exclude"], row["paused"]) == (["/b*"], True)
     assert _Web.asked == []
@@ -307,16 +298,22 @@ def test_a_wish_in_a_made_web_breaks_no_rule_of_politeness(tmp_path: Path) -> No
         names = [name for name in web.hosts if not name.startswith("*.")]
         options = ["--connect-to", "@hosts.txt", "--allow-private", "--speed", str(SPEED)]
         with up(*(f"http://{name}/" for name in names), *options, cwd=tmp_path):
-            until(lambda: pages_kept(tmp_path) > 20)
+            patiently(lambda: pages_kept(tmp_path) > 20)
             wished = [f"http://{name}/" for name in names[:5]]
-            done = vedette("fetch", *wished, "--patience", "20s", "--json", cwd=tmp_path)
+            while not (answer := fetched(wished, tmp_path)):
+                """The crawler was too busy to take the wish, and said so."""
         web.stop()
-    results = json.loads(done.stdout)["urls"]
+    results = json.loads(answer)["urls"]
     assert [one["known_as"] for one in results] == wished
     assert any(one["standing"] == "fetched" for one in results)
     header, entries = read_log(log)
     judged = judge_log(entries, header, delay_s=1.0, address_delay_s=0.25)
     assert [each.detail for each in judged.violations] == []
+
+
+def fetched(urls: list[str], cwd: Path) -> str:
+    """What ``vedette fetch`` says to machines; nothing if the crawler is too busy to take a wish."""
+    return vedette("fetch", *urls, "--patience", "20s", "--json", cwd=cwd).stdout
 
 
 def times(folder: Path) -> dict[str, int]:
@@ -355,7 +352,7 @@ def test_sites_of_the_file_are_crawled_and_follow_it(
 def test_a_contact_that_is_set_while_it_runs_is_sent(site: str, tmp_path: Path) -> None:
     """The next request names it; a contact on the next command line takes its place."""
     with up(site, *POLITE, cwd=tmp_path):
-        until(lambda: pages_kept(tmp_path) >= 3)
+        patiently(lambda: pages_kept(tmp_path) >= 3)
         assert vedette("set", "crawl.contact", "ops@example.org", cwd=tmp_path).returncode == 0
         vedette("fetch", f"{site}a", cwd=tmp_path)
         assert [agent for agent in _Web.agents if "+mailto:ops@example.org" in agent]

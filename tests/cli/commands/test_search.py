@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import chdir, closing, contextmanager, redirect_stderr, redirect_stdout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.tree_runs import patiently
 
 from vedette.adapters.clock import start_clock
 from vedette.adapters.crawl_store.reader import open_state_reader
@@ -155,24 +156,15 @@ def up(cwd: Path) -> Iterator[None]:
     command = [sys.executable, "-m", "vedette", "up", *PROMPT, "--quiet", "--listen", ""]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd)
     try:
-        until((cwd / "vedette-data" / "keeper.sock").exists)
+        patiently((cwd / "vedette-data" / "keeper.sock").exists)
         yield
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(15)
+            process.wait(300)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def until(holds: Callable[[], object]) -> None:
-    """Wait for something that another process does."""
-    for _ in range(150):
-        if holds():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it did not come to that")
 
 
 def on_a_terminal(*arguments: str, cwd: Path) -> str:
@@ -275,14 +267,14 @@ def test_whatever_pages_say_only_text_is_shown(text: str, marks: list[tuple[int,
 def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
     """The tree indexes, the search reads; rules and keys go through the keeper and hold at once."""
     with up(cwd):
-        until(lambda: found("beacon", cwd) == [f"{site}buoy"])
+        patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
         assert told("rules", "synonym", "Fanal", "beacon", cwd=cwd)["running"] is True
         assert found("fanal", cwd) == [f"{site}buoy"]
         secret = told("keys", "create", "wiki", cwd=cwd)["secret"]
         assert "wiki" in said("keys", "list", cwd=cwd)
         assert "already a key" in complaint("keys", "create", "wiki", cwd=cwd)
         assert told("reindex", cwd=cwd)["pages"] >= 3
-        until(lambda: found("beacon", cwd) == [f"{site}buoy"])
+        patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
     assert "created the key" in actions(cwd)
     assert secret not in (cwd / "vedette-data" / "state.db").read_bytes().decode("latin-1")
 

@@ -102,10 +102,10 @@ def test_an_interrupt_ends_all_crawlers_and_servers(number: signal.Signals, tmp_
     """No process is left, and it is said that nothing was measured."""
     process = start(tmp_path)
     try:
-        patiently(lambda: "vedette w0" in children(process.pid), seconds=60)
+        patiently(lambda: "vedette w0" in children(process.pid))
         pids = _below(process.pid)
         os.kill(process.pid, number)
-        assert process.wait(30) == 130
+        assert process.wait(300) == 130
         patiently(lambda: not remains(pids))
     finally:
         kill_all(process)

@@ -16,7 +16,7 @@ waits = st.lists(st.none() | st.floats(0.0, 1e6), min_size=1, max_size=40)
 
 def sent(port: int, name: str, body: bytes) -> int:
     """The status that a message is answered with."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port, timeout=300)
     connection.request("POST", f"/{name}", body)
     status = connection.getresponse().status
     connection.close()

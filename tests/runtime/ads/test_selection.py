@@ -254,7 +254,7 @@ def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
 
         def client(number: int) -> None:
             port, own = (one, other)[number % 2], (f"127.0.1.{number + 1}", 0)
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=own)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300, source_address=own)
             hrefs: list[str] = []
             for _ in range(2):
                 connection.request("GET", "/search?q=red+shoes", headers=BROWSER)

@@ -68,6 +68,6 @@ def test_many_may_look_at_once(folder: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join()
     assert len(seen) == 8
     assert len(set(map(repr, seen))) == 1

@@ -49,7 +49,7 @@ def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
         try:
             yield said
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(300) == 0
         finally:
             process.kill()
 

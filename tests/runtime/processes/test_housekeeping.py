@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.data_folders import DAY_S, HOST, NOW_S, Fetches, opened
+from tests.tree_runs import patiently
 
 from vedette.adapters.archive.warc_reader import Damage, read_answer, scan_warc
 from vedette.adapters.crawl_store.store import CrawlStore
@@ -144,14 +144,6 @@ def crawl(tmp_path: Path, site: str) -> Iterator[Callable[[Path, str], Crawl]]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def patiently(holds: Callable[[], object]) -> None:
-    """Wait until something holds."""
-    until_s = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < until_s, "it did not come about in a minute"
-        time.sleep(0.05)
 
 
 def status(data: Path) -> dict[str, object]:

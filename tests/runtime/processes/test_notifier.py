@@ -60,7 +60,7 @@ def receiving() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             receiver.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
-            receiver.hold.wait(10)
+            receiver.hold.wait(300)
             status = receiver.statuses.pop(0) if receiver.statuses else 204
             self.send_response(status)
             self.send_header("location", "http://127.0.0.1:1/elsewhere")

@@ -44,7 +44,7 @@ class Server(NamedTuple):
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Got:
         """The answer to one request; redirects are not followed."""
-        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=20)
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=300)
         try:
             connection.request(method, path, headers=headers)
             answer = connection.getresponse()
