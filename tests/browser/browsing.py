@@ -1,12 +1,13 @@
 """A real browser for tests, where the machine has one; and what an accessibility checker says of a page in it."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it comes without types
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from tests.tree_runs import PATIENCE_S
 
 __all__ = ["NO_BROWSER", "browser", "violations"]
 
@@ -21,6 +22,7 @@ SWITCHES = (
     "--disable-sync",
     "--no-first-run",
 )
+PATIENCE_MS = PATIENCE_S * 1000
 GRAVE = frozenset({"serious", "critical"})
 
 
@@ -31,12 +33,23 @@ def browser() -> Iterator[Browser | None]:
     if path is None:
         yield None
         return
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=path, args=list(SWITCHES))
+        started = driver.chromium.launch(executable_path=path, args=list(SWITCHES), timeout=PATIENCE_MS)
+        started.new_context = _make_patient(started.new_context)  # type: ignore[method-assign]  # a browser has no default
         try:
             yield started
         finally:
             started.close()
+
+
+def _make_patient(make: Callable[..., BrowserContext]) -> Callable[..., BrowserContext]:
+    def new_context(**options: Any) -> BrowserContext:
+        context = make(**options)
+        context.set_default_timeout(PATIENCE_MS)
+        return context
+
+    return new_context
 
 
 def violations(page: Page) -> list[str]:

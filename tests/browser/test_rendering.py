@@ -35,7 +35,6 @@ MISSING = explain_missing_browser()
 pytestmark = [
     # Nothing but a real browser shows what a page's script does; the reason names what to install.
     pytest.mark.skipif(bool(MISSING), reason=MISSING),
-    pytest.mark.timeout(400),  # a browser on a busy machine
 ]
 LIMITS = RenderLimits(script_s=60.0, cpu_s=6.0, memory_bytes=900 * 2**20)
 
