@@ -25,18 +25,17 @@ PACKAGE = ROOT / "src" / "vedette"
 BLOCK = (
     r"</?(?:p|li|td|th|tr|h\d|div|section|summary|option|label|button|dt|dd|legend|main|table|ul|form|nav|br)\b[^>]*>"
 )
-LEAST_WORDS = 4
+BREAK = "\0"
+LEAST_WORDS = 5
 
 
 def read_templates() -> Iterator[str]:
-    """Yield the texts between block elements of the page templates."""
+    """Yield the texts between block elements and conditions of the page templates."""
     for path in sorted((PACKAGE / "web" / "templates").rglob("*.html")):
         text = re.sub(r"\{#.*?#\}|<!--.*?-->|<(script|style)\b.*?</\1>", "", path.read_text(), flags=re.DOTALL)
-        # What stands between the branches of a condition are different texts.
-        pieces = re.split(rf"{BLOCK}|\{{%-?\s*(?:if|elif|else|endif|for|endfor|macro|block)\b.*?%\}}", text)
-        for piece in pieces:
-            shown = re.sub(r"\{\{.*?\}\}", "…", piece, flags=re.DOTALL)
-            yield re.sub(r"\{%.*?%\}|<[^>]*>", "", shown, flags=re.DOTALL)
+        text = re.sub(r"\{\{.*?\}\}", "…", text, flags=re.DOTALL)
+        text = re.sub(r"\{%.*?%\}", BREAK, text, flags=re.DOTALL)
+        yield from re.sub(r"<[^>]*>", "", re.sub(BLOCK, BREAK, text)).split(BREAK)
 
 
 def read_errors() -> Iterator[str]:

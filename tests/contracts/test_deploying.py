@@ -73,6 +73,20 @@ def test_the_image_listens_where_it_is_asked() -> None:
     assert f"http://127.0.0.1:{port}/healthz" in IMAGE
 
 
+def test_the_image_follows_good_practice() -> None:
+    """Known instructions, files that exist, exec form, pinned bases and packages, and an unprivileged user."""
+    joined = re.sub(r"\\\n", " ", re.sub(r"^#.*\n", "", IMAGE, flags=re.MULTILINE))
+    steps = [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
+    known = {"FROM", "WORKDIR", "ENV", "RUN", "COPY", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"}
+    assert {word for word, _ in steps} <= known | {"ENTRYPOINT", "CMD"}
+    assert all(re.search(r":[\d.]+", rest) for word, rest in steps if word == "FROM")
+    copied = [rest.split()[:-1] for word, rest in steps if word == "COPY" and "--from=" not in rest]
+    assert all((DOCS.parent / source).exists() for sources in copied for source in sources)
+    assert all(rest.startswith("[") for word, rest in steps if word in {"ENTRYPOINT", "CMD"})
+    assert all("--require-hashes" in rest or "--no-deps" in rest for word, rest in steps if "pip install" in rest)
+    assert [rest for word, rest in steps if word == "USER"] == ["vedette"]
+
+
 def test_the_compose_file_fits_the_image() -> None:
     """It builds that image, publishes its port on loopback, keeps its volume and sets settings that exist."""
     folder = DOCS / "deploy"
