@@ -38,6 +38,12 @@ AVOIDED = {
     r"come to rest|comes to rest": "finishes",
     r"is said": "appears, we say",
     r"dark colou?rs": "dark mode",
+    r"mended": "fixed",
+    r"(?:asked|wanted) (?:was|were)": "the goal was",
+    r"to the bit": "bit for bit",
+    r"looks? to learn": "exploratory poll or fetch",
+    r"judgements?": "judgment",
+    r"per cent": "percent",
 }
 # Also avoided in docstrings and comments of the package.
 AVOIDED_IN_SOURCE = {
@@ -88,10 +94,10 @@ def read_errors() -> Iterator[tuple[str, str]]:
 
 
 def read_documents() -> Iterator[tuple[str, str]]:
-    """Yield the lines of documents without code; results are notes of measurements, and are left out."""
-    for path in [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    """Yield the lines of documents, without code and paths."""
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
-        yield from ((path.name, re.sub(r"`[^`]*`", "", line)) for line in text.splitlines())
+        yield from ((path.name, re.sub(r"`[^`]*`|[\w/]+\.py", "", line)) for line in text.splitlines())
 
 
 def read_source() -> Iterator[tuple[str, str]]:

@@ -100,7 +100,7 @@ def _add_parser_for_add(inner: Subparsers) -> None:
     parser.add_argument(
         "--overrule",
         metavar="NAMES",
-        help="automatic judgements to ignore, separated by commas: trap, copy, missing, script, empty, thin, spam",
+        help="automatic judgments to ignore, separated by commas: trap, copy, missing, script, empty, thin, spam",
     )
     parser.add_argument(
         "--readers",
