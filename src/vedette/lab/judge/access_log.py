@@ -178,7 +178,7 @@ def _parse_header(line: bytes, path: Path) -> LogHeader:
     except (ValueError, KeyError, TypeError):
         is_ours = False
     if not is_ours:
-        raise UsageError(f"{path} is not an access log of a lab server: its first line is not their header")
+        raise UsageError(f"{path} is not an access log of a lab server: the header line is missing")
     return header
 
 
@@ -217,4 +217,4 @@ def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
     if before.speed != header.speed:
         raise UsageError(f"{path} was written at speed {before.speed}, not {header.speed}; name another file")
     if any(entry.end_s > now_s for entry in entries):
-        raise UsageError(f"{path} has a later world time than now; continue with its clock or name another file")
+        raise UsageError(f"{path} is ahead of the current world time; name another file")

@@ -63,7 +63,7 @@ def describe_ranking(told: RankingReport | None, now_s: float) -> str:
         clicks = "1 click is" if told.clicks == 1 else f"{told.clicks} clicks are"
         return f"by relevance: {clicks} too few to learn from"
     share = told.tried / max(told.results, 1)
-    return f"by relevance and {told.clicks} clicks; {share:.1%} of the results shown were on trial"
+    return f"by relevance and {told.clicks} clicks; {share:.1%} of the results shown were trials"
 
 
 REPUTATION_FILE = "reputation"
