@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from vedette.discover.urls.duplicate_rules import CopyRules
 from vedette.discover.urls.normalize import normalize, resolve
 from vedette.discover.urls.scope import SiteIndex
-from vedette.model import Site, origin_of
+from vedette.model import origin_of
 
 NO_RULES = CopyRules()
 
@@ -67,7 +67,8 @@ class LinkResolver:
             elif href[:1].isalnum() and ":" not in href:
                 text = folder + href
             else:
-                found.append(self._resolve(resolve(href, base)))
+                url = resolve(href, base)
+                found.append(normalize_within(url, self.sites, self._learned) if url is not None else None)
                 continue
             try:
                 found.append(young[text])
@@ -106,7 +107,9 @@ class LinkResolver:
         return host if _HOST.fullmatch(host) and not self.sites.find_by_host(host) else None
 
     def _cache(self, text: str) -> str | None:
-        url = self._old[text] if text in self._old else self._resolve(resolve(text, None))
+        url = self._old.get(text)
+        if url is None and text not in self._old and (whole := resolve(text, None)) is not None:
+            url = normalize_within(whole, self.sites, self._learned)
         if len(text) <= MAX_CACHED_LENGTH:
             if len(self._young) >= CACHE_HALF:
                 self._old = dict(self._young)
@@ -114,16 +117,14 @@ class LinkResolver:
             self._young[text] = url
         return url
 
-    def _resolve(self, url: str | None) -> str | None:
-        """Resolve a link to the normalized URL of the site that covers it."""
-        site = self.sites.find_site(url) if url is not None else None
-        return (
-            apply_copy_rules(normalize(url, site), site, self._learned)
-            if site is not None and url is not None
-            else None
-        )
 
+def normalize_within(url: str, sites: SiteIndex, learned: CopyRules) -> str | None:
+    """Normalize a URL by its site's rules and learned duplicate rules; None if no site covers it.
 
-def apply_copy_rules(url: str, site: Site, learned: CopyRules) -> str:
-    """Apply learned duplicate rules to a URL: return the one to fetch instead, unless the operator overrides them."""
+    A site's operator can override duplicate rules.
+    """
+    site = sites.find_site(url)
+    if site is None:
+        return None
+    url = normalize(url, site)
     return url if not learned.rules or "copy" in site.overrule else learned.apply(url)[0]

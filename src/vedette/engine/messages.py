@@ -124,6 +124,11 @@ class Content(NamedTuple):
         """Whether the content of a fetched page says that the page does not exist (soft 404)."""
         return any(name == "missing" for name, _ in self.objections)
 
+    @property
+    def needs_script(self) -> bool:
+        """Whether there was next to nothing to read of a fetched page without JavaScript."""
+        return any(name == "script" for name, _ in self.objections)
+
 
 # Coordinator to fetcher
 

@@ -107,7 +107,11 @@ def compute_delay(
     response of a fast synthetic web would seem slow.
     """
     gap_s, why = max((delay_s, "delay"), (crawl_delay_s or 0.0, "crawl-delay of its robots.txt"))
-    strain = FailureStreak(strain.count + 1) if _is_failure(outcome) else NO_FAILURES
+    if isinstance(outcome, FetchResponse):
+        has_failed = outcome.status in {429, 503}
+    else:
+        has_failed = outcome.failure not in _ANSWERED
+    strain = FailureStreak(strain.count + 1) if has_failed else NO_FAILURES
     if not strain.count:
         slow_s = latency_factor * (outcome.ended_s - outcome.started_s) / speed
         gap_s, why = max((gap_s, why), (slow_s, "its answer was slow"))
@@ -134,12 +138,6 @@ def compute_retry_s(rounds: int, since_s: float, now_s: float) -> float:
 
 # A response did arrive, and says nothing about how much load the host can take.
 _ANSWERED = frozenset({Failure.TOO_LARGE, Failure.HEADER, Failure.CODING})
-
-
-def _is_failure(outcome: FetchOutcome) -> bool:
-    if isinstance(outcome, FetchResponse):
-        return outcome.status in {429, 503}
-    return outcome.failure not in _ANSWERED
 
 
 def _describe_failure(outcome: FetchOutcome) -> str:

@@ -31,8 +31,6 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, NamedTuple
 
-from vedette.frontier.url_patterns import extract_child
-
 PatternKey = tuple[str, str]
 """A host and a pattern on it."""
 
@@ -214,14 +212,13 @@ class PatternYield:
             self.window, self.born, self.echoes = self.window / 2, self.born / 2, self.echoes / 2
         self.window += 1
 
-    def add_birth(self, url: str, from_url: str, *, is_computed: bool) -> None:
-        """Count a URL first found on a page of its own kind.
+    def add_birth(self, name: str, from_url: str, *, is_computed: bool) -> None:
+        """Count a URL first found on a page of its own kind; ``name`` is what it adds to that page's folder.
 
         A folder within a folder echoes if an outer one also has a folder of that name.
         """
         self.born += 1
         self.signs += is_computed
-        name = extract_child(url, from_url)
         if name:
             outer = from_url.split("/")[3:-1]
             above = (from_url.removesuffix("/".join((*outer[depth:], ""))) for depth in range(len(outer)))

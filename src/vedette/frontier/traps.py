@@ -31,6 +31,7 @@ from vedette.frontier.pattern_yield import (
 from vedette.frontier.url_patterns import (
     check_shape,
     coarsen,
+    extract_child,
     is_calendar_step,
     is_suspicious,
     pattern_to_family,
@@ -130,10 +131,17 @@ class TrapDetector:
                 self._add_birth(host, url, from_url)
 
     def on_request(self, url: str) -> FetchAccount:
-        """Charge a request in flight to its URL pattern; return the account for ``on_result``."""
-        account = self._open_account(url)
-        if not account.host.is_tried:
-            self._count_host(account.host)
+        """Charge a request in flight to its URL pattern, added before or not; return the account for ``on_result``."""
+        name = get_authority(url)
+        host = self.hosts.get(name) or self._create_host(name, is_seeded=False)
+        pattern = self._register_pattern(host, url)
+        patterns, family = self._collect_patterns(host, pattern), url_to_family(url)
+        if family and (family in host.patterns or len(host.patterns) < self.budget.max_patterns):
+            shared = host.patterns.setdefault(family, PatternYield(is_counted=False))
+            patterns += () if shared in patterns else (shared,)
+        account = FetchAccount(host, patterns, to_parameter_pattern(pattern))
+        if not host.is_tried:
+            self._count_host(host)
         account.add_in_flight(1)
         return account
 
@@ -249,11 +257,11 @@ class TrapDetector:
         kinds += [family] if family and family == url_to_family(from_url) else []
         if not kinds:
             return
-        is_computed = is_calendar_step(url, from_url)
+        name, is_computed = extract_child(url, from_url), is_calendar_step(url, from_url)
         for kind in kinds:
             one = host.patterns.get(kind) or host.patterns.get(coarsen(kind))
             if one is not None:
-                one.add_birth(url, from_url, is_computed=is_computed)
+                one.add_birth(name, from_url, is_computed=is_computed)
 
     def _count_parameters(self, parameters: str, brought: FetchYield) -> None:
         """Count the results of URLs with these parameters on all hosts."""
@@ -382,17 +390,6 @@ class TrapDetector:
     def _find_place(self, place: PatternKey) -> PatternYield | None:
         host = self.hosts.get(place[0])
         return host.patterns.get(place[1]) if host else None
-
-    def _open_account(self, url: str) -> FetchAccount:
-        """Open the accounts that the fetch of a URL is charged to, whether the URL was added before or not."""
-        name = get_authority(url)
-        host = self.hosts.get(name) or self._create_host(name, is_seeded=False)
-        pattern = self._register_pattern(host, url)
-        patterns, family = self._collect_patterns(host, pattern), url_to_family(url)
-        if family and (family in host.patterns or len(host.patterns) < self.budget.max_patterns):
-            shared = host.patterns.setdefault(family, PatternYield(is_counted=False))
-            patterns += () if shared in patterns else (shared,)
-        return FetchAccount(host, patterns, to_parameter_pattern(pattern))
 
     def _collect_patterns(self, host: HostYield, pattern: str) -> tuple[PatternYield, ...]:
         return tuple(one for _, one in self._list_accounts(host, pattern))

@@ -38,6 +38,7 @@ _UNNAMED = frozenset({"", "#", "*", "*#"})
 _CYCLE = re.compile(r"((?:/[^/]++){1,4})\1{2}(?=/|\Z)")
 
 
+@lru_cache(maxsize=4096)  # the page on which a batch of links was found is passed with each of them
 def url_to_pattern(url: str) -> str:
     """Return the URL pattern of an absolute URL on its host; at most a few hundred characters.
 
@@ -46,12 +47,7 @@ def url_to_pattern(url: str) -> str:
     >>> url_to_pattern("https://example.org/shop/list?sort=price&page=7"), url_to_pattern("https://example.org/")
     ('/shop/*?page&sort', '/')
     """
-    return _compute_pattern(url[:MAX_URL_LENGTH])
-
-
-@lru_cache(maxsize=4096)  # the page on which a batch of links was found is passed with each of them
-def _compute_pattern(url: str) -> str:
-    address, mark, query = url.partition("?")
+    address, mark, query = url[:MAX_URL_LENGTH].partition("?")
     pattern = _generalize_path(_extract_path(address).split("/", MAX_DEPTH))
     return f"{pattern}?{_join_parameters(query)}" if mark else pattern
 

@@ -112,7 +112,7 @@ def tokenize_entry(entry: IndexEntry) -> FieldTokens:
         normalize_words(entry.title),
         normalize_words("\n".join(entry.headings[:MAX_INDEXED_HEADINGS])),
         normalize_words("\n".join(entry.anchors)),
-        normalize_words(_decode_url(entry.url).partition("://")[2]),
+        normalize_words(unquote(entry.url).partition("://")[2]),
         normalize_words(entry.body[:MAX_BODY_CHARACTERS]),
     )
 
@@ -141,12 +141,9 @@ def access_label(private: str) -> str:
 
 def number_tokens(forms: FieldTokens) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
     """Return the words of all text fields as numbers, and how many of each; see ``retrieval.ForwardTokens``."""
-    each = [hash_words(form)[:most] for form, most in zip(forms, _field_limits(forms), strict=True)]
+    limits = [MAX_FIELD_WORDS] * (len(forms) - 1) + [MAX_WORDS]
+    each = [hash_words(form)[:most] for form, most in zip(forms, limits, strict=True)]
     return np.concatenate(each), tuple(map(len, each))
-
-
-def _field_limits(forms: Sequence[bytes]) -> list[int]:
-    return [MAX_FIELD_WORDS] * (len(forms) - 1) + [MAX_WORDS]
 
 
 def list_site_values(url: str) -> list[str]:
@@ -162,7 +159,7 @@ def list_site_values(url: str) -> list[str]:
     host, authority = origin_of(url).host, str(origin_of(url)).partition("://")[2]
     labels = host.split(".")
     domains = [host] if host.replace(".", "").isdigit() or ":" in host else _parent_domains(labels)
-    path = _decode_url(url.partition("?")[0].partition("#")[0]).partition("://")[2].partition("/")[2].lower()
+    path = unquote(url.partition("?")[0].partition("#")[0]).partition("://")[2].partition("/")[2].lower()
     folders = [folder for folder in path.split("/") if folder][:MAX_FOLDERS]
     below = ["/".join(folders[:depth]) for depth in range(1, len(folders) + 1)]
     ported = [authority, *(f"{authority}/{folder}" for folder in below)] if authority != host else []
@@ -171,10 +168,6 @@ def list_site_values(url: str) -> list[str]:
 
 def _parent_domains(labels: Sequence[str]) -> list[str]:
     return [".".join(labels[start:]) for start in range(len(labels))]
-
-
-def _decode_url(url: str) -> str:
-    return unquote(url, errors="replace")
 
 
 # A title shared by this many pages of a host names the host and not a page.

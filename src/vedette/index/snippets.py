@@ -62,7 +62,7 @@ def tidy_text(text: str) -> tuple[str, bool]:
     (('As it is', True), ('naïve', False))
     """
     text = _normalize_space(text)
-    return text, _is_plain(text)
+    return text, text.isascii() or not any(map(_is_foreign_letter, sorted(set(text))))
 
 
 def cut_snippet(text: str, hits: Hits, most: int) -> Snippet:
@@ -150,10 +150,6 @@ def find_hits(text: str, wanted: Sequence[Sequence[str]], *, is_plain: bool | No
     places[places == len(sought.numbers)] = 0
     hit = (sought.numbers[places] == found.numbers).nonzero()[0]
     return text, Hits(found.starts[hit], found.ends[hit], sought.slots[places[hit]])
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() or not any(map(_is_foreign_letter, sorted(set(text))))
 
 
 @lru_cache(maxsize=4096)

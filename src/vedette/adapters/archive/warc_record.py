@@ -106,6 +106,8 @@ def build_warcinfo_record(file: str, software: str, operator: str, written_s: fl
 def build_answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
     """Build the WARC response or revisit record and its id; ``stands`` is its future location, for the id."""
     revisit = exchange.revisit
+    # The standard requires "length" if an available payload is omitted because it is archived already.
+    is_left_out = revisit is not None and revisit.profile == "identical-payload-digest"
     block = _rewrite_head(exchange) + (b"" if revisit else exchange.payload)
     checksum = compute_digest(block)
     name = _build_record_id(stands, exchange.url, _format_date(exchange.fetched_s), checksum)
@@ -118,7 +120,7 @@ def build_answer_record(exchange: Exchange, stands: str) -> tuple[str, bytes]:
             revisit.payload_digest if revisit else exchange.payload_digest or compute_digest(exchange.payload),
         ),
         ("WARC-Block-Digest", checksum),
-        ("WARC-Truncated", _truncation_reason(exchange)),
+        ("WARC-Truncated", "length" if is_left_out else exchange.truncated or ""),
         *(_revisit_fields(revisit) if revisit else ()),
         ("Content-Type", "application/http;msgtype=response"),
     ]
@@ -143,12 +145,17 @@ def build_request_record(exchange: Exchange, stands: str, answer: str) -> bytes:
 
 
 def _common_fields(exchange: Exchange) -> Fields:
-    """Return the WARC fields that a request record and its response record share."""
+    """Return the WARC fields that a request record and its response record share.
+
+    The protocol is one of them only if the archived head (always HTTP/1.1) does not show it.
+    """
+    binary = _BINARY_ANSWER.match(_final_lines(exchange.response_head)[0])
+    plain_text = binary and binary[1] == b"2" and exchange.url.startswith("http:")
     return [
         ("WARC-Date", _format_date(exchange.fetched_s)),
         ("WARC-Target-URI", exchange.url),
         ("WARC-IP-Address", exchange.address),
-        ("WARC-Protocol", _detect_protocol(exchange)),
+        ("WARC-Protocol", "h2c" if plain_text else f"h{binary[1].decode()}" if binary else ""),
     ]
 
 
@@ -158,15 +165,6 @@ def _revisit_fields(revisit: Revisit) -> Fields:
         ("WARC-Refers-To-Target-URI", revisit.refers_to_url),
         ("WARC-Refers-To-Date", _format_date(revisit.refers_to_date_s)),
     ]
-
-
-def _truncation_reason(exchange: Exchange) -> str:
-    """Return the WARC-Truncated value of an exchange.
-
-    The standard requires ``length`` if an available payload is omitted because it is archived already.
-    """
-    left_out = exchange.revisit is not None and exchange.revisit.profile == "identical-payload-digest"
-    return "length" if left_out else exchange.truncated or ""
 
 
 def _compress_record(fields: Fields, block: bytes) -> bytes:
@@ -210,15 +208,6 @@ def _format_date(unix_s: float) -> str:
     '1970-01-01T00:00:00.250Z'
     """
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
-def _detect_protocol(exchange: Exchange) -> str:
-    """Return the WARC-Protocol value, only if the archived head (always HTTP/1.1) does not show it."""
-    binary = _BINARY_ANSWER.match(_final_lines(exchange.response_head)[0])
-    if binary is None:
-        return ""
-    plain_text = binary[1] == b"2" and exchange.url.startswith("http:")
-    return "h2c" if plain_text else f"h{binary[1].decode()}"
 
 
 def _rewrite_head(exchange: Exchange) -> bytes:

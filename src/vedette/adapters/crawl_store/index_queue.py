@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.store import CrawlStore, unpack_anchors
@@ -118,18 +118,16 @@ class IndexQueueReader:
 
 
 def _load_pages(db: sqlite3.Connection, ids: Sequence[int]) -> dict[int, PageRecord]:
-    rows = db.execute(_KNOWN, (json.dumps(list(ids)),))
-    return {row[0]: _parse_row(row) for row in rows}
-
-
-def _parse_row(row: Sequence[Any]) -> PageRecord:
-    """Parse a page record from a row of ``_KNOWN`` for the index queue; damaged links count as none."""
-    *values, links, file, offset, length = row[:12]
-    grp, canonical, marks, words, spam, objections, private, stands, how, via = row[12:]
-    place = ArchiveLocation(file, offset, length) if file is not None else None
-    names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
-    rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
-    return PageRecord._make((*values, _unpack_links(links), place, *rest))
+    """Load page records from the rows of ``_KNOWN``; damaged links count as none."""
+    found: dict[int, PageRecord] = {}
+    for row in db.execute(_KNOWN, (json.dumps(list(ids)),)):
+        *values, links, file, offset, length = row[:12]
+        grp, canonical, marks, words, spam, objections, private, stands, how, via = row[12:]
+        place = ArchiveLocation(file, offset, length) if file is not None else None
+        names = tuple(str(name) for name, _ in json.loads(objections)) if objections else ()
+        rest = (grp, canonical or "", marks or "", words or 0, spam or 0.0, names, private or "", stands, how, via)
+        found[row[0]] = PageRecord._make((*values, _unpack_links(links), place, *rest))
+    return found
 
 
 def _unpack_links(blob: bytes) -> tuple[tuple[str, str], ...]:

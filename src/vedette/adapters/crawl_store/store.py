@@ -125,6 +125,10 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
 
     def save_pages(self, pages: Sequence[tuple[PageRow, Outlinks | None]]) -> None:
         """Save the latest responses of pages, each with its links; None keeps the stored links."""
+        unchanged = json.dumps([page.id for page, links in pages if links is None])
+        kept = dict(
+            self._db.execute("SELECT id, links FROM page WHERE id IN (SELECT value FROM json_each(?))", (unchanged,))
+        )
         rows = [
             (
                 *(
@@ -134,7 +138,7 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
                     *(page.place or (None, None, None)),
                     *page[15:],
                 ),
-                self._pack_links(page.id, links),
+                _pack_anchors(*links) if links is not None else kept.get(page.id) or _pack_anchors((), ()),
             )
             for page, links in pages
         ]
@@ -312,12 +316,6 @@ class CrawlStore(ContentStore, OperatorStore, UnlistedHostStore, RefreshStore, N
         sql = f"SELECT url.url, {columns} FROM page JOIN url ON url.id = page.id ORDER BY page.id"  # noqa: S608 - our columns
         for url, *row in self._db.execute(sql):
             yield url, page_from_row(row)
-
-    def _pack_links(self, id_: int, links: Outlinks | None) -> bytes:
-        if links is not None:
-            return _pack_anchors(*links)
-        row = self._db.execute("SELECT links FROM page WHERE id = ?", (id_,)).fetchone()
-        return bytes(row[0]) if row else _pack_anchors((), ())
 
     def _get_partition(self, host: int) -> int:
         """Return the partition of a host for the crawl store; cached, since it never changes."""

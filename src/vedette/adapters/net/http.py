@@ -350,7 +350,10 @@ class HttpClient:
             pin_address(curl, route, transfer.open_socket)
         if self._filtered and origin_of(ask.url) in self._filtered:
             self._filter_headers(curl, transfer)
-        self._set_callbacks(curl, transfer)
+        is_robots = ask.purpose == "robots"
+        curl.setopt(pycurl.HEADERFUNCTION, transfer.on_header_line)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.on_robots_body if is_robots else transfer.body.extend)
+        curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if is_robots else self._limits.body_bytes)
         self._transfers[curl] = transfer
         self._multi.add_handle(curl)
 
@@ -381,12 +384,6 @@ class HttpClient:
         self._multi.close()
         self._poll.close()
         self._roots.close()
-
-    def _set_callbacks(self, curl: pycurl.Curl, transfer: Transfer) -> None:
-        robots = transfer.ask.purpose == "robots"
-        curl.setopt(pycurl.HEADERFUNCTION, transfer.on_header_line)
-        curl.setopt(pycurl.WRITEFUNCTION, transfer.on_robots_body if robots else transfer.body.extend)
-        curl.setopt(pycurl.MAXFILESIZE_LARGE, 0 if robots else self._limits.body_bytes)
 
     def _filter_headers(self, curl: pycurl.Curl, transfer: Transfer) -> None:
         """Route a request through the header filter, which handles TLS for it."""

@@ -103,7 +103,14 @@ class UrlStore:
             new = np.flatnonzero(added.new)
             ids = added.ids[new]
             self._queues.append(ids, hosts[new], priorities[new])
-            self._write_urls(told, new.tolist(), ids.tolist(), found_s)
+            rows = [
+                (
+                    *(id_, int(self._partitions[told.hosts[row]]), int(told.hosts[row])),
+                    *(told.urls[row], int(told.depths[row]), int(told.priorities[row]), found_s),
+                )
+                for id_, row in zip(ids.tolist(), new.tolist(), strict=True)
+            ]
+            self._db.executemany("INSERT INTO url VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         return ids
 
     def find_unknown(self, urls: Sequence[str]) -> list[int]:
@@ -233,16 +240,6 @@ class UrlStore:
         if hosts.size and not 0 <= hosts.min() <= hosts.max() < len(self._hosts):
             raise ValueError("a host has an id that did not come from host_ids")
         return self._partitions[hosts]
-
-    def _write_urls(self, told: LinkBatch, rows: list[int], ids: list[int], found_s: float) -> None:
-        values = (
-            (
-                *(id_, int(self._partitions[told.hosts[row]]), int(told.hosts[row])),
-                *(told.urls[row], int(told.depths[row]), int(told.priorities[row]), found_s),
-            )
-            for id_, row in zip(ids, rows, strict=True)
-        )
-        self._db.executemany("INSERT INTO url VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     def _write_leases(self, popped: list[PoppedUrl], worker: int, until_s: float) -> None:
         rows = (

@@ -55,18 +55,13 @@ def check_scope(url: str, site: Site) -> Refusal | None:
         return Refusal.NOT_HTTP
     if len(url) > MAX_URL_BYTES:
         return Refusal.TOO_LONG
-    return None if site.sitemap and url in list_sitemaps(site) else _check_place(url, site)
-
-
-def _check_place(url: str, site: Site) -> Refusal | None:
+    if site.sitemap and url in list_sitemaps(site):
+        return None
     scheme, authority, target = _split_url(url)
     if not _SCOPE_CHECKS[site.scope](scheme, authority, target, site.start):
         return Refusal.OUT_OF_SCOPE
-    if _matches_any(site.exclude, target):
-        return Refusal.EXCLUDED
-    if site.include and url != site.start and not _matches_any(site.include, target):
-        return Refusal.EXCLUDED
-    return None
+    is_included = not site.include or url == site.start or _matches_any(site.include, target)
+    return None if is_included and not _matches_any(site.exclude, target) else Refusal.EXCLUDED
 
 
 @lru_cache(maxsize=1024)
@@ -105,7 +100,8 @@ class SiteIndex:
 
     def find_site(self, url: str) -> Site | None:
         """Return the first site whose scope contains the URL."""
-        return find_site(url, self._by_domain.get(_find_domain(url), ()))
+        sites = self._by_domain.get(_find_domain(url), ())
+        return next((site for site in sites if check_scope(url, site) is None), None)
 
     def is_sitemap(self, url: str) -> bool:
         """Check whether the settings of a site name this URL as a sitemap."""

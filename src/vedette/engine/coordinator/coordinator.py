@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from vedette.discover.urls.normalize import normalize
 from vedette.engine.coordinator import status
 from vedette.engine.coordinator.duplicates import DuplicateDetector
 from vedette.engine.coordinator.hosts import HostTable
@@ -38,7 +37,7 @@ from vedette.engine.coordinator.sitemap_guesses import SitemapGuesser
 from vedette.engine.coordinator.state import Admitted, Assignment, CrawlCounts, CrawlRules, FoundUrl, HostState
 from vedette.engine.coordinator.trap_filter import HeldBack, TrapFilter
 from vedette.engine.coordinator.url_states import LAST_FRONT, UrlStates
-from vedette.engine.links import apply_copy_rules
+from vedette.engine.links import normalize_within
 from vedette.engine.messages import FetchFailure, FetchReport, FetchResult, FetchSuccess, FetchTask, WorkBatch
 from vedette.engine.ports import CrawlStore, DuePage, FetchGain, PageRow, UrlFrontier, UrlState
 from vedette.engine.scheduling.first_fetch import FirstFetches
@@ -180,8 +179,7 @@ class Coordinator:
 
     def normalize_url(self, url: str) -> str | None:
         """Normalize a URL by its site's rules and learned duplicate rules; None if no site covers it."""
-        site = self.host_table.sites.find_site(url)
-        return apply_copy_rules(normalize(url, site), site, self.copies.copy_rules) if site else None
+        return normalize_within(url, self.host_table.sites, self.copies.copy_rules)
 
     # fetch result
 

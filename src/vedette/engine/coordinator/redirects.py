@@ -43,30 +43,32 @@ class RedirectFollower:
         """
         kept = []
         for result in answers:
-            task = result.task
-            if why := self._find_dead_end(result):
-                self._trap_filter.on_dropped([task.id])
-                self._url_states.fail(task.id, task.url, why, fetcher, result.ended_s)
-            elif self._is_circle(result):
-                self._tally.redirects += 1
-                self._trap_filter.on_dropped([task.id])
-                self._url_states.repeat(task, result.cookies, fetcher)
-            else:
-                self._url_states.finish(task.id)
-                self._pass_on(result)
+            if result.location is None or self._follow(result, result.location, fetcher):
+                self._url_states.finish(result.task.id)
                 kept.append(result)
         return kept
 
-    def _pass_on(self, result: FetchSuccess) -> None:
-        if result.location is not None:
-            self._tally.redirects += 1
-            self._copies.on_redirect(result.task.url, result.location)
-            if result.cookies:
-                self._lead_back(result)
+    def _follow(self, result: FetchSuccess, location: str, fetcher: int) -> bool:
+        """Follow one redirect; return whether its task is done."""
+        task, site = result.task, self._hosts.sites.find_site(result.task.url)
+        is_circle = task.url in {location, site and normalize(location, site)}
+        if why := self._find_dead_end(result, is_circle=is_circle):
+            self._trap_filter.on_dropped([task.id])
+            self._url_states.fail(task.id, task.url, why, fetcher, result.ended_s)
+            return False
+        self._tally.redirects += 1
+        if is_circle:
+            self._trap_filter.on_dropped([task.id])
+            self._url_states.repeat(task, result.cookies, fetcher)
+            return False
+        self._copies.on_redirect(task.url, location)
+        if result.cookies:
+            self._lead_back(result, location)
+        return True
 
-    def _lead_back(self, result: FetchSuccess) -> None:
+    def _lead_back(self, result: FetchSuccess, location: str) -> None:
         """Fetch a known redirect again if another one leads back to it with cookies, which may let us pass now."""
-        target = self._normalize_url(result.location or "")
+        target = self._normalize_url(location)
         if target is None:
             return
         (id_,) = self._urls.find_ids([target]).tolist()
@@ -75,12 +77,9 @@ class RedirectFollower:
             self._urls.move_to_front([id_])
             self._url_states.hops[id_], self._url_states.cookies[id_] = result.task.hops + 1, result.cookies
 
-    def _find_dead_end(self, result: FetchSuccess) -> str:
-        """Return why a redirect is not followed; empty if it is followed or the response is no redirect."""
+    def _find_dead_end(self, result: FetchSuccess, *, is_circle: bool) -> str:
+        """Return why a redirect is not followed; empty if it is followed."""
         task, most = result.task, self._hosts.rules.max_redirects
-        if result.location is None:
-            return ""
-        is_circle = self._is_circle(result)
         if is_circle and not result.cookies:
             return "it redirects to itself"
         if is_circle and result.cookies == task.cookies:
@@ -88,7 +87,3 @@ class RedirectFollower:
         if task.hops < most:
             return ""
         return f"more than {most} redirects" + (f", perhaps {COOKIE_WALL}" if task.cookies else "")
-
-    def _is_circle(self, result: FetchSuccess) -> bool:
-        url, site = result.task.url, self._hosts.sites.find_site(result.task.url)
-        return result.location is not None and url in {result.location, site and normalize(result.location, site)}

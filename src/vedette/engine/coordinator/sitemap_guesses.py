@@ -65,8 +65,10 @@ class SitemapGuesser:
         ``rows`` are the pages known before.
         """
         missed: dict[int, LinkGroup] = {}
-        for result in results:
-            if isinstance(result, FetchSuccess) and result.task.id not in rows and self._is_miss(result):
+        for result in results if self._hosts.rules.guess_sitemaps else ():
+            if not isinstance(result, FetchSuccess) or not result.task.url.endswith(GUESSES):
+                continue
+            if result.task.id not in rows and self._is_miss(result):
                 why = f"{Refusal.NO_SITEMAP}: {_describe_miss(result)}"
                 self._trap_filter.on_dropped([result.task.id])
                 self._url_states.dismiss(result.task.id, why, fetcher, result.ended_s)
@@ -91,18 +93,14 @@ class SitemapGuesser:
         starts = {origin_of(site.start).host.removeprefix("www.") for site in sites}
         return origin.host.removeprefix("www.") in starts or (account is not None and not account.is_poor)
 
-    def _is_guess(self, result: FetchSuccess) -> bool:
+    def _is_miss(self, result: FetchSuccess) -> bool:
+        """Check whether an answer is no sitemap, and its URL a guess: nobody named it."""
         origin, task = origin_of(result.task.url), result.task
+        if result.kind in LISTS or result.status in _COME_AGAIN or task.url.removeprefix(str(origin)) not in GUESSES:
+            return False
         is_named = bool(self._hosts.robots.get(origin).sitemaps)
         is_wished = task.id in self._hosts.by_name[task.host].requested
-        return (
-            self._hosts.rules.guess_sitemaps
-            and task.url.removeprefix(str(origin)) in GUESSES
-            and not (task.robots_of or is_named or is_wished or self._hosts.sites.is_sitemap(task.url))
-        )
-
-    def _is_miss(self, result: FetchSuccess) -> bool:
-        return result.kind not in LISTS and result.status not in _COME_AGAIN and self._is_guess(result)
+        return not (task.robots_of or is_named or is_wished or self._hosts.sites.is_sitemap(task.url))
 
     def _find_next(self, result: FetchSuccess) -> LinkGroup:
         """Return what to try after a failed guess: its redirect target if that may be a sitemap, or the next guess."""

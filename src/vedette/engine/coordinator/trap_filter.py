@@ -62,9 +62,9 @@ class TrapFilter:
 
         ``is_trial`` means that nothing else waits.
         """
-        rule = None
-        if "copy" not in site.overrule:
-            target, rule = self._copies.copy_rules.apply(url)
+        rule, learned = None, self._copies.copy_rules
+        if learned.rules and "copy" not in site.overrule:
+            target, rule = learned.apply(url)
             if rule is not None and target != url:
                 return Spared(Refusal.COPY, f"{Refusal.COPY}: {rule}", target)
         if "trap" in site.overrule:

@@ -353,7 +353,7 @@ def should_render(result: FetchSuccess) -> bool:
     mode, content = result.task.render, result.content
     if mode == "never" or result.kind != "page" or content is None:
         return False
-    return mode == "always" or any(name == "script" for name, _ in content.objections)
+    return mode == "always" or content.needs_script
 
 
 def add_rendering(

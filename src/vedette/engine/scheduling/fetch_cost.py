@@ -195,10 +195,13 @@ class BusySites:
         self._hours = {site.start: parse_busy_hours(site.busy_hours) for site in sites if site.busy_hours}
         self._sites = SiteIndex(sites if self._hours else ())
 
+    @property
+    def has_hours(self) -> bool:
+        """Whether any site has busy hours."""
+        return bool(self._hours)
+
     def find(self, urls: Sequence[str]) -> tuple[Ints, Floats]:
         """Find the busy hours and cost factor of each page, as columns of ``KnownPages``."""
-        if not self._hours:
-            return np.zeros(len(urls), np.int64), np.ones(len(urls))
         sites = [self._sites.find_site(url) for url in urls]
         found = [self._hours.get(site.start if site else "", BusyHours()) for site in sites]
         return np.array([one.hours for one in found], np.int64), np.array([one.factor for one in found], np.float64)

@@ -116,7 +116,7 @@ class RenderingModel:
         self._cost = self._cost.observe(
             [result.body_bytes for result in answers], [result.connection_s for result in answers]
         )
-        telling = [result for result in answers if result.rendering or _looks_empty(result)]
+        telling = [result for result in answers if result.rendering or (result.content and result.content.needs_script)]
         for result in telling:
             self._learn(result)
         ended_s = max((result.ended_s for result in telling), default=0.0)
@@ -156,10 +156,6 @@ def _decide(
     if group.skipped >= group.rendered:
         return True, "rendering similar pages brought no text, but one is tried again"
     return False, "rendering similar pages brings no text"
-
-
-def _looks_empty(result: FetchSuccess) -> bool:
-    return result.content is not None and any(name == "script" for name, _ in result.content.objections)
 
 
 def _add_result(before: RenderStats, result: FetchSuccess) -> RenderStats:

@@ -114,12 +114,10 @@ class ImpactLookup:
 
     def get_gain(self, leased: LeasedUrl) -> float:
         """Return the estimated impact of one leased URL; NaN if there is none."""
-        return float(self.get_gains([leased])[0])
+        return float(self.get_gains([leased])[0]) if self.is_active else nan
 
     def get_gains(self, leased: Sequence[LeasedUrl]) -> Floats:
         """Return the estimated impact of leased URLs; NaN if there is none."""
-        if not self.is_active:
-            return np.full(len(leased), nan)
         return self._estimates.get_gains(np.array([one.id for one in leased], np.uint32), [one.url for one in leased])
 
 

@@ -329,7 +329,7 @@ class UrlSelector:
             others = [one for one in drawn if one.worth < NEW_WORTH]
             unseen = [one.leased for one in others if one.leased.id not in known]
             inlinks = self._urls.count_inlinks(np.array([one.id for one in unseen], np.uint32)).tolist()
-            gains = self._impact.get_gains(unseen)
+            gains = self._impact.get_gains(unseen) if self._impact.is_active else None
             worths = self._first_fetches.estimate_worths([one.url for one in unseen], inlinks, gains).tolist()
             price = self._first_fetches.price or DEFAULT_PRICE
             values = {one.leased.id: host.refreshes.get(one.leased.id, price) for one in others}

@@ -101,9 +101,8 @@ class Searcher:
             asked = plain._replace(notes=(*asked.notes, NO_PHRASE_NOTE))
             plan = build_plan(asked, self._build_forms(), access)
             found = self._find_candidates(plan, wish)
-        words = tuple(word for group in asked.every for part in group for word in part.words)
-        pins = self._find_pages(self._rules.get_pinned(words) if self._rules.pinned else (), access)
-        hidden = self._rules.get_hidden(words) if self._rules.hidden else frozenset()
+        pins = self._find_pages(self._rules.get_pinned(asked.words) if self._rules.pinned else (), access)
+        hidden = self._rules.get_hidden(asked.words) if self._rules.hidden else frozenset()
         found = self._filter_permitted(found, access, hidden, pins)
         weighed = score_candidates(found.ids, plan.wanted, self._snapshot, now_s, found.known, self._rules.favoured)
         shown = _order_results(weighed, wish, pins, self._reputation, is_spread=not asked.sites)
@@ -115,8 +114,7 @@ class Searcher:
         if asked.is_empty or not ids:
             return []
         access = (PUBLIC, *wish.allowed)
-        words = tuple(word for group in asked.every for part in group for word in part.words)
-        hidden = self._find_pages(tuple(sorted(self._rules.get_hidden(words))), access).tolist()
+        hidden = self._find_pages(tuple(sorted(self._rules.get_hidden(asked.words))), access).tolist()
         among = Or(tuple(Range("id", id_, id_) for id_ in ids))
         found = self._snapshot.finder.find(
             And((build_plan(asked, self._build_forms(), access).node, among)), len(ids)

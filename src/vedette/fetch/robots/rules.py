@@ -90,27 +90,16 @@ def extract_path(url: str) -> bytes:
     """
     raw = url.encode("utf-8", "surrogatepass")
     start = 2 if raw.startswith(b"//") else 0
-    begin = _find_path(raw, start)
+    begin, scheme_end = _PATH_START.search(raw, start), raw.find(b"://", start)
+    if begin and 0 <= scheme_end <= begin.start():
+        begin = _PATH_START.search(raw, scheme_end + 3)
     fragment = raw.find(b"#", start)
-    if begin < 0 or 0 <= fragment < begin:
+    if begin is None or 0 <= fragment < begin.start():
         return b"/"
-    path = raw[begin:] if fragment < 0 else raw[begin:fragment]
+    path = raw[begin.start() : len(raw) if fragment < 0 else fragment]
     # The reference stores the path as a C string, so a NUL ends it.
     path = _ESCAPED.sub(_escape, path.partition(b"\0")[0])
     return path if path.startswith(b"/") else b"/" + path
-
-
-def _find_path(raw: bytes, start: int) -> int:
-    first = _find_path_byte(raw, start)
-    scheme_end = raw.find(b"://", start)
-    if scheme_end < 0 or first < scheme_end:
-        return first
-    return _find_path_byte(raw, scheme_end + 3)
-
-
-def _find_path_byte(raw: bytes, start: int) -> int:
-    found = _PATH_START.search(raw, start)
-    return found.start() if found else -1
 
 
 def _escape(found: re.Match[bytes]) -> bytes:

@@ -62,6 +62,11 @@ class ParsedQuery(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the parsed query that a page must or may have, in order."""
+        return tuple(word for group in self.every for part in group for word in part.words)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the parsed query has neither words nor a filter that finds something."""
         dated = self.after_s is not None or self.before_s is not None

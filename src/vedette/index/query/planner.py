@@ -61,10 +61,11 @@ class RetrievalPlan(NamedTuple):
 def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> RetrievalPlan:
     """Build the plan of a query, within what the reader may see; ``forms`` lists alternatives of a word."""
     needed, wished = _split_groups(asked)
+    words = asked.words[:MAX_WISHED]
     fixed = [_build_group(group, forms) for group in needed if _is_strict(group)]
     free_groups = [group for group in needed if not _is_strict(group)]
     free = [_build_group(group, forms) for group in free_groups]
-    wishes = (*(_build_group(group, forms) for group in wished), *_build_order_wishes(asked))
+    wishes = (*(_build_group(group, forms) for group in wished), *_build_order_wishes(words))
     filters = tuple(_build_filters(asked, access))
     unwanted = tuple(_build_part(part, _no_forms) for part in asked.none) + tuple(_build_exclusions(asked))
 
@@ -73,7 +74,7 @@ def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> R
         return AndNot(found, unwanted) if unwanted else found
 
     # Among pages with any of many words, the order of two of them would count too much.
-    is_question = len(free) > FEW_GROUPS or (len(free) > 1 and len(_list_words(asked)) > FEW_WORDS)
+    is_question = len(free) > FEW_GROUPS or (len(free) > 1 and len(words) > FEW_WORDS)
     loose_wishes = () if is_question else wishes
     loose = tuple(Or((one, *_build_pieces(group))) for one, group in zip(free, free_groups, strict=True))
     counts = [1] if is_question else _relax_counts(len(free))
@@ -81,7 +82,6 @@ def build_plan(asked: ParsedQuery, forms: WordForms, access: Sequence[str]) -> R
     if fixed and free:
         looser.append(node(fixed, (*wishes, *free)))
     address = And((*_build_url_parts(needed), *filters)) if 0 < len(needed) <= NAMING_WORDS and not unwanted else None
-    words = _list_words(asked)
     in_order = And((Phrase("body", words), *filters)) if len(words) > 1 and not unwanted else None
     wanted = _build_query_words(asked, needed, forms)
     return RetrievalPlan(node([*fixed, *free], wishes), tuple(looser), wanted, address, in_order, is_question)
@@ -158,9 +158,8 @@ def _no_forms(_word: str) -> Sequence[tuple[str, float]]:
 # --- Optional parts ---
 
 
-def _build_order_wishes(asked: ParsedQuery) -> Iterator[Node]:
+def _build_order_wishes(words: tuple[str, ...]) -> Iterator[Node]:
     """Match the words in query order: all of them, and each pair of neighbors."""
-    words = _list_words(asked)
     if len(words) < 2:
         return
     for field, boost in PHRASE_FIELDS.items():
@@ -169,10 +168,6 @@ def _build_order_wishes(asked: ParsedQuery) -> Iterator[Node]:
         for pair in list(pairwise(words))[:MAX_PAIRS]:
             if not all(is_stop_word(word) for word in pair):
                 yield from (Phrase(field, pair, boost) for field, boost in PAIR_FIELDS.items())
-
-
-def _list_words(asked: ParsedQuery) -> tuple[str, ...]:
-    return tuple(word for group in asked.every for part in group for word in part.words)[:MAX_WISHED]
 
 
 # --- Filters ---

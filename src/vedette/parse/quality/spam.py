@@ -170,8 +170,10 @@ def _measure_repetition(main: str) -> tuple[float, float, float, float]:
     if count < MIN_WORDS:
         return 0.0, 0.0, 0.0, 0.0
     counts = Counter(words)
+    # The most frequent word that is neither short, as articles are, nor a number.
+    top = max((often for word, often in counts.items() if len(word) > 3 and word.isalpha()), default=0)
     return (
-        _count_top_word(counts) / count if max(counts.values()) > MIN_TOP_SHARE * count else 0.0,
+        top / count if max(counts.values()) > MIN_TOP_SHARE * count else 0.0,
         # A pair cannot recur more often than its second word does, so most texts need no count of pairs.
         1 - len(set(pairwise(words))) / (count - 1) if len(counts) < MAX_DISTINCT_SHARE * count else 0.0,
         # The mean word length means nothing without spaces, and little in other scripts.
@@ -195,11 +197,6 @@ def _is_plain(sample: str) -> bool:
         and len(sample) <= GLANCE_LENGTH * count
         and sample.count(",") <= GLANCE_COMMAS * count
     )
-
-
-def _count_top_word(counts: Counter[str]) -> int:
-    """Count the most frequent word of a text that is neither short, as articles are, nor a number."""
-    return max((often for word, often in counts.items() if len(word) > 3 and word.isalpha()), default=0)
 
 
 def _count_title_repeats(title: str) -> int:

@@ -64,7 +64,10 @@ def build_identity(title: str, headings: Sequence[tuple[int, str]], text: str, w
     top = min((level for level, _ in headings), default=0)
     heads = "\n".join((title, *islice((heading for level, heading in headings if level == top), 3)))
     exact = xxhash.xxh3_64_digest(_SPACES.sub(" ", heads).strip().casefold().encode("utf-8", "replace"))
-    return PageIdentity(exact, xxhash.xxh3_64_digest(normal_form(heads)), _sketch_numbers(text, words))
+    numbers = [match[0] for match in islice(_NUMBER.finditer(text), MAX_NUMBERS)]
+    is_rich = len(numbers) >= max(MIN_NUMBERS, NUMBER_SHARE * (words + len(numbers)))
+    sketch = _sketch(dict.fromkeys(numbers)) if is_rich else b""
+    return PageIdentity(exact, xxhash.xxh3_64_digest(normal_form(heads)), sketch)
 
 
 def unpack_identity(packed: bytes) -> PageIdentity | None:
@@ -126,13 +129,6 @@ def find_differing_folders(url: str, other: str) -> tuple[str, ...]:
     if len(short) < len(long):
         return (long[at],) if short[at:] == long[at + 1 :] else ()
     return (short[at], long[at]) if at < len(short) and short[at + 1 :] == long[at + 1 :] else ()
-
-
-def _sketch_numbers(text: str, words: int) -> bytes:
-    found = [match[0] for match in islice(_NUMBER.finditer(text), MAX_NUMBERS)]
-    if len(found) < max(MIN_NUMBERS, NUMBER_SHARE * (words + len(found))):
-        return b""
-    return _sketch(dict.fromkeys(found))
 
 
 def _sketch(numbers: Iterable[str]) -> bytes:
