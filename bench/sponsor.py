@@ -20,14 +20,13 @@ from time import perf_counter_ns, process_time
 import numpy as np
 
 from vedette.lab.baselines.ads.ad_statistics import AdOffers, AdStats
-from vedette.lab.runs.ads.memory_ledger import MemoryLedger
+from vedette.lab.runs.ads.live_market import MemoryLedger
 from vedette.policy import rng_for
 from vedette.serve.ads.catalog import RunningAd
 from vedette.serve.ads.ledger import PayerBudget
 from vedette.serve.ads.matching import MatchType
-from vedette.serve.ads.placement import place_ads
 from vedette.serve.ads.policies.bayes_greedy import BayesGreedy, PacedGreedy
-from vedette.serve.ads.selection import AdSelection, AdTerms, moment_of
+from vedette.serve.ads.selection import AdSelection, AdTerms, moment_of, place_ads
 
 SEED = 1
 MINIMUM = Decimal("0.05")

@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import exp, inf, isfinite, sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,16 +92,6 @@ class Price:
         if side * self.stride < 0 or not self.stride:
             return side
         return side * min(abs(self.stride) * STRIDE_GROWTH, MAX_STRIDE)
-
-
-class FirstFetchWorth(Protocol):
-    """Protocol for models of the worth of unseen pages, by the groups that each belongs to."""
-
-    def add_first_fetches(self, groups: Sequence[Sequence[str]], gains: Floats) -> "FirstFetchWorth":
-        """Return the worth model after first fetches of pages with these groups and search gains."""
-
-    def worth(self, groups: Sequence[Sequence[str]]) -> Floats:
-        """Return the daily worth of first fetches of such pages, in ordinary changes."""
 
 
 @dataclass(frozen=True, slots=True)

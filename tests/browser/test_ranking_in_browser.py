@@ -18,9 +18,9 @@ from tests.search_runs import SmallWeb, Up, page, small_web, up
 from tests.tree_runs import patiently
 
 from vedette.adapters.index_store.generations import Generations
-from vedette.lab.visitors.browser import Browser
 from vedette.lab.visitors.habits import Click, ResultPage, Search, View
 from vedette.lab.visitors.population import Person
+from vedette.lab.visitors.traffic import Browser
 from vedette.runtime.search.click_learning import learn
 from vedette.runtime.search.reputation_store import load_ranking_status
 from vedette.web.console.ports.monitoring import RankingReport

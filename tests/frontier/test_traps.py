@@ -8,8 +8,8 @@ from bench.traps import Simulation, figures_of, worlds_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.frontier.pattern_yield import UNLIMITED, FetchYield, TrapBudget
-from vedette.frontier.traps import PERMIT, Deferral, Refuse, TrapDetector
+from vedette.frontier.pattern_yield import FetchYield, TrapBudget
+from vedette.frontier.traps import PERMIT, Deferral, TrapDetector
 
 HOME = "http://a.test/"
 RICH, THIN = FetchYield(600), FetchYield(40)
@@ -123,14 +123,6 @@ def test_a_name_in_a_sitemap_weighs_more() -> None:
     for url in urls:
         named.add_url(url, None, is_named=True)
     assert crawl(plain, urls, lambda _: THIN) < crawl(named, urls, lambda _: THIN) < len(urls)
-
-
-def test_an_operator_can_overrule() -> None:
-    """With the all-permitting budget nothing is held back but hopeless spellings."""
-    traps = started(UNLIMITED)
-    urls = [f"http://a.test/calendar/{n}/1" for n in range(500)]
-    assert crawl(traps, urls, lambda _: THIN) == len(urls)
-    assert isinstance(traps.judge_url("http://a.test" + "/a/b" * 5), Refuse)
 
 
 def test_accounts_survive_a_restart() -> None:

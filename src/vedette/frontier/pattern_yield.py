@@ -97,10 +97,6 @@ class TrapBudget:
     growth_share: float = 0.5
 
 
-UNLIMITED = TrapBudget(pattern_debt=1e9, named_debt=1e9, host_debt=1e9, poor_hosts=1e9, repeated_share=2.0, growth=1e9)
-"""For a site whose operator knows better."""
-
-
 @dataclass(frozen=True, slots=True)
 class FetchYield:
     """Result of a fetch for the trap detector: how many words of main text.

@@ -16,9 +16,8 @@ from vedette.version import __version__
 from vedette.web.api.ads import ad_api_routes
 from vedette.web.api.budget import budget_routes
 from vedette.web.api.commands import command_routes
-from vedette.web.api.openapi import Health, build_openapi
+from vedette.web.api.openapi import Health, api_docs_route, build_openapi
 from vedette.web.api.parameters import ParameterError
-from vedette.web.api.reference import api_docs_route
 from vedette.web.api.responses import ApiError, error_response, json_response
 from vedette.web.api.search import api_routes
 from vedette.web.auth.access import AccessControl, Refusal

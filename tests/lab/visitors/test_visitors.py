@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.lab.visitors.browser import parse_results
 from vedette.lab.visitors.habits import EMPTY_PAGE, Action, Click, Habits, Hit, ResultPage, Search, View
 from vedette.lab.visitors.population import (
     Appeal,
@@ -22,6 +21,7 @@ from vedette.lab.visitors.population import (
     word_overlap,
 )
 from vedette.lab.visitors.queries import Interests, misspell
+from vedette.lab.visitors.traffic import parse_results
 from vedette.lab.worlds.synthetic.change_times import START_S
 from vedette.lab.worlds.synthetic.sites import loopback_address
 from vedette.lab.worlds.synthetic.topics import TOPICS, TOWNS

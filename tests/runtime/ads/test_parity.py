@@ -14,7 +14,7 @@ from tests.runtime.ads.test_selection import START_S, Clock
 from vedette.adapters.ads.campaign_store import AdTarget
 from vedette.adapters.ads.ledger_reader import LedgerReader
 from vedette.config import Serve
-from vedette.lab.runs.ads.memory_ledger import MemoryLedger
+from vedette.lab.runs.ads.live_market import MemoryLedger
 from vedette.policy import rng_for
 from vedette.runtime.ads.selection import build_settings, load_market
 from vedette.serve.ads.ledger import AdImpression

@@ -10,10 +10,10 @@ from tests.serve.ads.ad_batches import ads, drawn_ads
 
 from vedette.policy import rng_for
 from vedette.serve.ads.matching import Matcher, MatchType, Target, is_match
-from vedette.serve.ads.placement import place_ads
 from vedette.serve.ads.policies.bayes_greedy import BayesGreedy
 from vedette.serve.ads.policies.bmix import Bmix
 from vedette.serve.ads.policies.greedy import Greedy
+from vedette.serve.ads.selection import place_ads
 
 TEXTS = st.lists(st.sampled_from(["red", "blue", "shoes", "hat"]), max_size=5).map(" ".join)
 TARGETS = st.lists(

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.explain import PLACES, explain_rank
+from vedette.serve.rank.scoring import PLACES, explain_rank
 
 WHOLE = dict.fromkeys(PLACES, 1.0)
 

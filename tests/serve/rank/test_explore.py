@@ -21,8 +21,7 @@ from vedette.lab.core.conformance import (
 from vedette.lab.experiments.ranking import find_policy, list_policy_names
 from vedette.policy import rng_for
 from vedette.serve.rank.explore.candidates import Candidates, UserPopulation, unseen_candidates
-from vedette.serve.rank.explore.prior import GRID, fit_prior, posterior, uniform_prior
-from vedette.serve.rank.explore.prospect import Prospect
+from vedette.serve.rank.explore.prospect import GRID, Prospect, fit_prior, posterior, uniform_prior
 from vedette.serve.rank.explore.randomized_lists import PoolMerge, RandomizedList, rank_with_ties
 from vedette.serve.rank.explore.slot_allocation import TrialSlots, allocate_slots
 

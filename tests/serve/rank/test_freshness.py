@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vedette.serve.rank.query_intent import score_fresh_intent, score_freshness
+from vedette.serve.rank.scoring import score_fresh_intent, score_freshness
 
 NOW_S = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
 DAY_S = 86_400.0

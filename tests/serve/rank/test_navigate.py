@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vedette.serve.rank.query_intent import score_home
+from vedette.serve.rank.scoring import score_home
 
 DEPTHS = np.array([0, 0, 1])
 

@@ -110,11 +110,6 @@ def read_gains_since(index: Path, seq: int, most: int) -> list[Gain]:
     return [Gain(*row) for row in _query(index, _SINCE, seq, most)]
 
 
-def read_newest_seq(index: Path) -> int:
-    """Return the sequence number of the latest search gain; 0 if there is none."""
-    return int((_query(index, "SELECT coalesce(max(seq), 0) FROM gain") or [(0,)])[0][0])
-
-
 def read_scale(index: Path) -> float | None:
     """Return the value of a view of any result, in the unit of gains; None if it was not measured yet."""
     rows = _query(index, "SELECT per_view FROM scale")

@@ -170,11 +170,6 @@ class _Child:
             while self._unsent:
                 del self._unsent[: self.line.send(self._unsent)]
 
-    @property
-    def is_sending(self) -> bool:
-        """Whether a part of a message is still to be sent."""
-        return bool(self._unsent)
-
     def receive(self) -> list[tuple[dict[str, Any], bytes]] | None:
         """Receive the complete messages of the render child; None if it ended or broke the protocol."""
         ended = False

@@ -26,7 +26,7 @@ from vedette.engine.scheduling.budget import TokenBucket
 from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost
 from vedette.policy import Floats
 from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, Returns, in_links_group
-from vedette.refresh.sections import section_of, site_of
+from vedette.refresh.known_pages import section_of, site_of
 
 MAX_DEPTH = 9
 

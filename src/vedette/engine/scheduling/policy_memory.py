@@ -20,8 +20,7 @@ from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, at_curr
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
 from vedette.model import origin_of
 from vedette.policy import Floats, Ints, rng_for
-from vedette.refresh.known_pages import KnownPages, Memory
-from vedette.refresh.sections import section_of, site_of
+from vedette.refresh.known_pages import KnownPages, Memory, section_of, site_of
 from vedette.timeutil import parse_date
 
 # A batch gets the rows of its own groups, renumbered from 0, the global group. The number of groups is limited: beyond

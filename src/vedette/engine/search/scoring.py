@@ -22,13 +22,19 @@ from vedette.index.query.retrieval import TEXT_FIELDS
 from vedette.learn.clicks.reputations import LearnedQuality
 from vedette.model import fingerprint
 from vedette.policy import Floats, Ints, rng_for
-from vedette.serve.rank.explain import explain_rank
 from vedette.serve.rank.explore.candidates import Candidates, UserPopulation
 from vedette.serve.rank.explore.prospect import Prospect
-from vedette.serve.rank.query_intent import score_fresh_intent, score_freshness, score_home
 from vedette.serve.rank.reputation import PageBeliefs, Reputation, pair_keys
 from vedette.serve.rank.reranking import UNPROVEN, TrialLimits, reorder
-from vedette.serve.rank.scoring import WEIGHTS, blend_weights, score_features
+from vedette.serve.rank.scoring import (
+    WEIGHTS,
+    blend_weights,
+    explain_rank,
+    score_features,
+    score_fresh_intent,
+    score_freshness,
+    score_home,
+)
 from vedette.serve.slate import Audience, Reason, SearchResult
 from vedette.text import hash_word, split_words
 

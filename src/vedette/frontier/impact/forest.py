@@ -64,10 +64,6 @@ class Forest(NamedTuple):
         every = self.values[self.find_leaves(rows)].reshape(len(rows), -1)
         return np.sort(every.astype(np.float64), axis=1)
 
-    def predict_above(self, rows: Floats, bar: Floats) -> Floats:
-        """Predict with the forest the probability that each row is above its bar."""
-        return self.share_above(self.find_leaves(rows), bar)
-
     def share_above(self, leaves: Ints, bar: Floats) -> Floats:
         """Compute the share of the leaves' values above each row's bar, for rows that fell into these leaves."""
         return np.asarray((self.values[leaves] > bar[:, None, None]).mean(axis=(1, 2)))

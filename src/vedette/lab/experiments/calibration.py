@@ -28,7 +28,7 @@ from vedette.lab.quality.corpus import concat_ranges
 from vedette.lab.worlds.catalog import open_history
 from vedette.lab.worlds.history import History
 from vedette.policy import Floats, Ints, rng_for
-from vedette.refresh.known_pages import Bools, KnownPages, Memory
+from vedette.refresh.known_pages import Bools, KnownPages, Memory, groups_of
 from vedette.refresh.models.age import Ageing
 from vedette.refresh.models.base import ChangeModel
 from vedette.refresh.models.mixture import Mixture
@@ -37,7 +37,6 @@ from vedette.refresh.models.rhythm import Rhythm
 from vedette.refresh.models.two_stage import TwoStage
 from vedette.refresh.models.waves import Waves
 from vedette.refresh.models.young import Young
-from vedette.refresh.sections import groups_of
 from vedette.timeutil import DAY_S
 
 WARM_UP = 0.2

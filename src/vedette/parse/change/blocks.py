@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import xxhash
 
-from vedette.parse.html.attributes import parse_attributes
 from vedette.parse.html.main_text import HIDDEN, mark_content
 from vedette.parse.html.page import extract_block_texts
 from vedette.parse.html.tag_handlers import run_scan
-from vedette.parse.html.tokenizer import Token, split_tag, tokenize
+from vedette.parse.html.tokenizer import Token, parse_attributes, split_tag, tokenize
 from vedette.parse.html.walker import BREAK, Scan
 
 PLACE_DEPTH = 4

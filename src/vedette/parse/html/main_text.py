@@ -21,7 +21,7 @@ out.
 import re
 from functools import lru_cache
 
-from vedette.parse.html.attributes import parse_attributes
+from vedette.parse.html.tokenizer import parse_attributes
 from vedette.parse.html.walker import HEADING, LINKED_SHIFT, PREFORMATTED, ROW
 
 # Four marks, as bits. ``BOILERPLATE``: the element or its role says that it is not content (``<nav>``, ``<footer>``,
@@ -120,19 +120,15 @@ def mark_content(texts: list[str], blocks: list[int]) -> list[bool]:
 
     Without any prose short blocks count, else everything visible.
     """
-    letters = _classify_blocks(texts, blocks)
+    letters = "".join(map(_classify_block, texts, blocks))
+    if _has_core(texts, blocks, letters):
+        letters = "".join([letter if block & MAIN else "o" for letter, block in zip(letters, blocks, strict=True)])
+    letters = _apply_neighbours(letters) if "P" in letters else letters
     if "P" in letters:
         return [letter == "P" for letter in letters]
     if "s" in letters:
         return [letter in "sh" for letter in letters]
     return [bool(text) and not block & HIDDEN for text, block in zip(texts, blocks, strict=True)]
-
-
-def _classify_blocks(texts: list[str], blocks: list[int]) -> str:
-    letters = "".join(map(_classify_block, texts, blocks))
-    if _has_core(texts, blocks, letters):
-        letters = "".join([letter if block & MAIN else "o" for letter, block in zip(letters, blocks, strict=True)])
-    return _apply_neighbours(letters) if "P" in letters else letters
 
 
 def _classify_block(text: str, block: int) -> str:

@@ -10,10 +10,9 @@ from itertools import compress
 
 import numpy as np
 
-from vedette.parse.html.attributes import collapse_lines, decode_references
 from vedette.parse.html.main_text import HIDDEN, LONG_LENGTH, mark_content
 from vedette.parse.html.tag_handlers import is_template, scan_page
-from vedette.parse.html.tokenizer import split_raw, split_tag, tokenize
+from vedette.parse.html.tokenizer import collapse_lines, decode_references, split_raw, split_tag, tokenize
 from vedette.parse.html.walker import BREAK, Link, Scan
 
 __all__ = ["Link", "Page", "parse_page"]
@@ -83,6 +82,7 @@ def parse_page(text: str) -> Page:
     scan, texts, marks, markup = _read_markup(text)
     main = "\n".join(compress(texts, marks))
     visible = [block for block, marks in zip(texts, scan.blocks, strict=True) if block and not marks & HIDDEN]
+    hidden = [block for block, marks in zip(texts, scan.blocks, strict=True) if marks & HIDDEN]
     whole = "\n".join(visible)
     head = scan.head
     return Page(
@@ -103,7 +103,7 @@ def parse_page(text: str) -> Page:
         text=whole,
         main=main,
         words=count_words(main),
-        hidden_words=0 if len(visible) == len(texts) else _count_hidden_words(texts, scan.blocks),
+        hidden_words=sum(map(count_words, hidden)),
         needs_script=_needs_script(scan, visible, markup),
         opens_templates=markup is not text,
     )
@@ -159,10 +159,6 @@ def count_words(text: str) -> int:
     # Three times as fast as str.count, which stops at every single space.
     letters = np.frombuffer(text.encode(), np.uint8)
     return int(np.count_nonzero(letters <= ord(" "))) + 1 if text else 0
-
-
-def _count_hidden_words(texts: list[str], blocks: list[int]) -> int:
-    return sum(count_words(text) for text, marks in zip(texts, blocks, strict=True) if marks & HIDDEN)
 
 
 def _needs_script(scan: Scan, visible: list[str], text: str) -> bool:

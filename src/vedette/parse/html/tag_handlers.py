@@ -5,9 +5,17 @@ from collections.abc import Iterator
 from functools import partial
 from urllib.parse import unquote
 
-from vedette.parse.html.attributes import collapse_space, parse_attributes
 from vedette.parse.html.main_text import BOILERPLATE, ELEMENT_MARKS, HIDDEN, MAIN, SUSPECT, compute_marks
-from vedette.parse.html.tokenizer import RawElement, Token, find_tags, split_raw, split_tag, tokenize
+from vedette.parse.html.tokenizer import (
+    RawElement,
+    Token,
+    collapse_space,
+    find_tags,
+    parse_attributes,
+    split_raw,
+    split_tag,
+    tokenize,
+)
 from vedette.parse.html.walker import (
     BREAK,
     HEADING,

@@ -13,20 +13,22 @@ from vedette.adapters.crawl_store.operator_store import Action
 from vedette.config.sections import Crawl
 from vedette.errors import UsageError
 from vedette.runtime.commands.ads_commands import execute_ad_command
-from vedette.runtime.commands.alert_commands import AlertCommand, execute_alert_command
 from vedette.runtime.commands.recheck import retry_failed
 from vedette.runtime.commands.search_commands import SearchCommand, execute_search_command
 from vedette.runtime.commands.setting_commands import execute_setting_command
 from vedette.runtime.commands.site_commands import SiteCommand, execute_site_command
 from vedette.runtime.push.promises import check_promises
+from vedette.suggest import did_you_mean
 from vedette.web.commands.ads_commands import AdCommand
 from vedette.web.commands.commands import (
+    AddAlert,
     Command,
     CommandResult,
     Dismiss,
     FetchNow,
     LogSignIn,
     Offer,
+    RemoveAlert,
     ReplaceToken,
     RetryFailed,
     SetMachine,
@@ -38,6 +40,10 @@ from vedette.web.commands.commands import (
 AnyCommand = Command | AdCommand
 Applied = tuple[str, tuple[AnyCommand, ...]]  # what was done, in one line, and the commands that undo it
 DEFAULT_DELAY_S: Final = Crawl().delay_s
+# Each is evaluated for every batch of new pages.
+MAX_ALERTS = 500
+
+AlertCommand = AddAlert | RemoveAlert
 
 
 def execute_command(
@@ -99,10 +105,28 @@ def _apply_offer(command: Dismiss | Offer, state: State, _now_s: float) -> Appli
     return f"offered as a site again: {command.host}", (Dismiss(command.host),)
 
 
+def _execute_alert_command(order: AlertCommand, state: State, now_s: float) -> Applied:
+    """Execute a command on alerts in the state; return what was done, and the commands that undo it."""
+    rows = {row.name: row for row in state.store.list_alerts()}
+    if isinstance(order, AddAlert):
+        watch = order.watch._replace(added_s=now_s)
+        if watch.name in rows:
+            raise UsageError(f'there is already a watch "{watch.name}": remove it first, or choose another name')
+        if len(rows) >= MAX_ALERTS:
+            raise UsageError(f"there are already {MAX_ALERTS} watches, the maximum: remove one first")
+        state.store.add_alert(watch)
+        return f'added the watch "{watch.name}"', (RemoveAlert(watch.name),)
+    if order.name not in rows:
+        advice = did_you_mean(order.name, rows, 'to list them: "vedette watch list"', show='"{}"', cutoff=0.75)
+        raise UsageError(f'there is no watch "{order.name}"; {advice}')
+    state.store.delete_alert(order.name)
+    return f'removed the watch "{order.name}"', (AddAlert(rows[order.name]),)
+
+
 _EXECUTORS: Final[tuple[tuple[Any, Callable[[Any, State, float], Applied]], ...]] = (
     (SiteCommand, execute_site_command),
     (SearchCommand, execute_search_command),
-    (AlertCommand, execute_alert_command),
+    (AlertCommand, _execute_alert_command),
     (AdCommand, execute_ad_command),
     (SetMachine, execute_setting_command),
     (Dismiss | Offer, _apply_offer),

@@ -5,7 +5,8 @@ python -m vedette.runtime.indexing.impact FOLDER CLOCK
 A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and the current
 gains of fetched pages, by the score of search; it estimates every unseen URL and writes a number for each
 (``index_store.impact_store``). Before people have searched, and before enough pages are in the index, there is nothing
-to learn, and unseen URLs are in breadth-first order.
+to learn, and unseen URLs are in breadth-first order. Fetched pages are described as if they had not been fetched, as
+far as possible: by anchor texts and by the links of other pages.
 
 Each pass has to be *paid*: it waits until indexing has taken twenty times the CPU time of the last pass, or the index
 has grown by half; and something must have changed. If there was nothing to learn yet it checks again after a minute.
@@ -13,7 +14,7 @@ has grown by half; and something must have changed. If there was nothing to lear
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,28 +31,90 @@ from vedette.adapters.index_store.impact_store import (
     write_estimates,
     write_info,
 )
+from vedette.adapters.index_store.indexer_store import follow_aliases, read_anchors
 from vedette.adapters.index_store.page_table import INDEXED, PageTable
 from vedette.engine.search.answer_scores import AnswerScorer
 from vedette.engine.search.needy_queries import build_impact_settings, build_training
 from vedette.errors import StoreError
 from vedette.frontier.impact.estimator import ImpactModel
 from vedette.frontier.impact.scorer import MIN_ROWS
+from vedette.frontier.impact.url_features import DescribedUrls, hash_folders, tokenize_texts
 from vedette.frontier.policies.impact import Impact
+from vedette.index.pagerank import page_importance
 from vedette.index.quality.gains import measure_current_gains
 from vedette.index.quality.query_curves import QueryCurves
 from vedette.index.quality.watched_queries import MAX_WORDS, QueryScores, WatchedQueries
 from vedette.learn.workload import Workload
+from vedette.model import fingerprint
 from vedette.policy import Floats, Ints, rng_for
-from vedette.runtime.indexing.impact_inputs import (
-    LinkStats,
-    compute_link_stats,
-    describe_urls,
-    fingerprint_urls,
-)
 from vedette.runtime.indexing.query_curves import CurveFile, ScoringCurves, build_curves, load_workload
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
 from vedette.runtime.search.index_snapshot import LiveIndexSnapshot
 from vedette.text import WordHashes, hash_words
+
+MAX_NAMES = 8  # of one URL
+MIN_RANK = 1e-9
+
+
+class LinkStats(NamedTuple):
+    """Link statistics for the impact pass: in-links from indexed pages and importance, by URL fingerprint."""
+
+    prints: Ints
+    inlinks: Ints
+    importance: Floats
+
+    def get(self, prints: Ints) -> tuple[Ints, Floats]:
+        """Look up in-links and importance of URLs by fingerprint; the minimum if nothing links to a URL."""
+        if not len(self.prints):
+            return np.zeros(len(prints), np.int64), np.zeros(len(prints))
+        at = np.minimum(np.searchsorted(self.prints, prints), len(self.prints) - 1)
+        known = self.prints[at] == prints
+        least = float(self.importance.min())
+        return np.where(known, self.inlinks[at], 0), np.where(known, self.importance[at], least)
+
+
+def fingerprint_urls(urls: Sequence[UrlFacts]) -> Ints:
+    """Compute the fingerprints of URLs for the impact pass."""
+    return np.array([fingerprint(one.url) for one in urls], np.int64)
+
+
+def compute_link_stats(table: PageTable, prints: Ints) -> LinkStats:
+    """Compute link statistics and PageRank over indexed pages and unseen URLs, for the impact pass.
+
+    Importance is its logarithm, relative to the mean: a page linked from everywhere has a thousand times the usual
+    value.
+    """
+    ids = table.indexed
+    own = table.rows["print"][ids]
+    nodes = np.unique(np.concatenate((own, prints)))
+    links = [np.unique(table.read_links(id_)) for id_ in ids.tolist()]
+    source = np.repeat(np.searchsorted(nodes, own), [len(each) for each in links])
+    target_prints = follow_aliases(table.folder, np.concatenate(links) if links else np.zeros(0, np.int64))
+    if not len(nodes):
+        return LinkStats(nodes, np.zeros(0, np.int64), np.zeros(0))
+    target = np.minimum(np.searchsorted(nodes, target_prints), len(nodes) - 1)
+    known = (nodes[target] == target_prints) & (source != target)
+    source, target = source[known], target[known]
+    ranks = page_importance(source, target, len(nodes))
+    importance = np.log(np.maximum(ranks * len(nodes), MIN_RANK))
+    return LinkStats(nodes, np.bincount(target, minlength=len(nodes)), importance)
+
+
+def describe_urls(urls: Sequence[UrlFacts], prints: Ints, known: LinkStats, generation: Path) -> DescribedUrls:
+    """Build the feature rows of URLs for the impact pass: everything known before they are fetched."""
+    texts = [one.url for one in urls]
+    folder, branch = hash_folders(texts)
+    inlinks, importance = known.get(prints)
+    return DescribedUrls(
+        depth=np.array([one.depth for one in urls], np.int64),
+        found=np.array([one.id for one in urls], np.int64),
+        inlinks=inlinks,
+        importance=importance,
+        folder=folder,
+        branch=branch,
+        texts=tokenize_texts(texts, read_anchors(generation, prints.tolist(), MAX_NAMES)),
+    )
+
 
 MAX_TRAINING_PAGES = 20_000  # pages, the latest that were found
 URLS_AT_ONCE, PAGES_AT_ONCE = 10_000, 1000

@@ -3,6 +3,7 @@
 The same code serves a few pages that just arrived, all of them after a loss, and a new generation beside the old one.
 """
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from math import nan
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import xxhash
 
+from vedette.adapters.alerts.alert_store import ALERTS_FILE, AlertStore, NewPage
 from vedette.adapters.archive.replay import ImportedResponse, replay, replay_document
 from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.crawl_store.index_queue import PageRecord
@@ -26,7 +28,7 @@ from vedette.engine.links import LinkResolver
 from vedette.engine.messages import FetchTask
 from vedette.engine.search.hidden import NO_HIDDEN_RULES, HiddenRules
 from vedette.engine.search.indexable import IndexCandidate, explain_exclusion
-from vedette.errors import StoreError
+from vedette.errors import StoreCorrupt, StoreError
 from vedette.index.fields import (
     IndexEntry,
     StoredPage,
@@ -41,8 +43,67 @@ from vedette.index.fields import (
 from vedette.index.quality.watched_queries import NO_WORDS
 from vedette.index.versions import VersionKey, version_key_of
 from vedette.model import Failure, Site, fingerprint
-from vedette.runtime.alerts.collector import NewPageCollector
 from vedette.runtime.indexing.gain_meter import FetchRef, GainMeter
+
+
+class NewPageCollector:
+    """Collect pages that are new and searchable for the first time, for alerts, until the indexer's next commit.
+
+    A page that nearly repeats an earlier page, or that a known page now redirects to, is not new: a site that was
+    rebuilt under other URLs triggers no alerts. Collected pages are on disk before the index is, and so before the
+    coordinator drops their source. An index generation that is built in the background collects them, too: a page
+    counts once.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._store: AlertStore | None = None
+        self._fresh: dict[int, NewPage] = {}
+        self._duplicates: dict[int, None] = {}
+        self._moved: dict[int, None] = {}
+        self._now_s = 0.0
+
+    def add_page(self, page: PageRecord) -> None:
+        """Collect a page that has become searchable as new for alerts, unless it is a duplicate."""
+        if not page.how:
+            return
+        print_ = fingerprint(page.url)
+        self._now_s = max(self._now_s, page.fetched_s)
+        if page.group in {None, page.id}:
+            self._fresh.setdefault(print_, NewPage(print_, page.id, page.found_s, page.how, page.via, page.fetched_s))
+        else:
+            self._duplicates[print_] = None
+
+    def drop_page(self, page: PageRecord, *, could_be_found: bool) -> None:
+        """Drop a page that is not searchable from the new pages; its redirect target is not new either."""
+        self._fresh.pop(fingerprint(page.url), None)
+        if could_be_found and (page.location or page.canonical):
+            self._now_s = max(self._now_s, page.fetched_s)
+            self._moved[fingerprint(page.location or page.canonical)] = None
+
+    def commit(self) -> None:
+        """Save the collected new pages to the alert store; they are durable on return."""
+        if not (self._fresh or self._duplicates or self._moved):
+            return
+        try:
+            self._save()
+        except StoreCorrupt as error:
+            self.close()
+            sys.stderr.write(f"vedette: {error}; moved to {ALERTS_FILE.move_aside(self._folder).name}\n")
+            self._save()
+        self._fresh, self._duplicates, self._moved = {}, {}, {}
+
+    def close(self) -> None:
+        """Close the new page collector; uncommitted pages will be reported again."""
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+    def _save(self) -> None:
+        if self._store is None:
+            self._store = AlertStore(self._folder)
+        self._store.add_new_pages(self._fresh.values(), self._duplicates, self._moved, self._now_s)
+
 
 MAX_NAMES = 12
 READ_BYTES = 64 << 20

@@ -7,7 +7,7 @@ shown to more people than its budget can be expected to pay for; they lower no b
 
 Everything is keyed by the token of an impression. It is held once, and then charged, refused or released, once. A click
 after midnight is charged to the day on which its ad was shown. ``adapters.ads.ledger_store`` stores a ledger on disk,
-``lab.runs.ads.memory_ledger`` in memory; both use the functions here.
+``lab.runs.ads.live_market`` in memory; both use the functions here.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

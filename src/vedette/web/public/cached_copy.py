@@ -17,9 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from vedette.discover.urls.normalize import resolve
-from vedette.parse.html.attributes import decode_references, parse_attributes
 from vedette.parse.html.page import open_templates, parse_page
-from vedette.parse.html.tokenizer import split_raw, split_tag, tokenize
+from vedette.parse.html.tokenizer import decode_references, parse_attributes, split_raw, split_tag, tokenize
 from vedette.parse.text.charsets import decode_page, find_codec
 from vedette.parse.text.media_types import is_html
 from vedette.web.ports import CachedCopy, SearchService

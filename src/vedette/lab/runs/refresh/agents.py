@@ -15,8 +15,7 @@ from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, stream_
 from vedette.engine.scheduling.price_controller import find_starting_price
 from vedette.lab.worlds.history import History
 from vedette.policy import Due, Floats, Ints, rng_for
-from vedette.refresh.known_pages import Bools, KnownPages, Memory
-from vedette.refresh.sections import groups_of
+from vedette.refresh.known_pages import Bools, KnownPages, Memory, groups_of
 
 
 @dataclass(frozen=True, slots=True)
