@@ -1,7 +1,8 @@
-"""Sites for tests of rendering, on loopback under their own names: an application, a static site, hostile scripts.
+"""Sites for tests of rendering, on loopback: an application, a manual, a static site, hostile scripts.
 
 The application is one page for every address, with history routing; its text comes by ``fetch``, and the second half
-of each list only when somebody scrolls there.
+of each list only when somebody scrolls there. The manual has its text in a template, and its links lack a part that the
+script fills in.
 """
 
 import json
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["ARTICLES", "HOSTILE", "ScriptSites", "article_word", "serve_sites"]
+__all__ = ["ARTICLES", "CHAPTERS", "HOSTILE", "ScriptSites", "article_word", "serve_sites"]
 
 ARTICLES, PER_LIST = 6, 3
 SHELL = '<!doctype html><html lang="en"><title>Kettles</title><div id="app"></div><script src="/app.js"></script>'
@@ -49,6 +50,13 @@ addEventListener("popstate", route);
 fetch("/private/secret.json").catch(() => 0);
 route();
 """
+CHAPTERS = 4
+MANUAL = """<!doctype html><title>Manual</title><div id="content"></div>
+<script>const context = { version: "7" };</script>
+<script id="template" type="text/x-handlebars-template"><h1>%(title)s</h1><p>%(text)s</p>%(links)s</script>
+<script>const find = id => document.getElementById(id);
+find("content").innerHTML = find("template").innerHTML.replace(/\\{\\{(\\w+)\\}\\}/g, (_, name) => context[name]);
+</script>"""
 HOSTILE = {
     "/loop": "for (;;) {}",
     "/heap": "const kept = []; for (;;) kept.push({ one: [Math.random(), Math.random()] });",
@@ -92,8 +100,8 @@ class ScriptSites:
 def _answer(host: str, target: str, port: int, articles: int) -> tuple[int, str, str]:
     if target == "/robots.txt":
         return 200, "text/plain", "User-agent: *\nDisallow: /private/\n"
-    if host == "app.test":
-        return _answer_app(target, articles)
+    if host in {"app.test", "manual.test"}:
+        return _answer_app(target, articles) if host == "app.test" else _answer_manual(target)
     if host == "static.test":
         links = "".join(f'<a href="/page/{n}">Page {n}</a> ' for n in range(10))
         text = f"A page of plain words about {target.replace('/', ' ')} that needs no script at all. " * 5
@@ -126,6 +134,16 @@ def _answer_app(target: str, articles: int) -> tuple[int, str, str]:
     else:
         data = {"title": f"On {word}", "text": f"The {word} boils water faster than most others of its kind. " * 4}
     return 200, "application/json", json.dumps(data)
+
+
+def _answer_manual(target: str) -> tuple[int, str, str]:
+    if target != "/" and target not in [f"/7/chapter/{number}" for number in range(CHAPTERS)]:
+        return 404, "text/html", "<h1>Not found</h1>"
+    links = "".join(
+        f'<p><a href="/{{{{version}}}}/chapter/{number}">Chapter {number}</a></p>' for number in range(CHAPTERS)
+    )
+    text = f"A page about {target.replace('/', ' ')} and what is to be known of it, in a good many plain words. " * 5
+    return 200, "text/html", MANUAL % {"title": f"Manual of {target}", "text": text, "links": links}
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.browser.script_sites import ARTICLES, HOSTILE, ScriptSites, article_word, serve_sites
+from tests.browser.script_sites import ARTICLES, CHAPTERS, HOSTILE, ScriptSites, article_word, serve_sites
 
 import vedette
 from vedette.adapters.crawl_store.reader import open_state_reader
@@ -40,7 +40,7 @@ LIMITS = RenderLimits(script_s=60.0, cpu_s=6.0, memory_bytes=900 * 2**20)
 
 
 class Crawled(NamedTuple):
-    """A crawl of an application and a static site that has ended."""
+    """A crawl of an application, a manual and a static site that has ended."""
 
     sites: ScriptSites
     folder: Path
@@ -54,13 +54,14 @@ class Crawled(NamedTuple):
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    """An application and a static site, crawled with default settings but for the pauses."""
+    """An application, a manual and a static site, crawled with default settings but for the pauses."""
     folder = tmp_path_factory.mktemp("rendering")
     (folder / "vedette.toml").write_text('[crawl]\ndelay = "50ms"\naddress_delay = "10ms"\n')
     with serve_sites() as sites:
         run = Crawled(sites, folder)
         options = ["--connect-to", f"*:80=127.0.0.1:{sites.port}", "--allow-private"]
-        run.run("crawl", "http://app.test/", "http://static.test/", "--config", str(folder / "vedette.toml"), *options)
+        starts = ("http://app.test/", "http://manual.test/", "http://static.test/")
+        run.run("crawl", *starts, "--config", str(folder / "vedette.toml"), *options)
         yield run
 
 
@@ -70,6 +71,15 @@ def test_an_application_is_found_in_full(crawled: Crawled) -> None:
     for number in range(ARTICLES):
         results = folder.search(article_word(number)).results
         assert [one.url for one in results] == [f"http://app.test/article/{number}"]
+
+
+def test_links_that_a_script_fills_in_are_followed(crawled: Crawled) -> None:
+    """A page with text and without usable links is rendered for its links, and no half-filled address is requested."""
+    asked = crawled.sites.list_targets("manual.test")
+    assert {target for target in asked if "chapter" in target} == {f"/7/chapter/{n}" for n in range(CHAPTERS)}
+    told = crawled.run("explain", "http://manual.test/")
+    assert told["rendering"]["done"]
+    assert told["content"]["words"] > 50
 
 
 def test_scripts_are_fetched_once_and_robots_txt_holds_for_them(crawled: Crawled) -> None:
@@ -83,7 +93,7 @@ def test_a_static_site_costs_no_rendering(crawled: Crawled) -> None:
     """Nothing of it is learned about renderings, since there was none."""
     with open_state_reader(crawled.folder / "data") as reader:
         learned = json.loads(reader.store.get_value(RENDERING_KEY) or "")
-    assert {name.partition(" ")[0] for name in learned} == {"app.test"}
+    assert {name.partition(" ")[0] for name in learned} == {"app.test", "manual.test"}
     assert len(crawled.sites.list_targets("static.test")) == 14  # robots.txt, two guesses at sitemaps, 11 pages
 
 

@@ -181,18 +181,18 @@ class PartRequest(NamedTuple):
 
 
 class Rendering(NamedTuple):
-    """Message part: a rendering of a page: browser seconds, requests, words before and after, why it failed."""
+    """Message part: a rendering of a page: browser seconds, requests, words and links it added, why it failed."""
 
     seconds: float = 0.0
     requests: int = 0
-    words_before: int = 0
-    words: int = 0
+    new_words: int = 0
+    new_links: int = 0
     trouble: str = ""
 
     @property
-    def has_brought_text(self) -> bool:
-        """Whether rendering a page produced text that its HTML did not have."""
-        return self.words >= self.words_before + MIN_WORDS_BROUGHT
+    def has_helped(self) -> bool:
+        """Whether rendering a page produced text or links that its HTML did not have."""
+        return self.new_words >= MIN_WORDS_BROUGHT or self.new_links > 0
 
 
 class FetchSuccess(NamedTuple):

@@ -258,7 +258,7 @@ class FirstCrawl(NamedTuple):
 class ContentRow(NamedTuple):
     """Row of the crawl store port: a page's content, its duplicate group, baseline, identity and last change.
 
-    ``needs_script`` means that the page has almost no text without JavaScript.
+    ``needs_script`` means that text or links are missing without JavaScript.
     """
 
     id: int

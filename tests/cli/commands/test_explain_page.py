@@ -191,7 +191,7 @@ def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple
     """In plain words, with a command that names every judgement that stands in the way."""
     site, cwd = read
     words = vedette("explain", f"{site}app", cwd=cwd)
-    assert "; little text without JavaScript" in words
+    assert "; text or links are missing without JavaScript" in words
     assert f"vedette sites set {site} overrule=script" in words
     assert told("explain", f"{site}app", cwd=cwd)["content"]["needs_script"]
 

@@ -32,7 +32,7 @@ def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
     """A pattern of which a part needs the browser is rendered, whatever another pattern of its host brings."""
     model = RenderingModel()
     for number in range(40):
-        model.on_results([fetched(f"/app/{number}", Rendering(1.0, 1, words=50 * (number % 4 == 0)))])
+        model.on_results([fetched(f"/app/{number}", Rendering(1.0, 1, new_words=50 * (number % 4 == 0)))])
         model.on_results([fetched(f"/tracker/x/{number}", Rendering(1.0, 1))])
     assert model.select_mode("https://a.test/app/99", SITE)[0] == "auto"
     assert model.select_mode("https://a.test/tracker/x/99", SITE)[0] == "never"
@@ -41,12 +41,12 @@ def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
 def test_a_rendering_must_be_worth_its_price() -> None:
     """The same page is rendered at a low price and not at a high one, and more seconds make it dearer."""
     model = RenderingModel()
-    model.on_results([fetched(f"/app/{number}", Rendering(2.0, 1, words=50)) for number in range(8)])
+    model.on_results([fetched(f"/app/{number}", Rendering(2.0, 1, new_words=50)) for number in range(8)])
     assert model.choose("https://a.test/app/9", "auto", worth=1.0, price=0.01).render
     dear = model.choose("https://a.test/app/9", "auto", worth=1.0, price=10.0)
     assert not dear.render
     assert "below the price of 10" in dear.reason
-    model.on_results([fetched(f"/app/{number}", Rendering(20.0, 9, words=50)) for number in range(8)])
+    model.on_results([fetched(f"/app/{number}", Rendering(20.0, 9, new_words=50)) for number in range(8)])
     assert model.choose("https://a.test/app/9", "auto").cost > dear.cost
 
 

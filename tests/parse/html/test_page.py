@@ -281,6 +281,17 @@ def test_a_page_whose_text_is_in_a_template(wrapped: str) -> None:
     assert page.headings == ((1, "Almonds"),)
     assert "/figs" in [link.href for link in page.links]
     assert not page.needs_script
+    assert page.needs_script_links is ("<script" in wrapped.lower())
+
+
+def test_links_that_scripts_write_are_not_links_of_the_page() -> None:
+    """Markup within a program does not make a page need its script, nor does a template beside the page's own text."""
+    link = "<a href='/${version}/x'>x</a>"
+    for markup in (
+        f"<p>{PROSE * 3}</p><script>show(`{link}`)</script>",
+        f"<p>{PROSE * 3}</p><template>{link}</template>",
+    ):
+        assert not parse_page(markup).needs_script_links
 
 
 @pytest.mark.parametrize(
@@ -301,5 +312,5 @@ def test_a_template_that_is_no_text_of_the_page(template: str) -> None:
 def test_an_empty_page() -> None:
     """Nothing is a page too."""
     assert parse_page("") == Page(
-        "", "", "", (), (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, False, False
+        "", "", "", (), (), (), None, None, None, (), (), (), (), (), "", "", 0, 0, *[False] * 3
     )

@@ -116,7 +116,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True)
 class ContentCounts:
-    """How many pages are duplicates, not indexable, held back as traps, or have little text without JavaScript."""
+    """How many pages are duplicates, not indexable, held back as traps, or need JavaScript."""
 
     copies: int
     objected: int

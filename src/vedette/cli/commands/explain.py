@@ -92,7 +92,7 @@ def _describe_content(kind: str, content: Explanation) -> str:
     for verb in ("published", "modified"):
         if content[f"{verb}_s"] is not None:
             parts.append(f"{verb} {_format_day(content[f'{verb}_s'])}")
-    script = "; little text without JavaScript" if content["needs_script"] else ""
+    script = "; text or links are missing without JavaScript" if content["needs_script"] else ""
     return ", ".join(parts) + script
 
 

@@ -38,7 +38,7 @@ from vedette.model import fingerprint as fingerprint_of_url
 from vedette.parse.change.blocks import extract_blocks
 from vedette.parse.change.comparison import Change, NewVersion, StoredVersion, build_first_version, compare_versions
 from vedette.parse.html.page import Page, open_templates, parse_page
-from vedette.parse.quality.indexability import PageQuality, list_objections
+from vedette.parse.quality.indexability import FILLED_LINKS, PageQuality, list_objections
 from vedette.parse.quality.soft404 import find_missing_notice
 from vedette.parse.quality.spam import extract_features, score_spam
 from vedette.parse.similarity.identity import build_identity
@@ -50,13 +50,11 @@ from vedette.parse.text.language import detect_language
 from vedette.parse.text.media_types import is_document, is_html, is_plain_text
 from vedette.timeutil import parse_date
 
-MAX_DESCRIPTION = 500
-MAX_DETAIL = 200
+MAX_DESCRIPTION, MAX_DETAIL = 500, 200
 MAX_WORD = 30
 MAX_BODY = 1 << 20
-MIN_TITLE = 4
 WORKBOOKS = frozenset({"xlsx", "ods"})  # their headings are names such as "Sheet1"
-MAX_TEXT_TITLE = 120
+MIN_TITLE, MAX_TEXT_TITLE = 4, 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +97,7 @@ def build_page_content(
         noindex=not context.directives.index,
         missing=find_missing_notice(page.title, [heading for _, heading in page.headings], page.main, page.words),
         needs_script=page.needs_script,
+        needs_script_links=page.needs_script_links,
         spam_score=spam.score,
         spam_reasons=spam.reasons,
         is_titled=bool(page.title),
@@ -349,7 +348,7 @@ def _choose_document_title(kind: str, headings: tuple[str, ...], text: str, url:
 
 
 def should_render(result: FetchSuccess) -> bool:
-    """Check whether a parsed page should be rendered: if it seems empty without JavaScript, or always."""
+    """Check whether a parsed page should be rendered: if it needs JavaScript, or always."""
     mode, content = result.task.render, result.content
     if mode == "never" or result.kind != "page" or content is None:
         return False
@@ -362,21 +361,22 @@ def add_rendering(
     """Add the content of the rendered page to a fetch result, or why rendering produced nothing.
 
     A server's validators describe the HTML it sent, not what a script made of it, so they are dropped. If rendering
-    fails, a stored version is kept as if the page had not been modified, since it may be a rendered one.
+    fails, a stored version is kept as if the page had not been modified, unless only links are missing.
     """
-    before = result.content
     again = _parse_body(result, rendered, links) if rendered is not None else result
-    rendering = rendering._replace(words_before=before.words if before else 0, words=_count_content_words(again))
+    new_words = _count_content_words(again) - _count_content_words(result)
+    rendering = rendering._replace(new_words=new_words, new_links=len(again.links) - len(result.links))
     cost_s = result.connection_s + rendering.seconds
-    told = result._replace(connection_s=cost_s, rendering=rendering)
-    if rendered is not None and (rendering.has_brought_text or len(again.links) > len(result.links)):
+    if rendered is not None and rendering.has_helped:
         headers = tuple((name, value) for name, value in rendered.headers if name in KEPT_HEADERS)
-        size = len(rendered.body)
-        return again._replace(headers=headers, body_bytes=size, connection_s=cost_s, rendering=rendering)
-    if rendering.trouble and result.task.copy is not None:
+        told = again._replace(headers=headers, body_bytes=len(rendered.body))
+        return told._replace(connection_s=cost_s, rendering=rendering)
+    told = result._replace(connection_s=cost_s, rendering=rendering)
+    has_text = result.content is not None and ("script", FILLED_LINKS) in result.content.objections
+    if rendering.trouble and result.task.copy is not None and not has_text:
         return told._replace(status=304, digest=result.task.copy.digest, changed=False, content=None)
-    why = f"rendering failed: {rendering.trouble}" if rendering.trouble else "rendering brought no text"
-    return told._replace(content=_explain_script(before, why) if before else None)
+    why = f"rendering failed: {rendering.trouble}" if rendering.trouble else "rendering brought nothing"
+    return told._replace(content=_explain_script(result.content, why) if result.content else None)
 
 
 def _explain_script(content: Content, why: str) -> Content:

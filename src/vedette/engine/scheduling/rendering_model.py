@@ -1,7 +1,7 @@
 """Rendering model: which pages are worth a browser, learned per host and URL pattern from past renderings.
 
-A page that seems empty without JavaScript may have text once its script has run, or the script only counts visitors.
-The evidence is the share of renderings of similar pages that produced text:
+A page that seems empty, or whose links a script fills in, may have text and links once its script has run, or the
+script only counts visitors. The evidence is the share of renderings of similar pages that produced either:
 
     share(pattern) = (brought + S * share(host)) / (rendered + S),    share(host) = (brought + S / 2) / (rendered + S)
 
@@ -36,7 +36,7 @@ SAVE_EVERY_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RenderStats:
-    """Renderings of a group of pages: how many, how many produced text, seconds and requests, and skipped pages."""
+    """Renderings of a group of pages: how many, how many helped, seconds and requests, and skipped pages."""
 
     rendered: int = 0
     brought: int = 0
@@ -45,7 +45,7 @@ class RenderStats:
     skipped: int = 0
 
     def estimate_share(self, prior: float) -> float:
-        """Estimate the share of renderings that produce text.
+        """Estimate the share of renderings that help.
 
         >>> RenderStats().estimate_share(0.5), RenderStats(rendered=8, brought=8).estimate_share(0.5)
         (0.5, 0.9)
@@ -152,10 +152,10 @@ def _decide(
     if not group.rendered:
         return True, "no similar page has been rendered yet"
     if share >= MIN_SHARE:
-        return True, "rendering similar pages brings text"
+        return True, "rendering similar pages helps"
     if group.skipped >= group.rendered:
-        return True, "rendering similar pages brought no text, but one is tried again"
-    return False, "rendering similar pages brings no text"
+        return True, "rendering similar pages did not help, but one is tried again"
+    return False, "rendering similar pages does not help"
 
 
 def _add_result(before: RenderStats, result: FetchSuccess) -> RenderStats:
@@ -165,7 +165,7 @@ def _add_result(before: RenderStats, result: FetchSuccess) -> RenderStats:
     rendered = before.rendered + 1
     return RenderStats(
         rendered,
-        before.brought + made.has_brought_text,
+        before.brought + made.has_helped,
         before.seconds + (made.seconds - before.seconds) / rendered,
         before.requests + (made.requests - before.requests) / rendered,
     )

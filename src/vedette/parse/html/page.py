@@ -34,7 +34,7 @@ MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR = 300, 2
 _PLACEHOLDER = re.compile(r"\{\{[^{}]{0,500}+\}\}\}?|<%[^%]{0,500}+%>|\$\{[^{}]{0,200}+\}")
 WORDS_PER_PLACEHOLDER = 10
 _FILLED_ADDRESS = re.compile(
-    r"""\b(?:href|src)=(?:"[^"]{0,500}?(?:\{\{|<%|\$\{)[^"]*+"|'[^']{0,500}?(?:\{\{|<%|\$\{)[^']*+')"""
+    r"""\b(href|src)=(?:"[^"]{0,500}?(?:\{\{|<%|\$\{)[^"]*+"|'[^']{0,500}?(?:\{\{|<%|\$\{)[^']*+')"""
 )
 _WRAPPERS = {"template": "<div>", "/template": "</div>", "noscript": "<div>", "/noscript": "</div>"}
 
@@ -47,7 +47,8 @@ class Page:
     ``words`` is the approximate word count of ``main``, ``hidden_words`` that of invisible text. ``anchors`` has the id
     of each heading, empty if it has none, None if the heading is not in ``main``. ``robots_meta`` has every named meta.
     ``stamps`` are dates as written, by the names that pages give them, and ``linked_data`` is JSON as written.
-    ``opens_templates`` means that the page was parsed with its templates opened (``open_templates``).
+    ``opens_templates`` means that the page was parsed with its templates opened (``open_templates``), and
+    ``needs_script_links`` that a script fills in the addresses of links in them.
     """
 
     title: str
@@ -69,6 +70,7 @@ class Page:
     words: int
     hidden_words: int
     needs_script: bool
+    needs_script_links: bool
     opens_templates: bool
 
 
@@ -105,6 +107,7 @@ def parse_page(text: str) -> Page:
         words=count_words(main),
         hidden_words=sum(map(count_words, hidden)),
         needs_script=_needs_script(scan, visible, markup),
+        needs_script_links=markup is not text and _has_filled_links(text),
         opens_templates=markup is not text,
     )
 
@@ -146,6 +149,18 @@ def _open_template(tag: str) -> str:
         return f"<{tag}>"
     body, places = _PLACEHOLDER.subn(" ", _FILLED_ADDRESS.sub("", script.body))
     return f"<div>{body}</div>" if places * WORDS_PER_PLACEHOLDER <= count_words(body) else ""
+
+
+def _has_filled_links(text: str) -> bool:
+    """Check whether a script template of a page has links whose addresses a script fills in.
+
+    >>> _has_filled_links("<script type=text/x-template><a href='/{{version}}/intro'>Intro</a></script>")
+    True
+    """
+    names = ((split_tag(tag)[0], tag) for _, tag in tokenize(text)[0] if tag)
+    scripts = (split_raw(tag) for name, tag in names if name == "script")
+    bodies = (script.body for script in scripts if script is not None and is_template(script))
+    return any(found[1] == "href" for body in bodies for found in _FILLED_ADDRESS.finditer(body))
 
 
 def extract_block_texts(scan: Scan) -> list[str]:

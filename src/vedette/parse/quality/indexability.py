@@ -15,6 +15,7 @@ from enum import StrEnum
 THIN_WORDS, THIN_LETTERS = 20, 100
 TITLED_THIN_WORDS, TITLED_THIN_LETTERS = 5, 25
 FEW_ONWARD_LINKS = 3
+FILLED_LINKS = "a script fills in the addresses of its links"
 SPAM_SCORE = 0.5
 
 
@@ -24,7 +25,7 @@ class RejectReason(StrEnum):
     NOINDEX = "its author asks not to index it"
     COPY = "it is a copy of another page"
     MISSING = "it says that it does not exist"
-    SCRIPT = "there is little to read without JavaScript"
+    SCRIPT = "text or links are missing without JavaScript"
     EMPTY = "there is nothing to read"
     THIN = "it has few words and leads nowhere"
     SPAM = "it looks like spam"
@@ -46,6 +47,7 @@ class PageQuality:
     copy_of: str | None = None
     missing: str | None = None
     needs_script: bool = False
+    needs_script_links: bool = False
     spam_score: float = 0.0
     spam_reasons: tuple[str, ...] = ()
     is_titled: bool = False
@@ -107,6 +109,8 @@ def list_objections(page: PageQuality) -> Iterator[Objection]:
 def _check_length(page: PageQuality) -> Iterator[Objection]:
     if page.needs_script:
         yield Objection(RejectReason.SCRIPT, "" if page.is_thin else f"{page.words} words are all that it gives")
+    elif page.needs_script_links:
+        yield Objection(RejectReason.SCRIPT, FILLED_LINKS)
     if page.letters == 0:
         yield Objection(RejectReason.EMPTY)
     if page.is_thin and page.onward_links < FEW_ONWARD_LINKS:

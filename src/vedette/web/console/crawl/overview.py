@@ -99,8 +99,8 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
     if crawl.in_trouble:
         found.append(_build_host_warning(crawl))
     if crawl.need_script:
-        pages = f"{counted(crawl.need_script, 'page')} {'has' if crawl.need_script == 1 else 'have'}"
-        what = f"{pages} little or no text without JavaScript."
+        lack = "lacks" if crawl.need_script == 1 else "lack"
+        what = f"{counted(crawl.need_script, 'page')} {lack} text or links without JavaScript."
         found.append(
             HealthWarning(what, "Only the text they do have is searchable.", build_pages_url("script"), "Pages")
         )

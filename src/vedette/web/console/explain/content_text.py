@@ -24,7 +24,7 @@ def describe_content(told: Facts) -> Iterator[Fact]:
         if content[f"{name}_s"] is not None:
             yield Fact(name.capitalize(), day(content[f"{name}_s"]), at_s=content[f"{name}_s"])
     if content["needs_script"]:
-        yield Fact("JavaScript", "little text without it")
+        yield Fact("JavaScript", "text or links are missing without it")
     if rendering := describe_rendering(told.get("rendering"), needs_script=content["needs_script"]):
         yield Fact("Rendering", rendering)
     if content["marks"]:

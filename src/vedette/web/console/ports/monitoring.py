@@ -177,8 +177,8 @@ class CrawlStatus(NamedTuple):
     ``is_running`` is False if no coordinator runs, or one has just started; then numbers are the last recorded.
     ``is_busy`` is True if one runs but has written no numbers recently: those shown are ``age_s`` old. ``waiting_why``
     counts hosts by what they wait for, ``in_trouble`` says what is wrong with each troubled host. ``trouble`` is what
-    stops the whole crawl. ``unindexed`` pages were fetched and are not searchable yet; ``need_script`` pages have
-    little text without JavaScript. ``held`` counts URLs that are held back as traps, by site, those with most real
+    stops the whole crawl. ``unindexed`` pages were fetched and are not searchable yet; ``need_script`` pages lack
+    text or links without JavaScript. ``held`` counts URLs that are held back as traps, by site, those with most real
     pages first; ``has_budget`` means that fetches are limited.
     """
 
