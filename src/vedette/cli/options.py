@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # argparse has no public name for it
 else:
     Subparsers = argparse._SubParsersAction  # noqa: SLF001 - see above
 
+LOOPBACK = "127.0.0.1"
+
 
 def add_subcommands(parser: argparse.ArgumentParser) -> Subparsers:
     """Add subcommands to a command's parser, such as those of ``vedette sites add``."""
@@ -56,6 +58,26 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="the configuration file (default: vedette.toml, if it exists)"
     )
+
+
+def add_listen_options(parser: argparse.ArgumentParser, listen_help: str) -> None:
+    """Add the options that say where the search page is served: ``--listen``, or ``--port`` of the loopback address."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--listen", metavar="HOST:PORT", help=listen_help)
+    where.add_argument(
+        "--port",
+        metavar="N",
+        dest="listen",
+        type=lambda text: f"{LOOPBACK}:{parse_port(text)}",
+        help=f"the same as --listen {LOOPBACK}:N; 0 for any free port",
+    )
+
+
+def parse_port(text: str) -> int:
+    """Parse a port number."""
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a port: write a number up to 65535, or 0 for any free port')
+    return int(text)
 
 
 def add_output_options(

@@ -166,7 +166,7 @@ class Screen:
         asked = format_number(status["hosts_waiting"].get("being asked", 0))
         age = f" (as of {format_duration(status['age_s'])} ago)" if status.get("age_s", 0.0) >= FRESH_S else ""
         line = (
-            f"{format_duration(now_s - self._started_s):>11}  {format_count(status['pages'], 'page')}, {rate:.0f}/s, "
+            f"{format_duration(now_s - self._started_s):>11}  {format_number(status['pages'])} fetched, {rate:.0f}/s, "
             f"{format_number(status['urls_waiting'])} waiting, {asked} of {format_count(status['hosts'], 'host')}, "
             f"{format_number(sum(status['failures'].values()))} failed"
         )
@@ -178,7 +178,7 @@ def _table_rows(status: StatusNumbers, rate: float) -> list[tuple[str, str, str]
     work = f"{rate:.0f}/s   {format_bytes(status['bytes'])}   {format_number(status['requests'])} requests"
     trouble = Counter(status["hosts_in_trouble"].values())
     return [
-        ("pages", format_number(status["pages"]), f"{work}   {_describe_refetches(status)}".rstrip()),
+        ("fetched", format_number(status["pages"]), f"{work}   {_describe_refetches(status)}".rstrip()),
         ("waiting", format_number(status["urls_waiting"]), f"of {format_count(status['urls_known'], 'known URL')}"),
         ("hosts", format_number(status["hosts"]), format_counts(status["hosts_waiting"])),
         ("refused", format_number(sum(status["refusals"].values())), format_counts(status["refusals"])),

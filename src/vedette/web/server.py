@@ -160,7 +160,7 @@ def create_server(app: ASGIApp, trusted: Sequence[str] = ()) -> Server:
 
 def _describe_bind_error(error: OSError, host: str, port: str) -> str:
     if error.errno == errno.EADDRINUSE:
-        ways = "--listen of vedette up, --port of vedette demo, or serve.listen"
+        ways = "--port, --listen or serve.listen"
         return f"port {port} is in use: stop the program that uses it, or choose another port with {ways}"
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"port {port} needs more privileges: set serve.listen to a port from 1024 on"

@@ -175,6 +175,14 @@ def test_another_spelling_is_offered(folder: Path) -> None:
     assert searched(folder, [page(number) for number in range(9)], "kites").suggestion == ""
 
 
+def test_no_other_spelling_of_what_a_title_has(folder: Path) -> None:
+    """A rare word that a result has in its title is no typo; in its text it may be one."""
+    spellings = {"walrus": "warns"}
+    titled = page(1, title="The Walrus Operator", body="assignment")
+    assert searched(folder, [titled], "walrus", spellings=spellings).suggestion == ""
+    assert searched(folder, [page(1, title="News", body="a walrus")], "walrus", spellings=spellings).suggestion
+
+
 def test_forms_find_pages(folder: Path) -> None:
     """Another form of a word finds a page, and the form that was asked for is better."""
     leaves = [page(1, title="Kite", body="one kite"), page(2, title="Kites", body="two kites")]

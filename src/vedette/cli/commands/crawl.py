@@ -106,7 +106,7 @@ def format_summary(numbers: Mapping[str, Any]) -> str:
     if "pages" not in numbers:
         return "Nothing was fetched."
     size, hosts = format_bytes(numbers["bytes"]), format_count(numbers["hosts"], "host")
-    pages, requests = format_count(numbers["pages"], "page"), format_count(numbers["requests"], "request")
+    pages, requests = format_count(numbers["pages"], "different page"), format_count(numbers["requests"], "request")
     robots = f"{format_number(numbers['robots_requests'])} for robots.txt"
     left = format_number(numbers["urls_waiting"]) if numbers["urls_waiting"] else "none"
     lines = [
@@ -119,8 +119,9 @@ def format_summary(numbers: Mapping[str, Any]) -> str:
         lines.append(f"Failed: {format_counts(numbers['failures'])}.")
     retries = numbers.get("retries", {"urls": 0})
     if retries["urls"]:
-        urls = format_count(retries["urls"], "failed URL")
-        lines.append(f"{urls} will be retried{_format_next_try(retries['next_s'], numbers)}.")
+        lines.append(
+            f"{format_count(retries['urls'], 'URL')} will be retried{_format_next_try(retries['next_s'], numbers)}."
+        )
     if numbers["ending"] == "stuck":
         named = [f"{name} ({trouble})" for name, trouble in numbers["hosts_in_trouble"].items()]
         when = _format_next_try(numbers["next_try_s"], numbers)
@@ -132,4 +133,5 @@ def _format_next_try(at_s: float | None, numbers: Mapping[str, Any]) -> str:
     """Format when the next try is due, in the summary of ``vedette crawl``; empty if unknown."""
     if at_s is None:
         return ""
-    return f"; next try {format_relative_time(max(at_s, numbers['now_s']), numbers['now_s'])}"
+    now_s = numbers["now_s"]
+    return f"; next try {format_relative_time(at_s, now_s) if at_s >= now_s + 1 else 'is due now'}"

@@ -20,7 +20,13 @@ from vedette.cli.data_folder import (
     read_sites,
     take_back_contact,
 )
-from vedette.cli.options import add_data_options, add_fetch_options, add_output_options, add_scope_options
+from vedette.cli.options import (
+    add_data_options,
+    add_fetch_options,
+    add_listen_options,
+    add_output_options,
+    add_scope_options,
+)
 from vedette.cli.output import format_count
 from vedette.cli.progress import Screen
 from vedette.errors import UsageError
@@ -46,11 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sites", metavar="SITE", nargs="*", help="a site to add: an http(s) URL or a host name")
     add_scope_options(parser)
     add_fetch_options(parser)
-    parser.add_argument(
-        "--listen",
-        metavar="HOST:PORT",
-        help="address of the search page, console and API; empty for none (default: 127.0.0.1:8080)",
-    )
+    add_listen_options(parser, "address of the search page, console and API; empty for none (default: 127.0.0.1:8080)")
     add_data_options(parser)
     add_output_options(parser, "print one JSON object at the end and nothing else")
     parser.add_argument("--quiet", action="store_true", help="do not show progress")

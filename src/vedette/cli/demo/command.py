@@ -10,11 +10,12 @@ from pathlib import Path
 
 from vedette.cli.commands.crawl import format_summary
 from vedette.cli.commands.token import ensure_token
+from vedette.cli.commands.up import search_address
 from vedette.cli.data_folder import print_note
 from vedette.cli.demo.births import run_births_demo
 from vedette.cli.demo.crawlers import build_settings
 from vedette.cli.demo.month import run_month_demo
-from vedette.cli.options import parse_speed
+from vedette.cli.options import LOOPBACK, add_listen_options, parse_speed
 from vedette.cli.output import format_count, format_duration, format_number
 from vedette.cli.progress import Screen
 from vedette.config import parse_duration
@@ -32,6 +33,8 @@ from vedette.runtime.processes.settings import RuntimeSettings
 from vedette.web.server import bind
 
 SPEED = 60.0
+LISTEN = f"{LOOPBACK}:8080"
+VISITED = (LOOPBACK, "0.0.0.0", "::")  # noqa: S104 - nothing is bound: simulated visitors reach these
 DOCS_LOG = "docs-access.log"
 MAX_VISITORS = 5.0
 MAX_DAYS = 365
@@ -66,9 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--world", metavar="made:SIZE", default="made:small", help="tiny, small, medium or large (default: made:small)"
     )
-    parser.add_argument(
-        "--port", type=int, default=8080, help="port of the search page, 0 for any free port (default: 8080)"
-    )
+    add_listen_options(parser, f"address of the search page and console (default: {LISTEN})")
     parser.add_argument("--seed", type=int, default=1, help="seed of the synthetic web (default: 1)")
     parser.add_argument(
         "--speed",
@@ -162,14 +163,13 @@ def run_demo(options: argparse.Namespace, show: type[Screen] = Screen) -> int:
         speed = options.speed or SPEED
         log = folder / "access.log"
         server = stack.enter_context(start_server(options.world, options.seed, speed=speed, log_path=log))
-        listener = stack.enter_context(bind(f"127.0.0.1:{options.port}"))
+        listener = stack.enter_context(bind(options.listen or LISTEN))
         hosts = (name for name in server.hosts if not name.startswith("*."))
         settings = replace(build_settings(server, hosts, folder), forever=True, listener=listener)
         docs = _start_docs(server, folder, stack)
         settings = _add_docs(settings, docs) if docs else settings
-        token = ensure_token(settings)
-        print(_format_welcome(options, server, docs, settings, token), flush=True)
         visitors = _start_visitors(options, settings, stack)
+        print(_format_welcome(options, server, docs, settings, visitors), flush=True)
         until_s = None if duration_s is None else time.monotonic() + duration_s
         note = "Ctrl-C to stop" if duration_s is None else f"stops after {format_duration(duration_s)}; Ctrl-C to stop"
         with show(_format_headline(options, server, docs), quiet=options.quiet, note=note) as screen:
@@ -216,9 +216,11 @@ def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
 
 def _start_visitors(options: argparse.Namespace, settings: RuntimeSettings, stack: ExitStack) -> VisitorsHandle | None:
     """Start the demo's synthetic visitors, who search as soon as there is something to find."""
-    if not options.visitors:
+    assert settings.listener is not None
+    host, port = settings.listener.getsockname()[:2]
+    if not options.visitors or host not in VISITED:
         return None
-    started = start_visitors(_search_port(settings), settings.clock, options.visitors, seed=options.seed)
+    started = start_visitors(port, settings.clock, options.visitors, seed=options.seed)
     return stack.enter_context(started)
 
 
@@ -230,18 +232,15 @@ def _describe_visits(visitors: VisitorsHandle) -> str:
     return f"{format_count(tally.visits, 'visit')}: visitors {did}."
 
 
-def _search_port(settings: RuntimeSettings) -> int:
-    """Return the port at which ``vedette demo`` serves the search page."""
-    assert settings.listener is not None
-    port: int = settings.listener.getsockname()[1]
-    return port
-
-
 def _format_welcome(
-    options: argparse.Namespace, server: ServerHandle, docs: ServerHandle | None, settings: RuntimeSettings, token: str
+    options: argparse.Namespace,
+    server: ServerHandle,
+    docs: ServerHandle | None,
+    settings: RuntimeSettings,
+    visitors: VisitorsHandle | None,
 ) -> str:
-    first, search = next(iter(server.hosts)), f"http://127.0.0.1:{_search_port(settings)}/"
-    public = f"simulated, about {options.visitors:g} searches per second" if options.visitors else "only you"
+    first, search = next(iter(server.hosts)), search_address(settings)
+    public = f"simulated, about {options.visitors:g} searches per second" if visitors else "only you"
     return "\n".join(
         [
             f"{options.world} with seed {options.seed}: {len(server.hosts)} hosts on port {server.port} of loopback.",
@@ -249,7 +248,7 @@ def _format_welcome(
             f"Search    {search}",
             *([f"Try       {search}search?q=crawl+delay"] if docs else ()),
             f"Console   {search}console",
-            f"Token     {token}",
+            f"Token     {ensure_token(settings)}",
             *([f"Docs      {_docs_address(docs)}, a real site, is crawled, too"] if docs else ()),
             f"Data      {settings.folder}",
             f"Visitors  {public}",

@@ -15,7 +15,7 @@ from vedette.cli.lab.runs import (
     run_experiments,
     write_reports,
 )
-from vedette.cli.options import Subparsers, add_subcommand, add_subcommands, parse_speed, require_subcommand
+from vedette.cli.options import Subparsers, add_subcommand, add_subcommands, parse_port, parse_speed, require_subcommand
 from vedette.config import parse_duration
 from vedette.errors import UsageError
 from vedette.lab.judge.access_log import read_log
@@ -173,7 +173,7 @@ def _add_serve(inner: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument(
         "--speed", metavar="X", type=parse_speed, default=1.0, help="how many times as fast its clock runs"
     )
-    parser.add_argument("--port", metavar="N", type=_parse_port, default=0, help="the port (default: any free port)")
+    parser.add_argument("--port", metavar="N", type=parse_port, default=0, help="the port (default: any free port)")
     parser.add_argument("--log", metavar="FILE", type=Path, help="write the access log to this file")
     parser.add_argument("--hosts", metavar="FILE", type=Path, help="write one --connect-to line per host to this file")
     return parser
@@ -189,12 +189,6 @@ def _add_judge(inner: Subparsers) -> argparse.ArgumentParser:
     parser.add_argument("--agent", metavar="NAME", default="vedette", help="the crawler to judge (default: vedette)")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     return parser
-
-
-def _parse_port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a port: write a number up to 65535, or 0 for any free port')
-    return int(text)
 
 
 def _serve(options: argparse.Namespace) -> int:

@@ -37,7 +37,7 @@ from vedette.serve.rank.diversity import MOVED_NOTE, find_newest, fold_copies, s
 from vedette.serve.rank.reputation import Reputation
 from vedette.serve.rank.rules import NO_RULES, PINNED, SearchRules
 from vedette.serve.slate import SNIPPET_LENGTH, ResultSection, SearchRequest, SearchResult, Slate, Snippet
-from vedette.text import hash_word
+from vedette.text import hash_word, split_words
 
 CANDIDATE_WINDOW = 100
 # With many words the index is more precise, so fewer pages need scoring.
@@ -220,7 +220,7 @@ class Searcher:
             found.total,
             (*results, *deeper),
             asked.notes,
-            self._suggest_query(asked) if found.total < SPELLING_THRESHOLD or found.is_loose else "",
+            self._suggest_query(asked, results) if found.total < SPELLING_THRESHOLD or found.is_loose else "",
             self._find_missing_words(weighed.ids[rows], plan) if found.is_loose else (),
         )
 
@@ -241,11 +241,13 @@ class Searcher:
             if stored is not None and may[row]
         ]
 
-    def _suggest_query(self, asked: ParsedQuery) -> str:
-        """Suggest another spelling of the query; quoted words are kept."""
+    def _suggest_query(self, asked: ParsedQuery, results: Sequence[SearchResult]) -> str:
+        """Suggest another spelling of the query; quoted words and words in the title of a result are kept."""
         plain = [group[0].words[0] for group in asked.every if _is_plain(group)]
         better = self._snapshot.suggest_spelling(plain) if plain else None
-        if better is None or list(better) == plain:
+        doubted = set(plain).difference(better or plain)
+        titles = {word for result in results for word in split_words(result.title)}
+        if better is None or list(better) == plain or doubted <= titles:
             return ""
         kept = tuple(group for group in asked.every if not _is_plain(group))
         return format_query(asked._replace(every=(*((QueryPart((word,)),) for word in better), *kept)))
