@@ -26,8 +26,9 @@ from vedette.cli.output import (
     format_rough_duration,
     sanitize,
 )
+from vedette.model import Failure
 from vedette.runtime.search.reputation_store import describe_ranking, load_ranking_status
-from vedette.web.console.ports.monitoring import KIND_LABELS
+from vedette.web.console.ports.monitoring import KIND_LABELS, UNTRUSTED_ADVICE
 from vedette.web.console.ui.scales import format_worth
 
 DESCRIPTION = """\
@@ -205,6 +206,8 @@ def _trouble_lines(told: Status, options: argparse.Namespace) -> Iterator[str]:
         yield f"{'' if number else 'Trouble':<9} {host}: {sanitize(why)}"
     if len(troubles) > 5:
         yield f"{'':<9} and {format_count(len(troubles) - 5, 'more host')}"
+    if any(Failure.TLS in why for why in troubles.values()):
+        yield f"{'':<9} {UNTRUSTED_ADVICE}"
     if told["failures"]:
         yield f"Failed    {format_counts(told['failures'])}"
         yield f"{'':<9} {_describe_retries(told, options)}"

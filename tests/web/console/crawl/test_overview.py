@@ -107,6 +107,8 @@ def test_troubles_say_what_to_do() -> None:
     assert find_warnings(CrawlStatus(is_running=True), "the index is being built")[0].what.endswith(
         "the index is being built."
     )
+    untrusted = CrawlStatus(is_running=True, in_trouble={"wiki.test": "robots.txt: no trusted connection"})
+    assert "crawl.ca_file" in find_warnings(untrusted, "")[0].do
 
 
 def test_what_is_held_back_is_said_and_fetched_with_one_click() -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from vedette.adapters.crawl_store.reader import HeldCounts
 from vedette.model import Failure, origin_of
 from vedette.web.console.crawl.url_list import build_pages_url
-from vedette.web.console.ports.monitoring import CrawlStatus, Monitoring
+from vedette.web.console.ports.monitoring import UNTRUSTED_ADVICE, CrawlStatus, Monitoring
 from vedette.web.console.ui.layout import ConsoleShell
 from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.time_series import (
@@ -124,9 +124,10 @@ def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:
     more = f" and {counted(rest, 'more host')}" if rest else ""
     is_one = len(crawl.in_trouble) == 1
     what = f"{counted(len(crawl.in_trouble), 'host')} cannot be fetched in full: {', '.join(named)}{more}."
-    return HealthWarning(
-        what, f"Vedette retries {'it' if is_one else 'them'} at growing intervals.", "/console/queue?sort=why", "Queue"
-    )
+    cure = f"Vedette retries {'it' if is_one else 'them'} at growing intervals."
+    if any(Failure.TLS in why for why in crawl.in_trouble.values()):
+        cure += f" {UNTRUSTED_ADVICE}"
+    return HealthWarning(what, cure, "/console/queue?sort=why", "Queue")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from vedette.learn.clicks.off_policy import OrderEstimate
 from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.learn.workload import Drift, RisingQuery
 
+UNTRUSTED_ADVICE = "A certificate is not trusted: if its authority is your own, set crawl.ca_file to its file."
 # Purposes of fetches, by the names of ``ring.spending``.
 KIND_LABELS = {
     "first": "first fetches",
