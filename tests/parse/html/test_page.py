@@ -284,6 +284,15 @@ def test_a_page_whose_text_is_in_a_template(wrapped: str) -> None:
     assert page.needs_script_links is ("<script" in wrapped.lower())
 
 
+def test_a_page_whose_links_are_in_a_template() -> None:
+    """A table of contents has few words of its own, fewer than the menu around it, and leads to every chapter."""
+    menu = "".join(f"<li><a href=/menu/{number}>Item {number} of a menu</a>" for number in range(20))
+    chapters = "".join(f"<li><a class='reference internal' href={number}.html>Chapter</a>" for number in range(9))
+    template = f"<script type='text/x-handlebars-template'><h1>Guide</h1><ul>{chapters * 2}</ul></script>"
+    page = parse_page(f"<nav><ul>{menu}</ul></nav>{template}")
+    assert {f"{number}.html" for number in range(9)} <= {link.href for link in page.links}
+
+
 def test_links_that_scripts_write_are_not_links_of_the_page() -> None:
     """Markup within a program does not make a page need its script, nor does a template beside the page's own text."""
     link = "<a href='/${version}/x'>x</a>"

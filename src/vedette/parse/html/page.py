@@ -28,8 +28,9 @@ _EMPTY_ROOT = re.compile(
     r"""<(?:div|main)[^>]{0,200}?\bid=["']?(?:app|application|main|root|__next|__nuxt)["'\ >][^<]*+</ | <app-root""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Templates are read if they contain more than this, and this many times the main text of the page.
-MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR = 300, 2
+# Templates are read if they contain more than this, and this many times the main text of the page, and add either this
+# many times its words or this many links.
+MIN_TEMPLATE_LENGTH, MIN_TEMPLATE_FACTOR, MIN_TEMPLATE_LINKS = 300, 2, 5
 # A placeholder in a template; a template with more than one per this many words is a control, not a text.
 _PLACEHOLDER = re.compile(r"\{\{[^{}]{0,500}+\}\}\}?|<%[^%]{0,500}+%>|\$\{[^{}]{0,200}+\}")
 WORDS_PER_PLACEHOLDER = 10
@@ -124,7 +125,8 @@ def _read_markup(text: str) -> tuple[Scan, list[str], list[bool], str]:
         opened_texts = extract_block_texts(opened)
         opened_marks = mark_content(opened_texts, opened.blocks)
         opened_main = "\n".join(compress(opened_texts, opened_marks))
-        if count_words(opened_main) > max(FEW_WORDS, MIN_TEMPLATE_FACTOR * count_words(main)):
+        has_text = count_words(opened_main) > max(FEW_WORDS, MIN_TEMPLATE_FACTOR * count_words(main))
+        if has_text or len(opened.links) >= len(scan.links) + MIN_TEMPLATE_LINKS:
             return opened, opened_texts, opened_marks, markup
     return scan, texts, marks, text
 
