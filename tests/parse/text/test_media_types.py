@@ -41,6 +41,8 @@ def test_what_is_html(content_type: str, body: bytes, html: bool) -> None:  # no
         ("", b"%PDF-1.4", True),
         ("application/pdf", b"<html>Log in to read this", False),
         ("text/html", b"%PDF-1.4", False),
+        ("text/plain", b"%PDF-1.4", True),
+        ("text/plain", b"See %PDF-1.4.", False),
         ("application/pdf", b" " * 5000 + b"%PDF-1.4", False),
     ],
 )
@@ -64,6 +66,8 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
         ("application/zip", ARCHIVE + b"mimetype", "a.epub", True),
         ("application/octet-stream", ARCHIVE + b"word/[Content_Types].xml", "a", True),
         ("application/zip", ARCHIVE + b"readme.txt", "a.zip", False),
+        ("text/plain", ARCHIVE + b"mimetype", "a.epub", True),
+        ("text/plain", ARCHIVE + b"readme.txt", "a.zip", False),
         ("text/markdown; charset=utf-8", b"# A", "a", True),
         ("text/plain", b"# A", "a.md", True),
         ("text/plain", b"# A", "A.MD?raw=1", True),

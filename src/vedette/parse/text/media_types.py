@@ -8,7 +8,10 @@ _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 _TEXT_MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 _TEXT_BYTES = bytes({9, 10, 12, 13, 27, *range(32, 256)})
 _SNIFF_BYTES = 1445
-_GENERIC_TYPES = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+# Types that servers give to files whose type they do not know; text/plain is the default of nginx and of old httpd.
+_GENERIC_TYPES = frozenset(
+    {"", "application/octet-stream", "binary/octet-stream", "application/x-download", "text/plain"}
+)
 # Office documents and books are ZIP archives, and many servers declare no more than that.
 _PACKAGE_TYPES = (
     "application/vnd.openxmlformats-officedocument.",
@@ -42,7 +45,8 @@ def is_pdf(content_type: str, body: bytes) -> bool:
     (True, True, False)
     """
     kind = _parse_media_type(content_type)
-    return (kind == "application/pdf" or kind in _GENERIC_TYPES) and b"%PDF-" in body[:_PDF_WITHIN]
+    within = 5 if kind == "text/plain" else _PDF_WITHIN  # a text may mention the mark
+    return (kind == "application/pdf" or kind in _GENERIC_TYPES) and b"%PDF-" in body[:within]
 
 
 def is_document(content_type: str, body: bytes, url: str) -> bool:
@@ -50,6 +54,8 @@ def is_document(content_type: str, body: bytes, url: str) -> bool:
 
     >>> is_document("application/epub+zip", b"PK\x03\x04", ""), is_document("text/plain", b"# A", "http://a.org/a.md")
     (True, True)
+    >>> is_document("text/plain", b"%PDF-1.7", ""), is_document("text/plain", b"A file starts with %PDF-1.7.", "")
+    (True, False)
     """
     return is_pdf(content_type, body) or _is_package(content_type, body) or _is_markdown(content_type, body, url)
 
@@ -70,8 +76,9 @@ def _is_markdown(content_type: str, body: bytes, url: str) -> bool:
     kind = _parse_media_type(content_type)
     if kind in _MARKDOWN_TYPES:
         return True
-    ending = kind == "text/plain" or kind in _GENERIC_TYPES
-    return ending and b"\0" not in body[:1024] and urlsplit(url).path.lower().endswith(_MARKDOWN_ENDINGS)
+    return (
+        kind in _GENERIC_TYPES and b"\0" not in body[:1024] and urlsplit(url).path.lower().endswith(_MARKDOWN_ENDINGS)
+    )
 
 
 def is_plain_text(content_type: str, body: bytes) -> bool:
