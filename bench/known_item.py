@@ -45,7 +45,7 @@ from vedette.adapters.crawl_store.index_queue import PageRecord
 from vedette.adapters.index_store.generations import Generations
 from vedette.engine.search.search import Searcher
 from vedette.index.fields import MAX_INDEXED_HEADINGS
-from vedette.index.sections import Section, split_sections
+from vedette.index.snippets import Section, split_sections
 from vedette.parse.similarity.minhash import estimate_similarity
 from vedette.policy import Floats, rng_for
 from vedette.runtime.indexing.index_builder import IndexBuilder

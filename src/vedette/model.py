@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple, Protocol, cast
+from urllib.parse import urlsplit
 
 import xxhash
 from publicsuffixlist import PublicSuffixList
 
 PARTITIONS = 1024
+# A folder in a folder is still about one topic; deeper ones contain too few pages to learn from.
+SECTION_DEPTH = 2
 
 Headers = tuple[tuple[str, str], ...]
 ScopeKind = Literal["prefix", "host", "domain"]
@@ -205,6 +208,26 @@ def origin_of(url: str) -> Origin:
     if not colon or authority.endswith("]"):
         return Origin(scheme, authority, 443 if scheme == "https" else 80)
     return Origin(scheme, host, int(port))
+
+
+def site_of(url: str) -> str:
+    """Return the site group of a page: the root URL of its host.
+
+    >>> site_of("https://example.org/docs/api/sets.html?v=3")
+    'https://example.org/'
+    """
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/"
+
+
+def section_of(url: str) -> str:
+    """Return the section group of a page: the folder of its URL, up to a maximum depth.
+
+    >>> section_of("https://example.org/docs/api/v3/sets.html?v=3"), section_of("https://example.org/about")
+    ('https://example.org/docs/api/', 'https://example.org/')
+    """
+    folders = urlsplit(url).path.split("/")[1:-1][:SECTION_DEPTH]
+    return site_of(url) + "".join(f"{folder}/" for folder in folders)
 
 
 def is_robots_url(url: str) -> bool:

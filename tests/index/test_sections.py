@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from vedette.engine.search.search import build_excerpts
 from vedette.index.fields import StoredPage, pack_page, unpack_page
-from vedette.index.sections import Section, choose_sections, split_sections
-from vedette.index.snippets import find_hits, tidy_text
+from vedette.index.snippets import Section, choose_sections, find_hits, split_sections, tidy_text
 from vedette.parse.html.page import parse_page
 
 FILLER = "<p>Nothing of note is said in this sentence, whatever you look for.</p>" * 40

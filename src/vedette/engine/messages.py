@@ -230,6 +230,13 @@ class FetchSuccess(NamedTuple):
     rendering: Rendering | None = None
     part_body: bytes = b""
 
+    @property
+    def should_render(self) -> bool:
+        """Whether a parsed page should be rendered: if it needs JavaScript, or always."""
+        if self.task.render == "never" or self.kind != "page" or self.content is None:
+            return False
+        return self.task.render == "always" or self.content.needs_script
+
     def header(self, name: str) -> str:
         """Return the first value of a header of a fetch result, by its lower-case name; empty if missing."""
         return next((value for key, value in self.headers if key == name), "")

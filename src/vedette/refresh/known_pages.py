@@ -6,11 +6,11 @@ Pages that change alike are grouped into *sections* of a site, by the first fold
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
+from vedette.model import section_of, site_of
 from vedette.policy import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -132,30 +132,6 @@ def _grow_rows(rows: Floats, count: int) -> Floats:
     grown = np.zeros((max(len(rows), count), rows.shape[1]))
     grown[: len(rows)] = rows
     return grown
-
-
-# A folder in a folder is still about one topic; deeper ones contain too few pages to learn from.
-DEPTH = 2
-
-
-def site_of(url: str) -> str:
-    """Return the site group of a page: the root URL of its host.
-
-    >>> site_of("https://example.org/docs/api/sets.html?v=3")
-    'https://example.org/'
-    """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}/"
-
-
-def section_of(url: str) -> str:
-    """Return the section group of a page: the folder of its URL, up to a maximum depth.
-
-    >>> section_of("https://example.org/docs/api/v3/sets.html?v=3"), section_of("https://example.org/about")
-    ('https://example.org/docs/api/', 'https://example.org/')
-    """
-    folders = urlsplit(url).path.split("/")[1:-1][:DEPTH]
-    return site_of(url) + "".join(f"{folder}/" for folder in folders)
 
 
 class Groups(NamedTuple):

@@ -39,7 +39,7 @@ from vedette.engine.coordinator.trap_filter import HeldBack, TrapFilter
 from vedette.engine.coordinator.url_states import LAST_FRONT, UrlStates
 from vedette.engine.links import normalize_within
 from vedette.engine.messages import FetchFailure, FetchReport, FetchResult, FetchSuccess, FetchTask, WorkBatch
-from vedette.engine.ports import CrawlStore, DuePage, FetchGain, PageRow, UrlFrontier, UrlState
+from vedette.engine.ports import CrawlStore, FetchGain, PageRow, UrlFrontier, UrlState
 from vedette.engine.scheduling.first_fetch import FirstFetches
 from vedette.engine.scheduling.refresh import RefreshScheduler
 from vedette.engine.scheduling.schedule import Schedule
@@ -327,7 +327,7 @@ class Coordinator:
 
         Leases end at wall time ``until_s``. Each host gets one turn, no matter how many URLs must be checked.
         """
-        orders, lookups = self._push_host_settings(now_s, room), list[str]()
+        orders, lookups = self.host_table.build_changes(now_s, room), list[str]()
         self.refresher.add_spent(others=self.parts.assign(orders, lookups, now_s, room))
         seen: list[HostState] = []
         while not self._is_full() and any(free > 0 for free in room.values()):
@@ -352,14 +352,6 @@ class Coordinator:
     def next_s(self) -> float | None:
         """Return when ``assign_work`` may next have work; None if only an event can change that."""
         return None if self._is_full() else self.host_table.next_s()
-
-    def _push_host_settings(self, now_s: float, room: dict[int, int]) -> list[Assignment]:
-        """Build assignments that send changed host settings (longer delays) to fetchers."""
-        return [
-            Assignment(host.worker, WorkBatch((self.host_table.build_settings(host, now_s),)))
-            for host in self.host_table.pop_changed()
-            if host.busy and host.worker is not None and host.worker in room
-        ]
 
     def _serve_host(self, host: HostState, now_s: float, until_s: float, room: dict[int, int]) -> Assignment | None:
         if self.host_table.due_s(host) > now_s:
@@ -404,7 +396,7 @@ class Coordinator:
         """Requeue failed URLs that are due, and known pages due for a refresh at the current price; return how many."""
         self.spending.save_periodically(now_s)
         failed = self._url_states.wake_failed(now_s, most)
-        self._wake_hosts(failed)
+        self.host_table.wake(one.host for one in failed)
         if not self.rules.recrawl:
             return len(failed)
         self.refresher.step(now_s)
@@ -416,14 +408,8 @@ class Coordinator:
             if one.id in woken and one.id in worth:
                 host = self.host_table.get(one.host)
                 host.refreshes[one.id], host.worth = worth[one.id], max(host.worth, worth[one.id])
-        self._wake_hosts(due)
+        self.host_table.wake(one.host for one in due)
         return len(failed) + len(woken)
-
-    def _wake_hosts(self, due: Sequence[DuePage]) -> None:
-        for name in dict.fromkeys(one.host for one in due):
-            host = self.host_table.get(name)
-            host.paused_until_s = 0.0
-            self.host_table.enqueue(host)
 
     def on_gains(
         self, gains: Sequence[FetchGain], now_s: float, firsts: Sequence[FetchGain] = (), per_view: float | None = None
@@ -446,7 +432,7 @@ class Coordinator:
         self.host_table.apply_rules(rules)
         self.refresher.apply_rules(rules)
         self.first_fetches.apply_rules(rules)
-        self._trust_starts()
+        self.trap_filter.trust_starts(self.rules.sites)
         for host in [host for host in self.hosts.values() if host.held_back]:
             self._held_back.release(host, can_try=not self._is_full())
             self.host_table.requeue(host)
@@ -481,7 +467,7 @@ class Coordinator:
         clean: bool,
     ) -> None:
         """Restore hosts, robots.txt states and held-back URLs; after a crash every host first waits out its delay."""
-        self._trust_starts()
+        self.trap_filter.trust_starts(self.rules.sites)
         for name, place, count in held:
             self.host_table.get(name).held_back[place] = count
         self.robots.update(robots)
@@ -489,11 +475,6 @@ class Coordinator:
         for name in dict.fromkeys(name for name, _, _ in held):
             self._held_back.release(self.host_table.get(name), can_try=not self._is_full())
             self.host_table.enqueue(self.host_table.get(name))
-
-    def _trust_starts(self) -> None:
-        """Register start URLs as trusted with the trap filter: the operator named them, even if a crash lost that."""
-        for site in self.rules.sites:
-            self.trap_filter.traps.add_url(site.start, None, is_named=False)
 
     def on_fetcher_lost(self, worker: int, now_s: float) -> None:
         """Requeue the tasks of a fetcher that died; hosts it may have just requested wait out their delay first."""

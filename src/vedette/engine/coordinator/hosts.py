@@ -3,7 +3,7 @@
 The politeness state of a host is stored here while no fetcher owns it, so it survives the loss of any fetcher.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import inf
 
@@ -11,8 +11,8 @@ import xxhash
 
 from vedette.discover.urls.scope import SiteIndex
 from vedette.engine.coordinator.robots_cache import RobotsCache
-from vedette.engine.coordinator.state import CrawlRules, HostState
-from vedette.engine.messages import FetchTask, HostSettings, HostUpdate
+from vedette.engine.coordinator.state import Assignment, CrawlRules, HostState
+from vedette.engine.messages import FetchTask, HostSettings, HostUpdate, WorkBatch
 from vedette.engine.ports import HostRow, UrlFrontier
 from vedette.engine.scheduling.budget import FetchBudget
 from vedette.fetch.connect_to import Endpoint, find_endpoint
@@ -185,10 +185,14 @@ class HostTable:
         owner.robots_trouble = "" if there is owner else f"its robots.txt is fetched from {there.name}"
         self.enqueue(there)
 
-    def pop_changed(self) -> list[HostState]:
-        """Pop the hosts whose crawl delays may have changed since the last call."""
+    def build_changes(self, now_s: float, room: Container[int]) -> list[Assignment]:
+        """Build assignments that send host settings changed since the last call (longer delays) to fetchers."""
         changed, self._changed = self._changed, {}
-        return list(changed.values())
+        return [
+            Assignment(host.worker, WorkBatch((self.build_settings(host, now_s),)))
+            for host in changed.values()
+            if host.busy and host.worker is not None and host.worker in room
+        ]
 
     # when
 
@@ -196,6 +200,13 @@ class HostTable:
         """Put a host in the calendar, if it has anything to request."""
         if not host.resolving and self._has_work(host):
             self.calendar.put(host, self.due_s(host))
+
+    def wake(self, names: Iterable[str]) -> None:
+        """Put hosts that have a due page in the calendar, even if they were paused."""
+        for name in dict.fromkeys(names):
+            host = self.get(name)
+            host.paused_until_s = 0.0
+            self.enqueue(host)
 
     def requeue(self, host: HostState) -> None:
         """Put a host in the calendar by its current time, replacing its earlier entry."""

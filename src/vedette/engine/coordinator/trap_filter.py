@@ -6,7 +6,7 @@ shown to be endless stay held. The operator can override either judgment by URL.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from vedette.discover.urls.duplicate_rules import CopyRules
@@ -56,6 +56,11 @@ class TrapFilter:
         self.changed_hosts: dict[str, None] = {}
         self._copies = copies
         self._out: dict[int, FetchAccount] = {}
+
+    def trust_starts(self, sites: Sequence[Site]) -> None:
+        """Register start URLs as trusted: the operator named them, even if a crash lost that."""
+        for site in sites:
+            self.traps.add_url(site.start, None, is_named=False)
 
     def judge(self, url: str, site: Site, *, is_trial: bool = False) -> Hold | Spared | None:
         """Return why an unseen URL should not be fetched now, as a trap or duplicate; None if it may.

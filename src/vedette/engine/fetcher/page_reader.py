@@ -347,14 +347,6 @@ def _choose_document_title(kind: str, headings: tuple[str, ...], text: str, url:
     return name if kind in WORKBOOKS and name else next(iter(headings), first) or name
 
 
-def should_render(result: FetchSuccess) -> bool:
-    """Check whether a parsed page should be rendered: if it needs JavaScript, or always."""
-    mode, content = result.task.render, result.content
-    if mode == "never" or result.kind != "page" or content is None:
-        return False
-    return mode == "always" or content.needs_script
-
-
 def add_rendering(
     result: FetchSuccess, rendered: FetchResponse | None, links: LinkResolver, rendering: Rendering
 ) -> FetchSuccess:

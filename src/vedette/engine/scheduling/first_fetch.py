@@ -24,9 +24,9 @@ from vedette.engine.messages import FetchResult, FetchSuccess
 from vedette.engine.ports import CrawlStore, FetchGain
 from vedette.engine.scheduling.budget import TokenBucket
 from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost
+from vedette.model import section_of, site_of
 from vedette.policy import Floats
 from vedette.pricing import GAIN_LASTS_D, FirstFetchModel, Returns, in_links_group
-from vedette.refresh.known_pages import section_of, site_of
 
 MAX_DEPTH = 9
 

@@ -18,9 +18,9 @@ from vedette.engine.ports import CrawlStore, FetchGain, KnownPage, PageRow, Refr
 from vedette.engine.scheduling.fetch_cost import BusySites, FetchCost, HostLatency
 from vedette.engine.scheduling.policy_runner import PolicyRunner, Stage, at_current_cost, stream_name
 from vedette.engine.scheduling.schedule import has_changed, is_good, is_source, status_after
-from vedette.model import origin_of
+from vedette.model import origin_of, section_of, site_of
 from vedette.policy import Floats, Ints, rng_for
-from vedette.refresh.known_pages import KnownPages, Memory, section_of, site_of
+from vedette.refresh.known_pages import KnownPages, Memory
 from vedette.timeutil import parse_date
 
 # A batch gets the rows of its own groups, renumbered from 0, the global group. The number of groups is limited: beyond

@@ -29,8 +29,7 @@ from vedette.index.fields import PUBLIC, StoredPage, list_site_values
 from vedette.index.query.parser import ParsedQuery, QueryPart, format_query, parse_query, unquote
 from vedette.index.query.planner import RetrievalPlan, WordForms, build_plan
 from vedette.index.query.retrieval import And, Node, Or, Range, TermSet
-from vedette.index.sections import choose_sections, split_sections
-from vedette.index.snippets import cut_snippet, find_hits
+from vedette.index.snippets import choose_sections, cut_snippet, find_hits, split_sections
 from vedette.model import origin_of
 from vedette.policy import Ints
 from vedette.serve.rank.diversity import MOVED_NOTE, find_newest, fold_copies, spread_sites

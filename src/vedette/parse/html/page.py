@@ -11,8 +11,8 @@ from itertools import compress
 import numpy as np
 
 from vedette.parse.html.main_text import HIDDEN, LONG_LENGTH, mark_content
-from vedette.parse.html.tag_handlers import is_template, scan_page
-from vedette.parse.html.tokenizer import collapse_lines, decode_references, split_raw, split_tag, tokenize
+from vedette.parse.html.tag_handlers import scan_page
+from vedette.parse.html.tokenizer import collapse_lines, decode_references, is_template, split_raw, split_tag, tokenize
 from vedette.parse.html.walker import BREAK, Link, Scan
 
 __all__ = ["Link", "Page", "parse_page"]

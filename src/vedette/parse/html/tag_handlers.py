@@ -11,6 +11,7 @@ from vedette.parse.html.tokenizer import (
     Token,
     collapse_space,
     find_tags,
+    is_template,
     parse_attributes,
     split_raw,
     split_tag,
@@ -264,9 +265,6 @@ _HAS_ID = re.compile(r"""\b(?:id|name)\s*+=|\bhref\s*+=\s*+["']?#""", re.IGNOREC
 _USEFUL_RELATIONS = re.compile("canonical|alternate|&", re.IGNORECASE)
 _TEMPLATE = ("template", "/template")
 _PROGRAM_TYPE = re.compile("javascript|ecmascript|module|babel|typescript", re.IGNORECASE)
-_TEMPLATE_TYPE = re.compile(
-    r"text/(?:html|[\w.-]{0,40}?(?:template|tmpl|handlebars|mustache|jsrender|underscore|ejs)[\w.-]{0,40}+)"
-)
 
 
 def scan_page(text: str) -> Scan:
@@ -442,17 +440,6 @@ def _handle_script(scan: Scan, raw: RawElement) -> None:
         scan.scripts += 1
     elif "type" not in raw.attributes or _PROGRAM_TYPE.search(raw.attributes):
         scan.scripts += 1
-
-
-def is_template(script: RawElement) -> bool:
-    """Check whether a ``<script>`` is a template: HTML that another script would show.
-
-    >>> is_template(RawElement("script", ' type="text/x-handlebars-template"', "<p>Text"))
-    True
-    """
-    if "text/" not in script.attributes:
-        return False
-    return bool(_TEMPLATE_TYPE.fullmatch(parse_attributes(script.attributes).get("type", "").strip().lower()))
 
 
 _CONTAINERS = "body center dd details dialog div dl fieldset figure form ol section table tbody ul label button select"

@@ -137,6 +137,9 @@ _VALUE_PARTS = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^ \t\n\r\f>]*+))"""
 _ATTRIBUTE = re.compile(rf"([^ \t\n\r\f/>][^ \t\n\r\f/>=]*+)(?:{_S}*+={_S}*+{_VALUE_PARTS})?+")
 _REFERENCE = re.compile(r"&(?:#(?:x[0-9a-f]++|[0-9]++);?+|[a-z][a-z0-9]*+(?:;|(?!=)))", re.ASCII | re.IGNORECASE)
 _SPACE_RUN = re.compile("  ++")
+_TEMPLATE_TYPE = re.compile(
+    r"text/(?:html|[\w.-]{0,40}?(?:template|tmpl|handlebars|mustache|jsrender|underscore|ejs)[\w.-]{0,40}+)"
+)
 _MAX_NUMBER_LENGTH = 12
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # References that end in ";", as nearly all do: names, and the numbers of common characters.
@@ -260,3 +263,14 @@ def _decode_match(reference: re.Match[str]) -> str:
     if written[1] != "#":
         return html5.get(written[1:], written)
     return unescape(written) if len(written) <= _MAX_NUMBER_LENGTH else _REPLACEMENT
+
+
+def is_template(script: RawElement) -> bool:
+    """Check whether a ``<script>`` is a template: HTML that another script would show.
+
+    >>> is_template(RawElement("script", ' type="text/x-handlebars-template"', "<p>Text"))
+    True
+    """
+    if "text/" not in script.attributes:
+        return False
+    return bool(_TEMPLATE_TYPE.fullmatch(parse_attributes(script.attributes).get("type", "").strip().lower()))

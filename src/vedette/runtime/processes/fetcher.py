@@ -24,7 +24,7 @@ from vedette.adapters.net.http import ConnectionSettings, HttpClient, Limits
 from vedette.adapters.net.ipc import Channel, ChannelClosed, Hello, connect
 from vedette.adapters.net.renderer import PageRenderer, find_browser
 from vedette.engine.fetcher.fetcher import Fetcher
-from vedette.engine.fetcher.page_reader import add_document, add_rendering, should_render
+from vedette.engine.fetcher.page_reader import add_document, add_rendering
 from vedette.engine.messages import (
     Ack,
     ArchiveLocation,
@@ -186,7 +186,7 @@ class FetcherProcess:
             if result.kind == "document":  # read elsewhere, since it may take any time
                 self._documents.submit((result, outcome), outcome.body)
                 return
-            if should_render(result):
+            if result.should_render:
                 self._rendering.submit(result, outcome)
                 return
         if result.task.part_of is not None:
