@@ -22,11 +22,10 @@ from vedette.engine.scheduling.polling import PollResult
 from vedette.errors import SiteError
 from vedette.model import Refusal, Site
 from vedette.runtime.commands.executor import execute_command
-from vedette.runtime.commands.rpc import RequestHandler
 from vedette.runtime.commands.setting_commands import apply_overrides
 from vedette.runtime.explain.url import collect_explanation
+from vedette.runtime.processes.coordinator import build_handler
 from vedette.runtime.processes.settings import RuntimeSettings, build_rules, build_schedule
-from vedette.runtime.push.coordinator import PushHandler
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import (
     AddAlert,
@@ -61,9 +60,7 @@ class Bench:
         self.keeper = Coordinator(
             rules, self.state.urls, self.state.store, build_schedule(self.settings), copies, workers=1
         )
-        self.desk = RequestHandler(
-            self.settings, self.state, self.keeper, PushHandler(self.settings, self.state, self.keeper)
-        )
+        self.desk = build_handler(self.settings, self.state, self.keeper)
         self.now_s = time.time()
         self._serial = 0
 

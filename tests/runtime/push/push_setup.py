@@ -10,8 +10,8 @@ from vedette.adapters.crawl_store.data_folder import State
 from vedette.adapters.crawl_store.minhash_bands import BandTable
 from vedette.config import Config, Serve
 from vedette.model import Site
+from vedette.runtime.processes.coordinator import build_handler
 from vedette.runtime.processes.settings import RuntimeSettings
-from vedette.runtime.push.coordinator import PushHandler
 
 __all__ = ["HOME", "HUB", "Bench", "atom", "text"]
 
@@ -52,7 +52,7 @@ class Bench:
         state = State(self.folder, drive.db, drive.urls, drive.book, BandTable(None, drive.urls.secret), True, ())
         keeper = drive.keeper
         self.state = state
-        self.push = PushHandler(self.settings, state, keeper)
+        self.push = build_handler(self.settings, state, keeper).push
 
     @property
     def now_s(self) -> float:

@@ -26,6 +26,7 @@ from vedette.adapters.index_store.impact_store import ImpactEstimates
 from vedette.adapters.net.dns import Resolver
 from vedette.adapters.net.ipc import Channel, ChannelClosed, Hello, Request, is_same_user, listen
 from vedette.adapters.net.renderer import explain_missing_browser
+from vedette.adapters.push.push_store import PushStore, create_push_tables
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.engine.coordinator.duplicates import LESSONS_KEY, DuplicateDetector
 from vedette.engine.coordinator.state import Assignment
@@ -41,6 +42,10 @@ from vedette.runtime.processes.loop import print_error
 from vedette.runtime.processes.settings import RuntimeSettings, build_schedule
 from vedette.runtime.processes.throttle import Throttle
 from vedette.runtime.push.coordinator import PushHandler
+from vedette.runtime.push.indexnow import PingHandler
+from vedette.runtime.push.promises import PromiseScheduler
+from vedette.runtime.push.signals import SignalHandler
+from vedette.runtime.push.subscriptions import SubscriptionManager
 
 MAX_SLEEP_S = 0.05
 CHORES_EVERY_S = 1.0
@@ -370,6 +375,17 @@ def _kill_sibling(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def build_handler(settings: RuntimeSettings, state: State, coordinator: Coordinator) -> RequestHandler:
+    """Build the handler of requests to the coordinator, with all that push needs."""
+    create_push_tables(state.db)
+    store, promises = PushStore(state.db), PromiseScheduler(state, coordinator)
+    signals = SignalHandler(store, state, coordinator)
+    subscriptions = SubscriptionManager(store, coordinator, settings.config.serve.public_url)
+    pings = PingHandler(store, state, coordinator, signals)
+    push = PushHandler(settings, state, coordinator, store, signals, subscriptions, pings, promises)
+    return RequestHandler(settings, state, coordinator, push)
+
+
 def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | None = None) -> CoordinatorProcess:
     """Build the coordinator process over an open state."""
     _add_named_sites(settings, state)
@@ -377,7 +393,7 @@ def build_process(settings: RuntimeSettings, state: State, resolver: Resolver | 
     copies = DuplicateDetector(state.bands, state.store, state.urls, state.store.get_value(LESSONS_KEY) or "")
     impact = ImpactEstimates(settings.folder / "index")
     coordinator = Coordinator(rules, state.urls, state.store, schedule, copies, settings.workers, impact)
-    handler = RequestHandler(settings, state, coordinator, PushHandler(settings, state, coordinator))
+    handler = build_handler(settings, state, coordinator)
     software = settings.agent.partition(" ")[0]
     housekeeper = Housekeeper(state, settings.config.store, software, settings.workers)
     return CoordinatorProcess(settings, state, coordinator, handler, housekeeper, impact, resolver or Resolver())

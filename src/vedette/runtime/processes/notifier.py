@@ -1,7 +1,5 @@
 """Notifier process: publish new pages for alerts as soon as they are searchable, and call webhooks.
 
-Neither the crawl nor any search waits for it.
-
 Neither the crawl nor any search waits for it. An undeliverable message is retried at growing intervals, for two days,
 and then given up; its outcome is in the alert store, for the console. A kill loses no message: one whose response was
 not recorded is sent again, under the same id.

@@ -1,8 +1,7 @@
 """Push in the coordinator: handle requests about hub subscriptions, deliveries, pings and promises.
 
 A server or the hub client asks with ``Request("push", {"what": …})``, whose arguments arrive as plain values; ``step``
-is for the coordinator's own loop.
-Everything is committed together with the coordinator's other changes.
+is for the coordinator's own loop. Everything is committed together with the coordinator's other changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 from msgspec import convert
 
 from vedette.adapters.crawl_store.data_folder import State
-from vedette.adapters.push.push_store import PushStore, create_push_tables
+from vedette.adapters.push.push_store import PushStore
 from vedette.discover.push.indexnow import Ping
 from vedette.engine.coordinator.coordinator import Coordinator
 from vedette.errors import UsageError
@@ -29,14 +28,20 @@ OFFERS_AT_ONCE = 1_000
 class PushHandler:
     """Handle push in the coordinator: subscriptions, signals, pings and promises over one state."""
 
-    def __init__(self, settings: RuntimeSettings, state: State, coordinator: Coordinator) -> None:
-        create_push_tables(state.db)
+    def __init__(
+        self,
+        settings: RuntimeSettings,
+        state: State,
+        coordinator: Coordinator,
+        store: PushStore,
+        signals: SignalHandler,
+        subscriptions: SubscriptionManager,
+        pings: PingHandler,
+        promises: PromiseScheduler,
+    ) -> None:
         self._settings, self._state, self._coordinator = settings, state, coordinator
-        self.store = PushStore(state.db)
-        self.signals = SignalHandler(self.store, state, coordinator)
-        self.subscriptions = SubscriptionManager(self.store, coordinator, settings.config.serve.public_url)
-        self.pings = PingHandler(self.store, state, coordinator, self.signals)
-        self.promises = PromiseScheduler(state, coordinator)
+        self.store, self.signals, self.subscriptions = store, signals, subscriptions
+        self.pings, self.promises = pings, promises
         self._handlers: dict[str, Callable[..., Response]] = {
             "errands": self._take_hub_requests,
             "came": self._on_hub_answer,
