@@ -217,7 +217,7 @@ def row(name: str, run: Run) -> str:
 
 
 def figures(rounds: list[dict[str, Run]]) -> dict[str, Any]:
-    """Medians over the rounds; ratios are taken within a round, since a busy minute slows its neighbours alike."""
+    """Medians over the rounds; ratios are taken within a round, since a busy minute slows its neighbors alike."""
     found: dict[str, Any] = {}
     for name in rounds[0]:
         found[f"{name}_cpu_s_per_1000"] = round(median(each[name].cpu_s_per_1000 for each in rounds), 3)

@@ -2,7 +2,7 @@
 
 A million unseen URLs of one host wait. Gains of all of them are in a file, folders beside. Measured is processor time:
 to weigh what a page names (batches of 20 URLs), to look up those that leave (batches of 10), and to let the whole host
-stand in line anew. Then the same where nothing is foreseen and a price binds: by what first fetches of each section
+stand in line again. Then the same where nothing is foreseen and a price binds: by what first fetches of each section
 brought (``engine.scheduling.url_order``); how long one turn of the host takes at most, and how much memory a sifting
 takes. The last line is one JSON object.
 

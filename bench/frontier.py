@@ -39,7 +39,7 @@ LEASES = 200
 LINKS_OF_PAGE = 40
 BATCHES_OF_WINDOW = 200
 FILL = 10_000
-SPREAD = 48_271  # prime to the number of hosts: neighbours in number live on different hosts
+SPREAD = 48_271  # prime to the number of hosts: neighbors in number live on different hosts
 SEED = 1
 WORKER = 1
 

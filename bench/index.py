@@ -66,7 +66,7 @@ def document(number: int, url: str, body: bytes) -> dict[str, object]:
     """What is indexed of a page."""
     page = parse_page(decode_page(body, "text/html").text)
     headings = tuple(heading for _, heading in page.headings)
-    anchors = tuple(link.text for link in page.links[:3])  # of this page, since nobody knows here who links to it
+    anchors = tuple(link.text for link in page.links[:3])  # of this page, since no one knows here who links to it
     language = detect_language(page.main, page.language)
     entry = IndexEntry(number, url, page.title, headings, page.main, anchors, "html", language, float(number * DAY_S))
     return build_document(entry, tokenize_entry(entry))

@@ -1,4 +1,4 @@
-"""Is a page found by somebody who knows that it exists?
+"""Is a page found by someone who knows that it exists?
 
 Pages are the built HTML of real sites, read from git (``VEDETTE_HISTORIES`` names the folder of bare repositories) and
 taken under their own host names through the code that reads, indexes and searches live. Of 500 pages, drawn by a fixed
@@ -91,7 +91,7 @@ def drawn(pages: Sequence[KnownPage], many: int) -> tuple[list[int], list[int]]:
     """Pages to be looked for and pages to tune by, each text once.
 
     The weights of ranking were fitted to pages that come later in this order than the first 500. Another order would
-    measure them on the pages they were fitted to, so it may not change without fitting them anew.
+    measure them on the pages they were fitted to, so it may not change without fitting them again.
     """
     firsts = list({page.print: place for place, page in reversed(list(enumerate(pages)))}.values())
     order = random.Random(SEED).sample(sorted(firsts), len(firsts))  # noqa: S311 -- the same each time, no secret
@@ -214,7 +214,7 @@ class Judge:
         self._pages = pages
 
     def credit(self, rival: Callable[[str], list[int]], queries: Sequence[Query]) -> Credit:
-        """The reciprocal rank of the first right page of each query, 0 where it is not among ten."""
+        """The reciprocal rank of the first right page of each query, 0 if it is not among ten."""
         found = [(rival(query.text), query.page) for query in queries]
         return Credit(
             np.array([_reciprocal([self._is_same(place, page) for place in places]) for places, page in found]),

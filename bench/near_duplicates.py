@@ -108,7 +108,7 @@ def texts_of(site: Path, most: int) -> Iterator[str]:
 
 
 def _listing(git: Sequence[str], branch: str) -> list[tuple[str, str]]:
-    """Blob and path of every file of a branch; nothing where it does not exist."""
+    """Blob and path of every file of a branch; nothing if it does not exist."""
     listing = subprocess.run([*git, "ls-tree", "-r", "-z", branch], capture_output=True, check=False).stdout.decode()
     entries = (entry.partition("\t") for entry in listing.split("\0") if entry)
     return [(about.split()[2], path) for about, _, path in entries]
@@ -203,7 +203,7 @@ def by_us(documents: Sequence[str]) -> float:
 
 
 def by_peer(name: str, documents: Sequence[str]) -> float | None:
-    """CPU seconds that another library needs, without its start; None where it is not installed."""
+    """CPU seconds that another library needs, without its start; None if it is not installed."""
     if not PEERS_PYTHON.exists():
         return None
     command = [str(PEERS_PYTHON), "-c", PEER, name]

@@ -3,7 +3,7 @@
 The real program crawls a made web on loopback, with queries of which it was told before (``vedette queries import``).
 First 1 500 pages are crawled, as fast as it goes. Queries are drawn from titles of those pages, with frequencies by
 Zipf's law, and the impact of a page is how often it is among the first ten results of a search there. Then each order
-begins anew, and the server's log says when it asked for what: the figure is the share of all impact that the first so
+starts over, and the server's log says when it asked for what: the figure is the share of all impact that the first so
 many requests had. Learning is part of the run, aside, while pages come. The last line is one JSON object.
 
     python bench/order_live.py [--world WORLD] [--delay SECONDS] [--queries N] [--seed N] [--orders NAMES]

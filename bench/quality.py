@@ -133,7 +133,7 @@ def known(id_: int, page: Page, fetched_s: float) -> PageRecord:
 
 
 def suggested(pages: Sequence[Page], queries: int) -> list[tuple[str, float, int]]:
-    """Searches for two neighbouring words of pages, drawn evenly."""
+    """Searches for two neighboring words of pages, drawn evenly."""
     rng = rng_for(SEED, "bench/quality/queries")
     texts = [normalize_words(page.stored.body).decode().split() for page in pages]
     texts = [text for text in texts if len(text) > 1]

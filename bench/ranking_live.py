@@ -6,7 +6,7 @@ their wish in its title, and are content by a quality that no feature knows (``l
 not, some search again within seconds. Twice a day all that was recorded is learned from, as the live server does it.
 
 For each query one page is not there until day ``--born``: a *top page*, which is one that would stand among the first
-three if all were known of everybody, and does not by relevance. With ``--any`` it is the best of those that relevance
+three if all were known of everyone, and does not by relevance. With ``--any`` it is the best of those that relevance
 puts at places 5 to 20, wherever it belongs. All orders of a seed have the same pages, queries and people:
 
 - ``relevance``: nothing is learned.
@@ -138,7 +138,7 @@ def _best_behind(results: tuple[SearchResult, ...], seed: int) -> int:
 
 
 def _top_page(wish: str, results: tuple[SearchResult, ...], seed: int) -> int | None:
-    """Of the first three by all that is true, whom relevance puts furthest behind; None where they are the same."""
+    """Of the first three by all that is true, whom relevance puts furthest behind; None if they are the same."""
     appeals = [estimate_appeal(HABITS, seed, wish, Hit(result.id, result.url, result.title)) for result in results]
     liked = np.array([each.attraction * each.satisfaction for each in appeals])
     points = np.clip(POINTS * np.log(liked / liked.mean()), -MAX_POINTS, MAX_POINTS)

@@ -89,7 +89,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of a page; ``failures`` is empty where nothing is wrong."""
+    """What came of a page; ``failures`` is empty if nothing is wrong."""
 
     version: Version
     body: bytes
@@ -200,7 +200,7 @@ def named_charset(body: bytes) -> str:
 
 
 def bodies_of(folder: Path, site: str, versions: Sequence[Version]) -> Iterator[bytes | None]:
-    """The bytes of each page; None where the copy does not have them."""
+    """The bytes of each page; None if the copy does not have them."""
     told = "".join(f"{version.blob}\n" for version in versions).encode()
     content = git(folder, site, "cat-file", "--batch", told=told)
     at = 0
@@ -254,7 +254,7 @@ def _reading(version: Version, body: bytes, cpu_ms: float, title: str, content: 
 
 
 def misread(body: bytes, decoded: DecodedText) -> str:
-    """How charset and text differ from what the head names; empty where they do not."""
+    """How charset and text differ from what the head names; empty if they do not."""
     if body.startswith(_MARKS):
         return ""
     try:

@@ -2,7 +2,7 @@
 
 Built sites out of git trees (``VEDETTE_HISTORIES`` names the folder of repositories) are served on loopback under their
 own names, over HTTP and TLS, with their redirects, gzip, ETags and error pages, and crawled by ``vedette crawl`` with
-default settings, one site at a time; only the pauses between requests are zero, since nobody is to be spared. The truth
+default settings, one site at a time; only the pauses between requests are zero, since no one is to be spared. The truth
 is an independent walk over the links of the same tree (``peers/link_walk.py``).
 
     reachable   HTML files that links lead to from the start, robots.txt obeyed

@@ -1,7 +1,7 @@
 """What does rendering bring, what does it cost, and what gets out of the browser?
 
 Three sites on loopback, crawled with default settings but for pauses of 50 ms: an application with history routing,
-whose text comes by ``fetch`` and whose lists fill when somebody scrolls; a static site; and one whose scripts are
+whose text comes by ``fetch`` and whose lists fill when someone scrolls; a static site; and one whose scripts are
 hostile. The truth is known: so many articles, and every request that any server saw.
 
     python bench/rendering.py [ARTICLES]

@@ -3,8 +3,8 @@
 A server's part (ten results with twelve features each, appended one by one at a steady pace) and the recorder share one
 core. ``append`` is how long a search waits for its line; ``plain write`` is a bare write of the same bytes, one in ten
 among them, and so the ceiling; ``late`` is how far behind its pace the server's part was when it began to write, which
-is what anybody else on that core costs it. First without the recorder, then with it. The bench fails if a slate that
-was logged is not folded in the end. The last line is one JSON object.
+is what anyone else on that core costs it. First without the recorder, then with it. The bench fails if a slate that was
+logged is not folded in the end. The last line is one JSON object.
 
     python bench/slates.py [--rate N] [--seconds S]
 """

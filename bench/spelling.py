@@ -64,7 +64,7 @@ def time_ours(words: list[str], typos: list[str]) -> list[float]:
 
 
 def time_peer(words: list[str], typos: list[str]) -> list[float] | None:
-    """Return the same of symspellpy, or None where it is not installed."""
+    """Return the same of symspellpy, or None if it is not installed."""
     if not PEERS_PYTHON.exists():
         return None
     given = json.dumps({"words": words, "typos": typos})

@@ -2,7 +2,7 @@
 
 The first part times the choice of the default policy among candidates of one phrase, and with it prices and reasons for
 three slots: CPU microseconds, medians. The ceiling is what no policy can do without, in the same run: a product of two
-columns and the place of its maximum. The second part serves a day as a server does, counts read anew for every search,
+columns and the place of its maximum. The second part serves a day as a server does, counts read again for every search,
 with a ledger in memory: CPU microseconds a search. The last line is one JSON object.
 
     python bench/sponsor.py [--candidates 100] [--times 5000] [--queries 20000]

@@ -1,4 +1,4 @@
-"""Try a refresh policy of your own in the lab, beside one that everybody knows.
+"""Try a refresh policy of your own in the lab, beside one that everyone knows.
 
     python examples/custom_policy.py
 

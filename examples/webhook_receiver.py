@@ -17,7 +17,7 @@ MAX_BYTES = 1_000_000
 
 
 def is_signed(secret: str, header: str, body: bytes) -> bool:
-    """Check a message's signature and age, so that nobody else can send or replay one."""
+    """Check a message's signature and age, so that no one else can send or replay one."""
     stamp, _, digest = header.removeprefix("t=").partition(",v1=")
     wanted = hmac.digest(secret.encode(), stamp.encode() + b"." + body, "sha256").hex()
     is_ours = hmac.compare_digest(digest.encode(), wanted.encode())

@@ -58,7 +58,7 @@ def sections(number: int) -> Sections:
 
 
 def query(section: int, turn: int) -> str:
-    """What an article is about, and what somebody who wants it asks for."""
+    """What an article is about, and what someone who wants it asks for."""
     return f"{_word(f'topic {section} {turn % TOPICS}')} {_word(f'topic {section} {(turn + 5) % TOPICS}')}"
 
 

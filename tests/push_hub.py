@@ -31,7 +31,7 @@ class Reader(NamedTuple):
 class Hub:
     """Listens from its ``with`` on. ``status`` is how it takes requests, ``lease_s`` what it grants.
 
-    With ``calls_port`` callbacks are called at that port of loopback, whatever their addresses say; nobody is called
+    With ``calls_port`` callbacks are called at that port of loopback, whatever their addresses say; no one is called
     before it is told.
     """
 
@@ -64,7 +64,7 @@ class Hub:
         return f"http://127.0.0.1:{self._server.server_address[1]}/hub"
 
     def publish(self, topic: str, body: bytes, method: str = "sha256") -> list[int]:
-        """Something new of a topic: told to everybody who subscribed, and signed for each; how they took it."""
+        """Something new of a topic: told to everyone who subscribed, and signed for each; how they took it."""
         told = [reader for reader in self.readers.values() if reader.topic == topic]
         return [self.send(reader, body, self.signature(reader, body, method)) for reader in told]
 
@@ -127,6 +127,6 @@ def _handler(asked: Callable[[bytes], int]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nobody reads it."""
+            """No one reads it."""
 
     return Handler

@@ -22,7 +22,7 @@ def run_python(code: str, *arguments: str) -> str:
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
-    """``import vedette`` costs next to nothing; its names are there all the same."""
+    """``import vedette`` costs almost nothing; its names are there all the same."""
     code = "import sys, vedette; print(vedette.__version__, [name for name in sys.argv[1:] if name in sys.modules])"
     assert run_python(code, *HEAVY) == f"{vedette.__version__} []\n"
     assert set(vedette.__all__) <= set(dir(vedette))
@@ -82,7 +82,7 @@ def test_a_configuration_names_the_folder(tmp_path: Path) -> None:
 
 
 def test_policies_are_found_by_name_stage_and_place() -> None:
-    """A name that several stages have wants a stage; one that nobody has gets the nearest."""
+    """A name that several stages have wants a stage; one that no one has gets the nearest."""
     assert vedette.load_policy("vedette.refresh.policies.uniform:Uniform").name == "uniform"
     assert vedette.load_policy("random", "discover").name == "random"
     for wrong, said in (("random", "name one of"), ("default", "name one of"), ("no_such:Thing", "no module")):

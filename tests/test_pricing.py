@@ -83,7 +83,7 @@ def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]
 
 @given(st.lists(st.floats(0, 1e9), max_size=50), st.integers(0, 60))
 def test_nobody_who_is_left_out_is_worth_more_than_the_price(worth: list[float], most: int) -> None:
-    """So many are fetched as may be, each worth the price, and nobody above it waits."""
+    """So many are fetched as may be, each worth the price, and no one above it waits."""
     values = np.array(worth, np.float64)
     found = clear_price(values, most)
     others = np.delete(values, found.rows)

@@ -130,7 +130,7 @@ def test_reading_of_one_character() -> None:
 
 @pytest.mark.parametrize("letter", ["a", "é", "ж", "ß", "हि", "\U00010400"])
 def test_long_words_are_cut(letter: str) -> None:
-    """A word ends after 64 bytes, between two characters; its neighbours are untouched."""
+    """A word ends after 64 bytes, between two characters; its neighbors are untouched."""
     first, long, last = normalize_words(f"before {letter * 100} behind").split(b" ")
     assert (first, last) == (b"before", b"behind")
     assert 60 < len(long) <= 64

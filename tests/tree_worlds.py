@@ -1,4 +1,4 @@
-"""Worlds for the proof that a crawler is polite, loses nothing and waits for nobody; each host has its manners.
+"""Worlds for the proof that a crawler is polite, loses nothing and waits for no one; each host has its manners.
 
 Served by name, as ``start_server("tests.tree_worlds:strict_town", 200)``: the number says how many hosts there are.
 A page links to eight further ones and to one that robots.txt disallows. All of it is a function of host, target and
@@ -167,7 +167,7 @@ def plain_town(hosts: int) -> Town:
 
 
 def slow_town(hosts: int) -> Town:
-    """One in ten hosts is good and has more pages than anybody will fetch; the others never bring a page."""
+    """One in ten hosts is good and has more pages than anyone will fetch; the others never bring a page."""
     bad: tuple[tuple[Trouble, Trouble], ...] = (
         *(("none", "silent"), ("none", "slow"), ("none", "429"), ("silent", "none"), ("429", "none")),
         *(("none", "silent"), ("slow", "none"), ("none", "429"), ("503", "none")),

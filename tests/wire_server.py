@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Bytes for the wire and what follows: the next request, an end, a reset, silence, or the same for ever."""
+    """Bytes for the wire and what follows: the next request, an end, a reset, silence, or the same forever."""
 
     data: bytes
     then: Literal["next", "close", "reset", "hang", "repeat"] = "next"

@@ -8,7 +8,7 @@ a = 1. From equations 9.2 to 9.4 follows, and is used here,
 
     f(a_0) = lambda / (lambda + F(0)),   f(a_i) = f(a_(i-1)) F(q a_(i-1)) (1 - a_(i-1)) / (lambda + F(q a_i) (1 - a_i))
 
-The rate at popularity 0 is no point of the curve: it is the mean over the places where pages stand that nobody knows.
+The rate at popularity 0 is no point of the curve: it is the mean over the places where pages stand that no one knows.
 Mixed surfing (5.9) is printed without v: ``V = (1 - x) F(P) + x v ((1 - c) P / sum P + c / n)``.
 """
 
@@ -171,7 +171,7 @@ def _count_more_popular(popularity: Floats, pages: Floats, points: Floats) -> Fl
 
 
 def _mean_visibility_unknown(community: Community, unknown: float, degree: float, first: int) -> float:
-    """The mean visibility of a page that nobody knows: of the pool, or of the end of the list."""
+    """The mean visibility of a page that no one knows: of the pool, or of the end of the list."""
     pages = community.pages
     if not degree:
         return float(visibility_sum(np.array([max(pages - unknown + 1, 1.0)]), np.array([pages]))[0]) / unknown

@@ -1,4 +1,4 @@
-"""Public test collections with human judgements, served to the indexer as the pages of a site."""
+"""Public test collections with human judgments, served to the indexer as the pages of a site."""
 
 import html
 import json

@@ -1,8 +1,8 @@
 """The pages of real web sites as a crawl would have them, read from git: for the bench of known items.
 
-Server-side includes are filled in as the web server would. Pages are read by the same code as fetched ones. What
-nobody would index (stubs that lead on, pages that a script would have to fill, empty ones) is left out; links to a
-stub lead to where the stub leads.
+Server-side includes are filled in as the web server would. Pages are read by the same code as fetched ones. What no one
+would index (stubs that lead on, pages that a script would have to fill, empty ones) is left out; links to a stub lead
+to where the stub leads.
 """
 
 import re
@@ -147,7 +147,7 @@ def read_page(url: str, body: bytes, links: LinkResolver) -> _Read:
 
 
 def _followed(href: str, read: Mapping[str, _Read]) -> str:
-    """The page that a link leads to in the end; empty where it is none of these."""
+    """The page that a link leads to in the end; empty if it is none of these."""
     for _ in range(DEEPEST):
         plain = href.partition("#")[0].replace("https://", "http://", 1)
         found = next((plain + tail for tail in _TAILS if plain + tail in read), "")

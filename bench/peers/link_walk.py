@@ -105,7 +105,7 @@ def _target_of(url: str) -> str:
 
 
 def _read_robots(text: str) -> Callable[[str], bool]:
-    """Whether a path is allowed by the group for everybody: the longest rule wins, and Allow if two are equal."""
+    """Whether a path is allowed by the group for everyone: the longest rule wins, and Allow if two are equal."""
     rules: list[tuple[int, bool, re.Pattern[str]]] = []
     is_ours = is_open = False
     for line in text.splitlines():

@@ -113,7 +113,7 @@ def _words(rng: np.random.Generator, count: int) -> list[str]:
 
 
 def _targets(place: _Place) -> list[_Place]:
-    """Exactly forty distinct pages: sections, children, neighbours, others of the host, and some of other hosts."""
+    """Exactly forty distinct pages: sections, children, neighbors, others of the host, and some of other hosts."""
     rng = np.random.default_rng([_SEED, place.host, place.number, 1])
     first_child = place.number * _CHILDREN + 1
     near = [*range(1, _NAV_LINKS + 1), *range(first_child, first_child + _CHILDREN)]

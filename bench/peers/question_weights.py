@@ -116,7 +116,7 @@ def _differences(rows: Sequence[Candidates]) -> tuple[Floats, Floats]:
 
 
 def _fit(sets: Sequence[tuple[Floats, Floats]], shares: Sequence[float]) -> Floats:
-    """Weights of a pairwise logistic model, none below zero; those of judgement stay as they are."""
+    """Weights of a pairwise logistic model, none below zero; those of judgment stay as they are."""
     minimize = import_module("scipy.optimize").minimize
     pairs = np.concatenate([pair for pair, _ in sets])
     heft = np.concatenate([share / share.sum() * of for (_, share), of in zip(sets, shares, strict=True)])

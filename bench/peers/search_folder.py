@@ -1,7 +1,7 @@
 """A data folder with tens of thousands of real pages that can be searched: made once, then kept.
 
-Versions of pages are archived as answers of their sites, the archive is imported as anybody's would be, and all of it
-is indexed. An older version has a URL of its own. The sites are paused: nothing is ever asked of them.
+Versions of pages are archived as answers of their sites, the archive is imported as anyone's would be, and all of it is
+indexed. An older version has a URL of its own. The sites are paused: nothing is ever asked of them.
 
     python -m bench.peers.search_folder HISTORIES FOLDER PAGES
 """

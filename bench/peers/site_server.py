@@ -28,7 +28,7 @@ _TEXT = ("text/", "application/xml", "application/json", "application/javascript
 
 
 class Request(NamedTuple):
-    """A request and what was answered; the file is empty where none of the tree was sent."""
+    """A request and what was answered; the file is empty if none of the tree was sent."""
 
     host: str
     url: str

@@ -226,7 +226,7 @@ def load_tree(histories: Path, site: RealSite) -> SiteTree:
 
 
 def _robots_of(own: bytes, closed: Sequence[str]) -> bytes:
-    """The robots.txt of the tree, with what the bench closes added to its group for everybody."""
+    """The robots.txt of the tree, with what the bench closes added to its group for everyone."""
     lines = own.decode("utf-8", "replace").splitlines()
     at = next((number for number, line in enumerate(lines, 1) if re.match(r"user-agent:\s*\*", line, re.IGNORECASE)), 0)
     if not at:

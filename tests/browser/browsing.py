@@ -13,7 +13,7 @@ __all__ = ["NO_BROWSER", "browser", "violations"]
 
 NO_BROWSER = "no browser was found: install chromium to run what only a browser can show"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# It works as root and in containers, and asks nobody but the pages under test.
+# It works as root and in containers, and asks no one but the pages under test.
 SWITCHES = (
     "--no-sandbox",
     "--disable-gpu",
@@ -28,7 +28,7 @@ GRAVE = frozenset({"serious", "critical"})
 
 @contextmanager
 def browser() -> Iterator[Browser | None]:
-    """A browser without a window, or None where none is installed."""
+    """A browser without a window, or None if none is installed."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         yield None

@@ -162,7 +162,7 @@ def test_a_url_is_explained_and_fetched_now(console: Page, run: Up, web: SmallWe
 
 
 def test_a_page_is_hidden_and_shown_again(console: Page, run: Up) -> None:
-    """By its URL, and all that begins alike; nobody finds it until that is undone."""
+    """By its URL, and all that begins alike; no one finds it until that is undone."""
     for typed, left in ((f"{HOME}a", [f"{HOME}drafts/b"]), (f"{HOME}drafts/*", [f"{HOME}a"])):
         console.goto(f"{run.address}/console/results")
         console.fill("[name=url]", typed)
@@ -221,7 +221,7 @@ def test_refreshing_is_told_from_the_first_pages_on(console: Page, run: Up) -> N
 
 
 def test_strangers_are_offered_and_never_crawled(console: Page, run: Up) -> None:
-    """A host that a page links to stands there until somebody does not want it."""
+    """A host that a page links to stands there until someone does not want it."""
     console.goto(f"{run.address}/console/discover")
     expect(console.locator("main")).to_contain_text("two.test")
     console.get_by_role("button", name="Dismiss").click()
@@ -232,7 +232,7 @@ def test_strangers_are_offered_and_never_crawled(console: Page, run: Up) -> None
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_is_usable(console: Page, run: Up, width: int) -> None:
-    """Nothing is wider than the window, nothing serious keeps anybody out, and the menu is reached by keys alone."""
+    """Nothing is wider than the window, nothing serious keeps anyone out, and the menu is reached by keys alone."""
     console.set_viewport_size({"width": width, "height": 800})
     for place in PLACES:
         console.goto(f"{run.address}/console/{place}")

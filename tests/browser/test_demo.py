@@ -1,4 +1,4 @@
-"""The demo as somebody sees it who just typed ``vedette demo``: in a browser, from the printed address on."""
+"""The demo as someone sees it who just typed ``vedette demo``: in a browser, from the printed address on."""
 
 import os
 import re
@@ -35,7 +35,7 @@ class Demo:
 
 @pytest.fixture(scope="module")
 def demo(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:  # noqa: ARG001 - without a browser it is not started
-    """``vedette demo`` on a free port; it would end by itself, should nobody end it."""
+    """``vedette demo`` on a free port; it would end by itself, should no one end it."""
     told = tmp_path_factory.mktemp("demo") / "told.txt"
     command = [sys.executable, "-m", "vedette", "demo", "--port", "0", "--for", "5min", "--quiet"]
     with told.open("wb") as out:
@@ -68,7 +68,7 @@ def page(context: BrowserContext, demo: Demo) -> Iterator[Page]:
 
 
 def births(page: Page) -> Locator:
-    """The pages that the first page names, looked at anew until there is one."""
+    """The pages that the first page names, looked at again until there is one."""
 
     def is_there() -> bool:
         page.reload()

@@ -1,6 +1,6 @@
 """Pages written to harm the readers of search results, crawled for real and looked at in a real browser.
 
-Nothing of them may run, ask anybody else for anything, open a dialogue or a window, or lead the reader away.
+Nothing of them may run, ask anyone else for anything, open a dialogue or a window, or lead the reader away.
 """
 
 from collections.abc import Iterator
@@ -217,7 +217,7 @@ def test_copies_of_hostile_pages_do_nothing(witness: Witness, run: Up) -> None:
 
 
 def test_a_copy_opened_by_itself_does_nothing(witness: Witness, run: Up) -> None:
-    """Somebody who opens the frame's address in a window of its own is as safe."""
+    """Someone who opens the frame's address in a window of its own is as safe."""
     for name in ("parsers", "drawings", "forms", "refresh", "links"):
         (result,) = [one for one in run.search(f"{name}word harmword")["results"] if one["url"] == f"{BAD}/{name}"]
         witness.look(f"{result['cached_url']}/body")
@@ -258,7 +258,7 @@ def test_what_is_asked_is_only_shown(witness: Witness, query: str) -> None:
 
 
 def test_hostile_suggestions_are_only_shown(witness: Witness) -> None:
-    """Titles that are offered while somebody types are text, and choosing one searches for it."""
+    """Titles that are offered while someone types are text, and choosing one searches for it."""
     witness.look("/")
     witness.page.keyboard.type("har")
     witness.page.wait_for_selector("[role=option]")

@@ -1,4 +1,4 @@
-"""The pages in a real browser: keys, colours, widths, hostile titles, the copy in its frame, the box on other sites."""
+"""The pages in a real browser: keys, colors, widths, hostile titles, the copy in its frame, the box on other sites."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +65,7 @@ def address(held: HeldPages) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def hostile_address() -> Iterator[str]:
-    """A server whose pages were all written by somebody with bad intentions."""
+    """A server whose pages were all written by someone with bad intentions."""
     known = IndexOverview(10**9, SITES, (FacetCount("html", 3),), (FacetCount("en", 1),), NOW_S, 1e9, 10_000, HOSTILE)
     search = HeldPages(HOSTILE, known=known, says={"total": 10**12}, likes={1: HOSTILE})
     with serving(application(search, Branding(name="A name that goes on and on and on", demo=True))) as at:

@@ -2,7 +2,7 @@
 
 Readers come from addresses of their own. First they like one page that relevance puts low; once that was learned it
 stands first, and pages that few have seen are tried. Then whoever gets that order is back at once, so clicks are worth
-less than they were by relevance: the guard goes back to the safe order, and everybody is told.
+less than they were by relevance: the guard goes back to the safe order, and everyone is told.
 """
 
 import sqlite3
@@ -38,7 +38,7 @@ PATIENCE_S = 300.0
 
 
 class Readers:
-    """People who search, see what was found, and open a result; each is somebody else."""
+    """People who search, see what was found, and open a result; each is someone else."""
 
     def __init__(self, port: int) -> None:
         self._port, self._next = port, 0
@@ -54,7 +54,7 @@ class Readers:
             assert found is not None
             assert browser.perform(View(0.0, found.slate)) is not None
             came.append((browser, found))
-        time.sleep(0.4)  # nobody opens a result sooner
+        time.sleep(0.4)  # no one opens a result sooner
         return came
 
 
@@ -138,7 +138,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_is_usable_with_all_that_it_can_hold(run: Up, console: Page, width: int) -> None:
-    """Nothing is wider than the window, and nothing serious keeps anybody out."""
+    """Nothing is wider than the window, and nothing serious keeps anyone out."""
     console.set_viewport_size({"width": width, "height": 800})
     console.goto(f"{run.address}/console/ranking")
     assert console.evaluate("document.documentElement.scrollWidth") <= width

@@ -11,7 +11,7 @@ from tests.web.small_search import PAGES, HeldLog, SmallSearch, recording_to, se
 from vedette.config import Rate, Serve
 
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
-# Titles lead back to the server itself, since the test asks nobody else.
+# Titles lead back to the server itself, since the test asks no one else.
 LEADING = "127.0.0.1"
 
 

@@ -24,7 +24,7 @@ from vedette.web.commands.commands import command_to_json
 
 HOME = "http://one.test/"
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
-# A public address that nobody asks: the browser has a proxy, which is the small web, asked for whole URLs.
+# A public address that no one asks: the browser has a proxy, which is the small web, asked for whole URLs.
 SHOP = "http://93.184.216.34/"
 PAGES = {
     HOME: page("Harbour", "a zeppelin over the harbour", {"/a": "A"}),
@@ -58,7 +58,7 @@ def run(web: SmallWeb, chromium: Browser, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def person(chromium: Browser, run: Up, web: SmallWeb) -> Iterator[Page]:
-    """Somebody who searches; the shop is a page of the test's, and anything else on the web is a fault."""
+    """Someone who searches; the shop is a page of the test's, and anything else on the web is a fault."""
     context: BrowserContext = chromium.new_context(
         user_agent=PERSON,
         viewport={"width": 1280, "height": 900},
@@ -102,7 +102,7 @@ def showings(run: Up) -> list[AdImpression]:
 
 
 def looked_at(tab: Page, name: str, folder: Path) -> None:
-    """At both widths nothing hangs over the edge, and nothing keeps anybody from using it."""
+    """At both widths nothing hangs over the edge, and nothing keeps anyone from using it."""
     for width in WIDTHS:
         tab.set_viewport_size({"width": width, "height": 900})
         tab.screenshot(path=folder / f"{name}-{width}.png", full_page=True)
@@ -133,7 +133,7 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
     assert person.locator(".results .sponsored, .sponsored .results").count() == 0
     looked_at(person, "results", run.folder)
     address = person.locator(".sponsored a").get_attribute("href")
-    time.sleep(0.6)  # nobody reads faster
+    time.sleep(0.6)  # no one reads faster
     person.locator(".sponsored a").click()
     person.wait_for_url(f"{SHOP}fly")
     assert (showings(run)[0].closed, showings(run)[0].price) == ("charged", Decimal("0.05"))
@@ -186,7 +186,7 @@ def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, cons
 
 
 def test_hostile_input_is_refused_with_reasons(run: Up, person: Page, console: Page) -> None:
-    """Forged tokens lead nowhere, script in an ad is text, and nobody is led to a private address."""
+    """Forged tokens lead nowhere, script in an ad is text, and no one is led to a private address."""
     ordered(run, ReviewAd(1, "revoked"))
     bad = AdRow(0, "spring", HOSTILE, HOSTILE, f"{SHOP}fly", (AdTarget("broad", "zeppelin"),), (), "0.40")
     ordered(run, SaveAd(bad))

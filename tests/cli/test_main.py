@@ -64,7 +64,7 @@ def test_a_wrong_command_line_gets_one_line_that_helps(arguments: list[str], sai
 
 
 def test_an_unknown_key_in_the_settings_names_the_nearest(tmp_path: Path) -> None:
-    """vedette.toml is found by itself, and a misspelt key is not ignored."""
+    """vedette.toml is found by itself, and a misspelled key is not ignored."""
     (tmp_path / "vedette.toml").write_text('[crawl]\ndelai = "2s"\n')
     assert "did you mean crawl.delay?" in complaint(["crawl", "127.0.0.1:9", "--allow-private"], tmp_path)
 
@@ -129,7 +129,7 @@ def test_the_same_command_again_fetches_nothing_twice(site: str, tmp_path: Path)
 
 
 def test_a_crawl_leaves_the_settings_of_a_site_as_they_are(site: str, tmp_path: Path) -> None:
-    """What was said of a site when it was added still holds after somebody crawled it by name."""
+    """What was said of a site when it was added still holds after someone crawled it by name."""
     vedette("sites", "add", site, "--allow-private", "--delay", "10ms", "--hours", "00:00-24:00", cwd=tmp_path)
     vedette("crawl", site, "--exclude", "/b", "--json", "--allow-private", cwd=tmp_path)
     exported = vedette("sites", "export", cwd=tmp_path).stdout

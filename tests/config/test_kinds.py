@@ -7,7 +7,7 @@ from vedette.errors import ConfigError
 
 
 def test_settings_of_sponsored_results() -> None:
-    """Off unless somebody says otherwise; each is read into its field."""
+    """Off unless someone says otherwise; each is read into its field."""
     assert not Serve().sponsored
     text = '[serve]\nsponsored = true\nsponsored_slots = 3\nsponsored_reserve = "0.10"\ntime_zone = "Europe/Berlin"\n'
     serve = parse(text, "vedette.toml").serve

@@ -111,7 +111,7 @@ def test_ci_runs_every_python_that_is_supported() -> None:
 
 
 def test_every_number_that_is_watched_is_counted() -> None:
-    """Alerts that name a metric which nobody has would never ring."""
+    """Alerts that name a metric which no one has would never ring."""
     counted = {name for family in Metrics()._registry.collect() for name in (family.name, f"{family.name}_total")}
     watched = {name.removesuffix("_bucket") for name in re.findall(r"\bvedette_[a-z_]+", PAGE)}
     assert watched

@@ -202,7 +202,7 @@ def test_make_help_names_targets_that_exist() -> None:
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
 def test_lock_files_pin_by_hash_and_name_no_index(name: str) -> None:
-    """Everybody installs the same files, each from the index that they have."""
+    """Everyone installs the same files, each from the index that they have."""
     lock = text_of(name)
     assert not re.search(r"^\s*--(?!hash=)|://", lock, re.MULTILINE)
     pinned = re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE)

@@ -1,6 +1,6 @@
 """Decision code knows no clock, file, socket, log or chance but what it is handed: read off its source, no exemptions.
 
-What may be imported is listed, not what may not: a library that nobody thought of is refused until somebody has. So
+What may be imported is listed, not what may not: a library that no one thought of is refused until someone has. So
 ``sys`` is refused with the rest: what it knows (arguments, streams, limits) is the process's, not the decision's.
 
 The order of a set changes from one process to the next, so nothing iterates one; ``sorted(...)`` without a key, ``len``

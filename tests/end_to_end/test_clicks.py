@@ -26,7 +26,7 @@ PAGES = {
 }
 VISITORS = 24
 PATIENCE_S = 300.0
-UNHURRIED_S = 0.5  # nobody clicks sooner than a person can
+UNHURRIED_S = 0.5  # no one clicks sooner than a person can
 
 
 class Click(NamedTuple):

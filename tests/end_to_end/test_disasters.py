@@ -74,7 +74,7 @@ def put_forward(data: Path, by_s: float) -> None:
 
 
 def test_a_rest_of_years_becomes_a_day(tmp_path: Path) -> None:
-    """What no host asks for, and only a clock gone wrong can have written, does not bind for ever."""
+    """What no host asks for, and only a clock gone wrong can have written, does not bind forever."""
     with open_run("plain_town", HOSTS, tmp_path, speed=2.0) as run:
         run.data.mkdir()
         settings = settings_for(run.folder, str(real_clock()), 300.0)

@@ -1,4 +1,4 @@
-"""What is fetched is found within seconds, what is gone is not, and nobody notices when the index is rebuilt or dies.
+"""What is fetched is found within seconds, what is gone is not, and no one notices when the index is rebuilt or dies.
 
 One real ``vedette up`` crawls a small web on loopback and serves it; each test has pages of its own, which the home
 page links to as soon as they are born.
@@ -131,7 +131,7 @@ def _similar(answer: dict[str, Any]) -> list[int]:
 
 
 def test_a_rebuilt_index_takes_over_unnoticed(town: Town) -> None:
-    """While another process builds the index anew and it is turned to, every search finds what it found before."""
+    """While another process builds the index again and it is turned to, every search finds what it found before."""
     paths = [f"/steady/{number}" for number in range(8)]
     town.born({path: page(f"Steady {path}", f"steadyword {path[-1]}st") for path in paths})
     town.finds("steadyword", *paths)
@@ -149,7 +149,7 @@ def test_a_rebuilt_index_takes_over_unnoticed(town: Town) -> None:
 
 
 class Watching:
-    """Somebody who searches all the time, and writes down whatever is not as it should be."""
+    """Someone who searches all the time, and writes down whatever is not as it should be."""
 
     def __init__(self, run: Up, query: str, total: int) -> None:
         self._run = run

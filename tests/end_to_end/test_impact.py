@@ -90,8 +90,8 @@ def started(folder: Path, order: str, speed: float = 1.0) -> Iterator[Tree]:
 def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> None:
     """Under a limit of fetches most of the section is there by impact, and nothing of it breadth first.
 
-    Queues are drawn by lot, so not all of it; without any order 60 of 680 fetches would find 4 of the 40.
-    Between both crawls the making is killed once, at a moment that chance chooses, and begun anew.
+    Queues are drawn by lot, so not all of it; without any order 60 of 680 fetches would find 4 of the 40. Between both
+    crawls the making is killed once, at a moment that chance chooses, and begun again.
     """
     with started(tmp_path, order) as tree:
         making = [

@@ -127,7 +127,7 @@ def certify(folder: Path, host: str) -> ssl.SSLContext:
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command is needed to make certificates")
 def test_every_page_comes_in_whatever_breaks_down_in_mid_crawl(tmp_path: Path) -> None:
-    """Three sites, each with a fault of its own after ten pages; nobody helps, and nothing is missing in the end."""
+    """Three sites, each with a fault of its own after ten pages; no one helps, and nothing is missing in the end."""
     contexts = certify(tmp_path, "secure.test"), certify(tmp_path, "other.test")
     (tmp_path / "vedette.toml").write_text(f'[crawl]\nca_file = "{tmp_path / "secure.test.pem"}"\n')
     with (

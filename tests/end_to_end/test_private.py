@@ -1,4 +1,4 @@
-"""What was fetched with credentials is told to nobody but its readers, in whatever way the server is asked.
+"""What was fetched with credentials is told to no one but its readers, in whatever way the server is asked.
 
 A wiki that wants a key stands beside an open site. Each private page has words that no public page has, and every
 answer to a stranger is searched for them.
@@ -56,7 +56,7 @@ WIKI_PAGES = {
     f"{WIKI}/twin": _alike("Twin", f"{TWIN} secretly"),
     f"{WIKI}/same": _alike("Same", SAME),
 }
-# A mistake in each of these is what somebody would try who guesses.
+# A mistake in each of these is what someone would try who guesses.
 SECRET_WORDS = ("xyloquartz", "titlequill", "bodyquill", "descriptionquill", "anchorquill", "pathquill")
 ANN, BOB, EVE = "ann", "bob", "eve"
 
@@ -185,7 +185,7 @@ def test_copies_are_not_told_from_pages_that_never_were(readers: Readers) -> Non
 
 
 def test_a_public_page_is_not_found_by_what_a_private_one_calls_it(readers: Readers) -> None:
-    """The text of a private link counts for nobody: not even readers are shown the public page for it."""
+    """The text of a private link counts for no one: not even readers are shown the public page for it."""
     assert readers.run.found("anchorquill") == []
     assert f"{OPEN}/target" not in readers.run.found("anchorquill", readers.headers[ANN])
     assert readers.run.found("public target")[0] == f"{OPEN}/target"
@@ -271,7 +271,7 @@ def test_who_is_no_reader_any_more_sees_nothing(readers: Readers) -> None:
 
 
 def test_readers_behind_a_proxy(folder: Path, web: SmallWeb, readers: Readers) -> None:
-    """A proxy's word is enough for those whom the site names; nobody, two at once, and others see nothing."""
+    """A proxy's word is enough for those whom the site names; no one, two at once, and others see nothing."""
     readers.run.process.terminate()
     readers.run.process.wait(PATIENCE_S)
     serve = 'access = "proxy"\nproxy_header = "X-Told-User"'

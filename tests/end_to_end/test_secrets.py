@@ -1,4 +1,4 @@
-"""With what a site is asked reaches that site, and nothing that anybody keeps or prints."""
+"""With what a site is asked reaches that site, and nothing that anyone keeps or prints."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Hosts that hang, trickle, refuse or say 429 keep nobody from the hosts that answer."""
+"""Hosts that hang, trickle, refuse or say 429 keep no one from the hosts that answer."""
 
 from pathlib import Path
 

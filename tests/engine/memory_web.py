@@ -101,7 +101,7 @@ class MemoryWeb:
     names: dict[str, Named | Callable[[float], Named]] = field(default_factory=dict)
 
     def reply(self, url: str, now_s: float) -> Served:
-        """What comes of asking for a URL; what nobody put there is not found."""
+        """What comes of asking for a URL; what no one put there is not found."""
         served = self.replies.get(url, Reply(404))
         return served(now_s) if callable(served) else served
 
@@ -161,7 +161,7 @@ def _database() -> sqlite3.Connection:
 
 
 def memory_book(*hosts: str) -> CrawlStore:
-    """A book that nobody has written in but the names of these hosts."""
+    """A book that no one has written in but the names of these hosts."""
     db = _database()
     UrlStore(db, 1).intern_hosts(hosts)
     return CrawlStore(db)

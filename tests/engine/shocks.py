@@ -99,9 +99,9 @@ BLOWS: dict[str, Scene] = {
 class Taken(NamedTuple):
     """How a blow was taken, outside the settling minutes.
 
-    ``most`` is the largest share of the budget in a minute, ``least`` the smallest over ten minutes (both 1 where all
-    is spent), ``longest_s`` the longest time for which a host that was up and had work was asked for nothing.
-    ``newcomer`` is how many pages of the new site were fetched within ten minutes.
+    ``most`` is the largest share of the budget in a minute, ``least`` the smallest over ten minutes (both 1 if all is
+    spent), ``longest_s`` the longest time for which a host that was up and had work was asked for nothing. ``newcomer``
+    is how many pages of the new site were fetched within ten minutes.
     """
 
     most: float

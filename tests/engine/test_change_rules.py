@@ -64,12 +64,12 @@ def test_the_rule_of_the_site_decides(rule: ChangeRule, counting: set[str]) -> N
 
 
 def test_the_default_is_what_searches_notice() -> None:
-    """A site for which nobody chose goes by what people search for."""
+    """A site for which no one chose goes by what people search for."""
     assert Site(START).change == "queries"
 
 
 def test_another_rule_holds_at_once_and_invents_no_change() -> None:
-    """A page that stays as it is has not changed because somebody looks at it in another way; one that does, has."""
+    """A page that stays as it is has not changed because someone looks at it in another way; one that does, has."""
     drive = driven("main")
     before = drive.pages()[f"{A}/p/nothing"].changed_s
     drive.rule(replace(drive.rules, sites=(Site(START, change="text"),)))

@@ -106,7 +106,7 @@ def test_what_cannot_get_better_is_not_tried_again_at_once(failure: Failure) -> 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_server_that_says_too_much_is_left_alone_for_as_long_as_it_says(status: int) -> None:
-    """Retry-After keeps the whole host waiting, and nobody else."""
+    """Retry-After keeps the whole host waiting, and no one else."""
     busy = Reply(status, (("retry-after", "900"),))
     drive = Drive(MemoryWeb({f"{A}/": busy, f"{B}/": page("/2")}), rules_for(f"{A}/", f"{B}/")).begin().run(1000.0)
     first, second = (asked for asked in drive.asked_of("a.test") if asked.purpose == "page")
@@ -255,7 +255,7 @@ def test_a_crawl_delay_that_was_just_read_is_kept_over_a_restart() -> None:
 
 
 def test_a_new_crawl_does_not_rest_first() -> None:
-    """Nobody was asked before, so nobody needs rest: the first request leaves as soon as the name is known."""
+    """No one was asked before, so no one needs rest: the first request leaves as soon as the name is known."""
     drive = crawled({f"{A}/": page()}, delay_s=60.0)
     assert drive.log[0].sent_s < 1010.0
 

@@ -1,4 +1,4 @@
-"""Where connections are the limit, ready hosts go by the best that waits there; nobody is asked early, none starves."""
+"""Where connections are the limit, ready hosts go by the best that waits there; no one is asked early, none starves."""
 
 from collections import Counter
 from itertools import pairwise

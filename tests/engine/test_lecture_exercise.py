@@ -30,7 +30,7 @@ def test_it_leaves_servers_in_peace() -> None:
 
 
 def test_it_asks_for_robots_txt_and_obeys() -> None:
-    """Flaw: nobody asks what may be fetched. Here robots.txt comes first, and its word counts."""
+    """Flaw: no one asks what may be fetched. Here robots.txt comes first, and its word counts."""
     web = MemoryWeb({f"{A}/robots.txt": robots("Disallow: /private"), f"{A}/": page("/private/1", "/public")})
     drive = Drive(web, rules_for(f"{A}/")).begin().run()
     assert drive.log[0].url == f"{A}/robots.txt"
@@ -51,7 +51,7 @@ def test_it_knows_one_page_under_its_many_spellings() -> None:
     )
     fetched = Drive(MemoryWeb({f"{A}/": page(*spellings)}), rules_for(f"{A}/")).begin().run().asked_urls()
     assert fetched[:2] == [f"{A}/", f"{A}/p"]
-    # Only the server knows whether %70 and p are the same to it; every other spelling is the same to everybody.
+    # Only the server knows whether %70 and p are the same to it; every other spelling is the same to everyone.
     assert fetched[2:] == [f"{A}/%70"]
 
 
@@ -70,7 +70,7 @@ def test_it_survives_whatever_a_server_answers() -> None:
 
 
 class Calendar(MemoryWeb):
-    """Every page links to the next, for ever."""
+    """Every page links to the next, forever."""
 
     def reply(self, url: str, now_s: float) -> Served:
         """The page of a day; there is no robots.txt."""
@@ -79,7 +79,7 @@ class Calendar(MemoryWeb):
 
 
 def test_a_trap_without_end_ends() -> None:
-    """Flaw: a site that makes up links keeps it for ever. Here they are shown to be endless, long before the limit."""
+    """Flaw: a site that makes up links keeps it forever. Here they are shown to be endless, long before the limit."""
     drive = Drive(Calendar(), rules_for(f"{A}/", f"{B}/", max_pages=1000)).begin().run()
     assert 10 < len(drive.pages()) < 100
     assert min(Counter(asked.host for asked in drive.log).values()) > 10

@@ -47,7 +47,7 @@ def outage(broken: Served, for_s: float) -> MemoryWeb:
     ],
 )
 def test_a_site_that_breaks_down_in_mid_crawl_comes_out_whole(broken: Served, for_s: float, at_most_s: float) -> None:
-    """Nobody does anything, and not much later than the trouble ended all pages are there."""
+    """No one does anything, and not much later than the trouble ended all pages are there."""
     site = Site(f"{A}/", overrule=("trap",))  # pages without text look like one
     drive = Drive(outage(broken, for_s), rules_for(site), patient=True).begin().run()
     assert len(drive.pages()) == PAGES

@@ -21,7 +21,7 @@ START = f"{A}/start"
 
 
 def crawled(replies: dict[str, Served | Server], for_s: float, start: str = START, **settings: object) -> Drive:
-    """A crawl that goes on for ever, for some time; its start links to the page in question."""
+    """A crawl that goes on forever, for some time; its start links to the page in question."""
     web = MemoryWeb({start: page("/p"), **replies})
     return Drive(web, rules_for(start, recrawl=True, **settings), schedule=SCHEDULE).begin().run(for_s)
 
@@ -82,7 +82,7 @@ def in_letters(now_s: float) -> str:
 
 
 def test_a_page_that_stays_the_same_is_asked_for_less_and_less() -> None:
-    """Where nobody set a budget, all pages are fetched once in three days on average: more often what changes more."""
+    """Where no one set a budget, all pages are fetched once in three days on average: more often what changes more."""
     still, busy = [f"{A}/still/{n}" for n in range(3)], [f"{A}/busy/{n}" for n in range(3)]
     replies: dict[str, Served | Server] = {START: page(*still, *busy), **{url: page(title="still") for url in still}}
     replies |= {url: lambda now_s: page(title=in_letters(now_s)) for url in busy}
@@ -207,7 +207,7 @@ def test_a_copy_that_was_given_up_is_asked_for_whole() -> None:
 
 
 def test_what_was_due_when_a_run_ended_is_due_in_the_next() -> None:
-    """A page whose time came while nobody ran is fetched when somebody does, in its turn."""
+    """A page whose time came while no one ran is fetched when someone does, in its turn."""
     web = MemoryWeb({START: page("/p"), f"{A}/p": since(page(title="old"), 5000.0, page(title="new"))})
     earlier = Drive(web, rules_for(START, recrawl=True), schedule=SCHEDULE).begin().run(HOUR_S)
     later = Drive(web, earlier.rules, schedule=SCHEDULE, db=earlier.db, start_s=earlier.now_s + 4 * DAY_S)

@@ -12,7 +12,7 @@ ONE = 1 / 15
 
 @pytest.mark.parametrize("name", BLOWS)
 def test_a_blow_is_taken_within_three_minutes(name: str) -> None:
-    """Then no minute has more than 102 % of its budget, a request aside; ten have 98 %; and everybody has turns.
+    """Then no minute has more than 102 % of its budget, a request aside; ten have 98 %; and everyone has turns.
 
     The same at a larger budget and with the policy that runs live is printed by ``shocks``.
     """

@@ -29,7 +29,7 @@ def test_a_site_is_asked_within_its_hours_only() -> None:
 
 
 def test_the_bandwidth_of_a_site_is_taken_thinly() -> None:
-    """After an answer of 10 000 bytes at 1 000 bytes a second nobody asks for ten seconds."""
+    """After an answer of 10 000 bytes at 1 000 bytes a second no one asks for ten seconds."""
     large = Reply(200, (("content-type", "text/html"),), b'<a href="/1">' + b" " * 10_000)
     web = MemoryWeb({f"{A}/": large, f"{A}/1": page()})
     drive = ran(web, Site(f"{A}/", bytes_per_s=1000.0), delay_s=1.0)

@@ -125,7 +125,7 @@ def test_one_site_without_a_share_left_does_not_keep_another_of_its_host() -> No
 
 
 def test_rules_that_change_let_nobody_wait_for_ever() -> None:
-    """With other rules those who stood in line are looked at again; without a budget nobody waits for one."""
+    """With other rules those who stood in line are looked at again; without a budget no one waits for one."""
     drive = begun(wide_web(A, B, pages=30), Site(f"{A}/"), Site(f"{B}/"), per_s=0.01).run(for_s=30.0)
     drive.rule(replace(drive.rules, budget_per_s=0.02))
     drive.run(for_s=30.0)

@@ -175,7 +175,7 @@ def test_plain_text_under_the_name_of_gzip() -> None:
 
 
 def test_many_codings_are_no_page() -> None:
-    """A stack that nobody builds by accident is not undone."""
+    """A stack that no one builds by accident is not undone."""
     packed = PAGE
     for _ in range(5):
         packed = gzip.compress(packed)

@@ -1,4 +1,4 @@
-"""Secrets reach their own site, and nobody else; no mistake shows them."""
+"""Secrets reach their own site, and no one else; no mistake shows them."""
 
 import os
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""How long a server is left alone: never shorter than anybody asked for, and longer when it is in trouble."""
+"""How long a server is left alone: never shorter than anyone asked for, and longer when it is in trouble."""
 
 from itertools import pairwise
 
@@ -90,7 +90,7 @@ def test_retry_after_is_obeyed(status: int, value: str) -> None:
 
 @pytest.mark.parametrize("value", ["99999999", "9" * 500, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_nobody_is_waited_for_longer_than_a_day(value: str) -> None:
-    """An absurd Retry-After does not put a host away for ever."""
+    """An absurd Retry-After does not put a host away forever."""
     assert rest(answer(429, (("retry-after", value),))).host_ready_s == NOW_S + DAY_S
 
 

@@ -54,7 +54,7 @@ def test_only_codings_that_can_be_undone() -> None:
 
 
 def test_a_robots_txt_is_wanted_plain() -> None:
-    """It may be cut off where nobody reads on, and half of a packed file is nothing."""
+    """It may be cut off where no one reads on, and half of a packed file is nothing."""
     assert dict(build_headers("robots", "me/1"))["accept-encoding"] == "identity"
 
 

@@ -168,7 +168,7 @@ def test_a_host_takes_its_rest_along_when_it_moves() -> None:
 
 
 def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
-    """Its place in line at the old address is void: it could be asked while somebody is asked at the new one."""
+    """Its place in line at the old address is void: it could be asked while someone is asked at the new one."""
     frontier = opened("first", "a", "behind")
     frontier.open_host("there", ELSEWHERE, 0.0)
     for host in ("first", "a", "behind"):
@@ -201,7 +201,7 @@ def test_where_hosts_outnumber_connections_the_best_that_waits_goes_first() -> N
 def test_no_ready_host_starves(worths: list[float], addresses: int) -> None:
     """However much the others are worth and however often they are refilled, each has its turn within four rounds.
 
-    One connection, and nobody has to rest: so all are ready all the time, or wait only for their address.
+    One connection, and no one has to rest: so all are ready all the time, or wait only for their address.
     """
     frontier = Frontier[int]()
     for host, worth in enumerate(worths):

@@ -71,7 +71,7 @@ def test_copies_are_bounded_over_all_paths() -> None:
 
 
 def test_a_listing_is_paid_for_by_what_it_leads_to() -> None:
-    """Pages of links without text are fetched for ever as long as each leads to an article."""
+    """Pages of links without text are fetched forever as long as each leads to an article."""
     traps = started()
     for n in range(300):
         listing, article = f"http://a.test/archive/{n}", f"http://a.test/article/{n}"

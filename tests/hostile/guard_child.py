@@ -1,9 +1,9 @@
 """A keeper and a worker whose names lead where a test says: ``python -m tests.hostile.guard_child``.
 
-The keeper believes the look-ups of a script, one list of addresses after the other for each name, the last one for
-ever; it knows no detours, so that it judges those addresses as it would on the open network. The worker has detours:
-what the keeper lets through at a public address ends at a server on loopback. Without a detour it connects to the
-very address that the keeper chose.
+The keeper believes the look-ups of a script, one list of addresses after the other for each name, the last one forever;
+it knows no detours, so that it judges those addresses as it would on the open network. The worker has detours: what the
+keeper lets through at a public address ends at a server on loopback. Without a detour it connects to the very address
+that the keeper chose.
 """
 
 import json

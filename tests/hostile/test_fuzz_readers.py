@@ -126,7 +126,7 @@ def test_a_damaged_sitemap_or_feed_names_only_addresses(body: bytes) -> None:
     st.sampled_from(["/", "/a1b", "/%7e", "/\u00e9"]),
 )
 def test_a_damaged_robots_file_still_decides(body: bytes, path: str) -> None:
-    """There is a verdict for every path, a pause that somebody could keep, and no more rules than lines."""
+    """There is a verdict for every path, a pause that someone could keep, and no more rules than lines."""
     rules = read_robots(body, "vedette")
     assert rules.check(f"https://host.example{path}").allowed in {True, False}
     assert rules.crawl_delay_s is None or 0 <= rules.crawl_delay_s < 1e9

@@ -74,6 +74,6 @@ def test_a_large_one_too(told_of_large: Told, name: str) -> None:
 
 
 def test_a_million_links_are_some_of_them(told_of_large: Told) -> None:
-    """Of more links than anybody follows the first are kept; the page still has its text."""
+    """Of more links than anyone follows the first are kept; the page still has its text."""
     assert told_of_large["links"]["links"] > 1_000
     assert told_of_large["links"]["text"] > 1_000

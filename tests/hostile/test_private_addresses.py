@@ -1,7 +1,7 @@
 """No page leads the crawler into the operator's own network: not by link, redirect, sitemap, feed, base or name.
 
 A real keeper and worker crawl a door that is public by its name and lies on loopback by a detour. All that it says
-points at addresses that belong to sites of the operator's, so that scope keeps nobody from them, and for which he has
+points at addresses that belong to sites of the operator's, so that scope keeps no one from them, and for which he has
 given no leave. A listener at the loopback ones must see no connection; for the others the state must say why.
 """
 
@@ -139,7 +139,7 @@ def script_for(door: WireServer, inside: WireServer, hosts: tuple[str, ...], spe
 
 
 def test_nothing_said_at_the_door_leads_inside(tmp_path: Path, inside: WireServer) -> None:
-    """Twenty-odd spellings, seven ways and seven names later nobody has connected, and each refusal has its reason."""
+    """Twenty-odd spellings, seven ways and seven names later no one has connected, and each refusal has its reason."""
     wanted = Door(inside.port, SPELLINGS, NAMES)
     with WireServer(wanted) as door, closing(socket.socket(socket.AF_INET6)) as inside_6:
         with suppress(OSError):  # a machine without IPv6
@@ -167,7 +167,7 @@ def test_with_leave_the_same_door_leads_inside(tmp_path: Path, inside: WireServe
 
 
 def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
-    """A name that was public and then leads to a private address is asked no more once its address is looked up anew.
+    """A name that was public and then leads to a private address is asked no more once its address is looked up again.
 
     Until then requests go to the address that was checked, whatever the name says meanwhile.
     """
@@ -187,7 +187,7 @@ def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
 
 
 def test_a_name_that_was_private_from_the_start_is_never_asked(tmp_path: Path) -> None:
-    """The site's own name may lead inward, too: it fails, and nobody connects."""
+    """The site's own name may lead inward, too: it fails, and no one connects."""
     with WireServer(lambda _: whole(b"", HTML)) as door:
         names = {"door.test": [["127.0.0.1"], [PUBLIC]]}
         detours = [f"door.test:80=127.0.0.1:{door.port}"]

@@ -1,4 +1,4 @@
-"""Whatever somebody asks the real server, it answers in time, and goes on answering.
+"""Whatever someone asks the real server, it answers in time, and goes on answering.
 
 The index is real and small: a crawl over loopback, served by ``vedette up``. Every question goes over one connection
 that is kept; no answer within the patience of the socket is a failure.
@@ -59,7 +59,7 @@ class Line:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
 
     def ask(self, target: str) -> tuple[int, bytes]:
-        """Status and body; the connection is made anew where the server closed it after its answer."""
+        """Status and body; the connection is rebuilt where the server closed it after its answer."""
         self._connection.request("GET", target)
         answer = self._connection.getresponse()
         return answer.status, answer.read()

@@ -132,7 +132,7 @@ def farmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     ],
 )
 def test_a_place_without_end_is_left(crawled: Crawl, place: str, most: int) -> None:
-    """A host is asked for pages of a trap, since nobody can know before; and then for no more."""
+    """A host is asked for pages of a trap, since no one can know before; and then for no more."""
     asked = crawled.asked(place)
     assert asked
     assert max(asked.values()) <= most
@@ -174,7 +174,7 @@ def test_each_fault_costs_few_requests(crawled: Crawl) -> None:
 
 
 def test_an_answer_without_end_is_cut(crawled: Crawl) -> None:
-    """A server that sends for ever is left once the page is too large."""
+    """A server that sends forever is left once the page is too large."""
     endless = [entry for entry in crawled.entries if entry.target == "/odd/endless"]
     assert endless
     assert max(entry.bytes for entry in endless) <= MOST_ANSWER_BYTES

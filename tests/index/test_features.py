@@ -105,7 +105,7 @@ def _pairs(words: list[int], slots: list[Slot], shares: list[float], field: str)
 
 
 def _nearness(body: list[int], slots: list[Slot]) -> tuple[float, float]:
-    """The shortest stretch with all telling slots, tried out; and neighbouring slots within eight words."""
+    """The shortest stretch with all telling slots, tried out; and neighboring slots within eight words."""
     most = max(one.idf for one in slots)
     telling = [one for one in slots if one.idf >= 0.25 * most]
     places = [[at for at, word in enumerate(body) if _weight(word, one)] for one in telling]
@@ -189,7 +189,7 @@ def test_very_long_queries_are_cut() -> None:
 
 
 def test_rare_words_tell_more() -> None:
-    """The fewer pages have a word, the more it tells; one on all pages tells next to nothing, and never less."""
+    """The fewer pages have a word, the more it tells; one on all pages tells almost nothing, and never less."""
     told = [compute_idf(df, 1000) for df in (0, 1, 10, 500, 1000, 2000)]
     assert told == sorted(told, reverse=True)
     assert told[-1] >= 0

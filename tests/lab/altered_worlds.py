@@ -22,7 +22,7 @@ def alter_future(history: History, at_s: float, seed: int) -> History:
     """A history that is the same up to and at ``at_s``, and afterwards another.
 
     Pages that were born by then keep their numbers, versions and links, and their deaths if they had died. All that
-    comes later is drawn anew: whether and when pages die, how often and when they change and to what, which pages are
+    comes later is drawn again: whether and when pages die, how often and when they change and to what, which pages are
     born, and where they lead. Links of the past to pages that were not born yet lead to other such pages.
     """
     rng = rng_for(seed, "altered future")
@@ -169,7 +169,7 @@ def alter_frontpages(world: Frontpages, index: int, seed: int) -> Frontpages:
 
 
 def _draw_cycle(count: int, rng: np.random.Generator) -> Ints:
-    """A place for each of ``count`` that is another's: a ring in random order, everybody moves up by one."""
+    """A place for each of ``count`` that is another's: a ring in random order, everyone moves up by one."""
     ring = rng.permutation(count)
     moved = np.empty(count, np.int64)
     moved[ring] = np.roll(ring, 1)

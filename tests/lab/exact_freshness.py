@@ -9,7 +9,7 @@ not, so a page's time falls into pieces, and integrals over them are exact.
   first time. First fetches have nothing to compare with, and do not count.
 
 A page is known from its first copy on. Copies come from fetches, or they are *given*: where a run begins with a current
-repository, nobody paid for it. What a version says is its digest, so a change that is taken back makes an old copy
+repository, no one paid for it. What a version says is its digest, so a change that is taken back makes an old copy
 current again. A fetch at the moment of a change sees the change.
 
 Both averages are over the share at each moment, as people ask for it. So each piece is weighed with the time that has
@@ -34,7 +34,7 @@ class Copies(NamedTuple):
 
 
 class CopyFreshness(NamedTuple):
-    """How current the copies were. Freshness is 1 and age 0 where no page was ever known."""
+    """How current the copies were. Freshness is 1 and age 0 if no page was ever known."""
 
     freshness: float
     age_days: float
@@ -70,7 +70,7 @@ def measure_freshness(history: History, given: Copies, fetched: Copies, begin_s:
 class _Events(NamedTuple):
     """Versions and copies, by page and time; ``live`` and ``held`` are versions after the event, below 0 for none.
 
-    ``before`` is the event of the copy before, -1 where there was none.
+    ``before`` is the event of the copy before, -1 if there was none.
     """
 
     page: Ints
@@ -100,7 +100,7 @@ def _merge_events(history: History, given: Copies, fetched: Copies) -> _Events:
 
 
 def _last_marked(places: Ints, marked: Bools) -> Ints:
-    """The last marked place up to each place; -1 where there is none."""
+    """The last marked place up to each place; -1 if there is none."""
     latest: Ints = np.maximum.accumulate(np.where(marked, places, -1)) if len(places) else places
     return latest
 

@@ -33,7 +33,7 @@ class P(NamedTuple):
 
 
 class Life(NamedTuple):
-    """What a page says from when on (in the order of time); infinity where it lives on."""
+    """What a page says from when on (in the order of time); infinity if it lives on."""
 
     says: Sequence[tuple[float, str]]
     died_s: float = np.inf

@@ -1,4 +1,4 @@
-"""Modules that somebody else might write: a small experiment, and policies good and bad; tests write them down."""
+"""Modules that someone else might write: a small experiment, and policies good and bad; tests write them down."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ def find_first_leak(
     at: float,
     seeds: Sequence[int] = (1, 2, 3),
 ) -> int | None:
-    """The first decision before ``at`` that another future changes, as its number in the log; None where none does.
+    """The first decision before ``at`` that another future changes, as its number in the log; None if none does.
 
     ``alter_future(world, at, seed)`` is the world with what comes from ``at`` on made otherwise. Several futures are
     tried, since one may look the same by chance where a cheat looks. Decisions at ``at`` itself may already differ.

@@ -92,7 +92,7 @@ def test_what_a_browser_fetches_ahead_was_not_asked_for(name: str, value: str) -
 
 
 def test_a_click_takes_a_moment_and_not_a_week() -> None:
-    """Nobody reads results in a hundredth of a second; and what comes days later is somebody's saved page."""
+    """No one reads results in a hundredth of a second; and what comes days later is someone's saved page."""
     assert [check_event("click", after_s) for after_s in (0.0, -5.0, 2.0, 3600.0)] == ["too quick", "too quick", "", ""]
     assert [check_event("view", after_s) for after_s in (0.0, 3600.0)] == ["", ""]
     assert [check_event(kind, 7 * 86_400.0) for kind in ("view", "click")] == ["too late", "too late"]
@@ -108,13 +108,13 @@ def test_an_hour_has_room_for_so_many() -> None:
 
 
 def test_a_steady_person_is_never_doubted() -> None:
-    """Somebody who searches every two seconds for an hour is tireless, not a program."""
+    """Someone who searches every two seconds for an hour is tireless, not a program."""
     pace = RateMeter()
     assert {pace.count("ab", "search", second) for second in range(0, 3600, 2)} == {""}
 
 
 def test_a_program_is_doubted_and_forgiven() -> None:
-    """A hundred a second is nobody; others are not to blame for it, and after some minutes it is forgotten."""
+    """A hundred a second is no one; others are not to blame for it, and after some minutes it is forgotten."""
     pace = RateMeter()
     told = [pace.count("ab", "search", number / 100) for number in range(500)]
     assert told[0] == ""

@@ -146,7 +146,7 @@ def test_noise_raises_no_alarm(per_day: float, days: int, kinds: int) -> None:
 
 
 def test_a_burst_is_found() -> None:
-    """A query that twenty people ask today, and nobody before, rises; so does one that is asked ten times as often."""
+    """A query that twenty people ask today, and no one before, rises; so does one that is asked ten times as often."""
     rows = [*traffic(3, 150.0, 30, 1000), *burst("storm warning", 20), *burst("t5 q5", 60, DAY_S)]
     rising = {each.words: each for each in build_workload(rows).find_rising(NOW_S, 9)}
     assert rising.keys() == {"storm warning", "t5 q5"}

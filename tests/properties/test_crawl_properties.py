@@ -113,7 +113,7 @@ def check_rests(world: World, log: list[Asked]) -> None:
 
 
 def seen_before_death(log: list[Asked], died_s: float) -> list[Asked]:
-    """The log with answers that nobody waited for cut off where their asker died: its sockets went with it."""
+    """The log with answers that no one waited for cut off where their asker died: its sockets went with it."""
     return [replace(each, ended_s=min(each.ended_s, died_s)) if each.sent_s <= died_s else each for each in log]
 
 
@@ -178,7 +178,7 @@ def test_no_page_more_than_wanted(world: World, most: int) -> None:
 
 @given(worlds(), st.sampled_from([0.0, 1.0, 10.0, 100.0, 1000.0]), st.booleans())
 def test_a_crawl_that_was_cut_off_goes_on_politely(world: World, cut_s: float, clean: bool) -> None:  # noqa: FBT001 - both kinds
-    """Stopped at any time and begun anew: nothing is fetched twice but what was on its way, and every rest is kept."""
+    """Stopped at any time and begun again: nothing is fetched twice but what was on its way, and every rest is kept."""
     earlier = drive_of(world).run(cut_s)
     kept = earlier.pages()
     later = earlier.after(clean=clean).run()

@@ -199,7 +199,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self._check_fair(taken.host)
 
     def _check_fair(self, name: str) -> None:
-        """Worth decides whose turn it is, but nobody is overtaken for ever while its time has come."""
+        """Worth decides whose turn it is, but no one is overtaken forever while its time has come."""
         taken = self.hosts[name]
         taken.overtaken.clear()
         for neighbour in self.hosts.values():
@@ -208,7 +208,7 @@ class FrontierMachine(RuleBasedStateMachine):
                 assert neighbour.overtaken.total() <= FAIR_TURN * len(HOSTS)
 
     def _not_asked(self, name: str) -> None:
-        """Taken in vain: the address was not used, so nobody was overtaken."""
+        """Taken in vain: the address was not used, so no one was overtaken."""
         for host in self.hosts.values():
             host.overtaken[name] -= host.overtaken[name] > 0
 
@@ -222,5 +222,5 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 def test_the_frontier_agrees_with_its_model() -> None:
-    """One out per host and address, never early, best first, nobody starves, nothing lost, never overslept."""
+    """One out per host and address, never early, best first, no one starves, nothing lost, never overslept."""
     run_state_machine_as_test(FrontierMachine)

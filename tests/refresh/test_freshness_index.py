@@ -27,7 +27,7 @@ def test_after_the_wait_a_fetch_is_worth_its_price(rate: float, weight: float, p
 
 @given(rate=positive, weight=positive, above=st.floats(1.0, 1e6))
 def test_what_never_pays_is_never_due(rate: float, weight: float, above: float) -> None:
-    """A fetch is worth less than weight / rate for ever; at that price or above, it is never made."""
+    """A fetch is worth less than weight / rate forever; at that price or above, it is never made."""
     price = np.nextafter(above * weight / rate, np.inf)
     assert index_wait_days(ones(rate), ones(weight), ones(price * (1 + 1e-9))).tolist() == [np.inf]
 

@@ -47,7 +47,7 @@ from vedette.web.console.ports.sites import (
 from vedette.web.console.routes import ConsoleServices
 from vedette.web.rendering import Branding
 
-TOKEN = "vo_the-right-one"  # noqa: S105 - nobody else's
+TOKEN = "vo_the-right-one"  # noqa: S105 - no one else's
 WALL_S = 1_760_000_000.0
 ADDRESS = "http://search.example.org"
 OURS = {"sec-fetch-site": "same-origin"}
@@ -90,7 +90,7 @@ class SmallOperator:
         self.sessions.pop(digest, None)
 
     def run_command(self, order: Command, by: str, id_: str = "") -> CommandResult:
-        """A new token signs everybody out, anything else is noted."""
+        """A new token signs everyone out, anything else is noted."""
         self.order_ids.append(id_)
         if self.refusal is not None:
             raise self.refusal
@@ -271,7 +271,7 @@ class Console:
         self.client = self.another()
 
     def another(self, address: str = "192.0.2.1") -> TestClient:
-        """Somebody else's browser."""
+        """Someone else's browser."""
         return TestClient(self.app, ADDRESS, follow_redirects=False, client=(address, 50_000))
 
     def sign_in(self, client: TestClient | None = None, token: str = TOKEN, place: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""One address cannot take all the room there is for connections, and nobody loses an answer by that."""
+"""One address cannot take all the room there is for connections, and no one loses an answer by that."""
 
 import socket
 import threading
@@ -48,7 +48,7 @@ def opened(stack: ExitStack, port: int, source: str, said: bytes = b"") -> socke
 
 
 def heard(connection: socket.socket) -> bytes:
-    """What comes first; nothing where the other side has ended it."""
+    """What comes first; nothing if the other side has ended it."""
     try:
         return connection.recv(4096)
     except ConnectionResetError:
@@ -59,7 +59,7 @@ def heard(connection: socket.socket) -> bytes:
     ("said", "many"), [(b"", 2 * MAX_PER_ADDRESS), (b"GET / HT", MANY), (HALF, 2 * MAX_PER_ADDRESS)]
 )
 def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes, many: int) -> None:
-    """Even more than there is room for in all: its oldest are ended, and everybody else is answered at once."""
+    """Even more than there is room for in all: its oldest are ended, and everyone else is answered at once."""
     with running() as port, ExitStack() as stack:
         crowd = [opened(stack, port, "127.0.0.2", said) for _ in range(many)]
         assert heard(crowd[0]) == b""
@@ -104,7 +104,7 @@ def test_whoever_is_being_answered_stays() -> None:
 
 
 def test_a_network_counts_as_one_address_and_is_forgotten_with_its_last() -> None:
-    """An IPv6 visitor has more addresses than anybody can count; and nothing is kept of who has left."""
+    """An IPv6 visitor has more addresses than anyone can count; and nothing is kept of who has left."""
     crowd = ConnectionLimiter(most=1)
     first, second = Guest(idle=True), Guest(idle=True)
     assert crowd.admit(first, "2001:db8::1")

@@ -51,7 +51,7 @@ def offered(
 
 
 def person(after_s: float = 5.0, mark: str = "ab", budget: PayerBudget = ONE) -> ClickContext:
-    """Somebody clicks."""
+    """Someone clicks."""
     return ClickContext(NOW_S + after_s, mark, is_bot=False, on_target=True, budget=budget)
 
 

@@ -1,4 +1,4 @@
-"""The book of what is new: each page once, whatever is killed or built anew; messages until they are delivered."""
+"""The book of what is new: each page once, whatever is killed or built again; messages until they are delivered."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def seqs(folder: Path, after: int = 0, watch: str | None = None) -> list[int]:
 
 
 def test_a_page_is_told_once_however_often_it_is_noted(tmp_path: Path, book: AlertStore) -> None:
-    """An indexer that died notes again, a herald that died tells again, an index is built anew: one item."""
+    """An indexer that died notes again, a herald that died tells again, an index is built again: one item."""
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     book.add_new_pages([fresh(1)], (), (), NOW_S)
     assert [one.print for one in book.list_new_pages(10)] == [1]

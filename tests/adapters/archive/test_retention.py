@@ -71,7 +71,7 @@ def tidy(state: State, keeping: RetentionPolicy, now_s: float, steps: int = 2 * 
 
 
 def latest(state: State) -> dict[str, bytes | None]:
-    """The archived copy of each page, None where it has none."""
+    """The archived copy of each page, None if it has none."""
     copies: dict[str, bytes | None] = {}
     for name, page in state.store.iter_pages():
         place = page.place and Stood(page.place.file, page.place.offset, page.place.length)

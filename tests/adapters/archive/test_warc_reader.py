@@ -1,4 +1,4 @@
-"""WARC files that anybody wrote: good records come out whatever is around them, and every loss is named."""
+"""WARC files that anyone wrote: good records come out whatever is around them, and every loss is named."""
 
 import gzip
 import hashlib
@@ -367,7 +367,7 @@ def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
     ],
 )
 def test_a_block_that_does_not_fit_its_digest_is_lost(tmp_path: Path, label: str, agrees: bool) -> None:  # noqa: FBT001 - a case of the table
-    """And named; a digest that nobody can compute says nothing against the record."""
+    """And named; a digest that no one can compute says nothing against the record."""
     results = found(tmp_path, plain(raw(1, WARC_Block_Digest=label), raw(2)))
     assert urls(results) == ([1, 2] if agrees else [2])
     assert len(damages(results)) == (not agrees)

@@ -442,7 +442,7 @@ def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
 
 
 def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
-    """While its keeper lives, nobody else can need it; the files of other writers are not looked at."""
+    """While its keeper lives, no one else can need it; the files of other writers are not looked at."""
     (mine, _) = written(tmp_path, answered(), answered())
     (other,) = written(tmp_path, answered(), name="w1")
     path = tmp_path / mine.file

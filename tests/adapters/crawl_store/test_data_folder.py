@@ -361,7 +361,7 @@ def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) ->
 
 
 def test_a_database_that_may_not_be_written_to(open_to_all: Path) -> None:
-    """A database of somebody else's is reported with what to do, too."""
+    """A database of someone else's is reported with what to do, too."""
     write_sample(open_to_all)
     for path in open_to_all.rglob("*"):
         path.chmod(0o777 if path.is_dir() else 0o666)

@@ -42,7 +42,7 @@ def count(first: int, size: int) -> Ids:
 
 
 def random_bands(seed: int, size: int) -> UInt64s:
-    """Bands that nobody else has."""
+    """Bands that no one else has."""
     return np.random.default_rng(seed).integers(0, 2**64, (size, BANDS), dtype=np.uint64)
 
 
@@ -145,7 +145,7 @@ def test_structured_bands_spread(shift: int) -> None:
 
 
 def test_another_secret_is_another_order(path: Path) -> None:
-    """Where a key lives depends on the secret, so that nobody outside can crowd a bucket."""
+    """Where a key lives depends on the secret, so that no one outside can crowd a bucket."""
     layouts = []
     for secret in (1, 2):
         with closing(BandTable(path, secret)) as table:

@@ -109,7 +109,7 @@ def test_pages_fall_due_once_the_most_overdue_first(book: CrawlStore) -> None:
 
 
 def test_sites_keep_their_order_and_settings(book: CrawlStore) -> None:
-    """A site that is set anew keeps its place and the time at which it was added; one that is dropped is gone."""
+    """A site that is set again keeps its place and the time at which it was added; one that is dropped is gone."""
     other = Site("https://other.test/")
     book.save_site(SiteRow(SITE, paused=False, added_s=1.0))
     book.save_site(SiteRow(other, paused=False, added_s=2.0))

@@ -94,7 +94,7 @@ def test_a_dismissal_can_be_taken_back(book: CrawlStore) -> None:
 
 
 def test_what_is_dropped_is_forgotten(book: CrawlStore) -> None:
-    """It begins anew when it is linked to again."""
+    """It starts over when it is linked to again."""
     book.add_unlisted_links([link("x.test"), link("x.test"), link("y.test")])
     book.delete_unlisted_hosts(["x.test", "nobody.test"])
     book.add_unlisted_links([link("x.test")])
@@ -116,7 +116,7 @@ def test_the_table_is_bounded(book: CrawlStore, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_sites_and_blocked_domains_are_left_out() -> None:
-    """A host of any site is, of whatever part of it, and one in a blocked domain; other rules leave out nobody."""
+    """A host of any site is, of whatever part of it, and one in a blocked domain; other rules leave out no one."""
     sites = [Site("https://a.test/docs/", scope="prefix"), Site("https://d.test/", scope="domain")]
     rules = [RuleRow("block", "", "b.test", 0.0), RuleRow("lower", "", "l.test", 0.0)]
     hosts = ["a.test", "www.a.test", "www.d.test", "b.test", "x.y.b.test", "bb.test", "l.test"]

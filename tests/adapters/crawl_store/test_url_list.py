@@ -134,5 +134,5 @@ def test_without_patience_each_look_still_goes_on(listing: UrlList) -> None:
 
 
 def test_what_is_never_due_has_no_next_time(listing: UrlList) -> None:
-    """A page says nothing where it would say for ever."""
+    """A page says nothing if it would say forever."""
     assert {row.due_s for row in walked(listing, UrlFilter(kind="errors", why="410"), 500)} == {None}

@@ -99,7 +99,7 @@ def failure(reader: DocumentReader[str], data: bytes) -> DocumentFailureReason:
 
 
 def children() -> set[int]:
-    """The processes that this one has started, dead ones that nobody has waited for among them."""
+    """The processes that this one has started, dead ones that no one has waited for among them."""
     return set(map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
 
 
@@ -152,7 +152,7 @@ def test_letters_of_other_scripts(reader: DocumentReader[str]) -> None:
 
 
 def test_an_encrypted_file(reader: DocumentReader[str]) -> None:
-    """A file that nobody can open without its password says so."""
+    """A file that no one can open without its password says so."""
     lock = f"<< /Filter /Standard /V 1 /R 2 /P -4 /O <{'ab' * 32}> /U <{'cd' * 32}> >>"
     data = pdf(shown("secret"), trailer=f"/Encrypt 3 0 R /ID [<{'01' * 16}> <{'01' * 16}>]", more=(lock.encode(),))
     assert failure(reader, data) is DocumentFailureReason.PASSWORD

@@ -30,7 +30,7 @@ def slate(number: int) -> SearchEvent:
 
 
 def click(number: int) -> ClickEvent:
-    """Somebody opens its result."""
+    """Someone opens its result."""
     return ClickEvent(f"{number:032x}", "click", 7, 1e9 + number, 3.0, "mark")
 
 
@@ -96,7 +96,7 @@ def test_a_full_disk_breaks_no_search_and_thanks_nobody(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_vanishes_comes_back(tmp_path: Path) -> None:
-    """A line never goes to a file that nobody can find; without a data folder nothing is acknowledged."""
+    """A line never goes to a file that no one can find; without a data folder nothing is acknowledged."""
     folder = tmp_path / "data"
     folder.mkdir()
     log = EventLog(folder, "server")

@@ -68,7 +68,7 @@ def click(number: int, page: int = 1, *, at_s: float = NOW_S + 5, visitor: str =
 
 
 def view(number: int) -> ClickEvent:
-    """Somebody saw it."""
+    """Someone saw it."""
     return ClickEvent(f"{number:032x}", "view", 0, NOW_S + 1, 1.0, "mark")
 
 
@@ -89,7 +89,7 @@ def book_of(folder: Path, *records: LoggedEvent) -> Iterator[EventStore]:
 
 
 def bytes_below(folder: Path) -> bytes:
-    """Everything that stands in any file, read by somebody else: opening a database here would undo its locks."""
+    """Everything that stands in any file, read by someone else: opening a database here would undo its locks."""
     found = subprocess.run(
         ["find", str(folder), "-type", "f", "-exec", "cat", "{}", ";"], check=True, capture_output=True
     )
@@ -97,7 +97,7 @@ def bytes_below(folder: Path) -> bytes:
 
 
 def test_a_folder_without_record_answers_empty(tmp_path: Path) -> None:
-    """Nobody has searched yet, and nothing is made by looking."""
+    """No one has searched yet, and nothing is made by looking."""
     view_ = EventReader(tmp_path)
     found: list[list[Any]] = [
         *(
@@ -158,7 +158,7 @@ def test_an_event_may_come_before_its_slate(tmp_path: Path) -> None:
 
 
 def test_who_does_more_than_a_person_is_doubted_from_then_on(tmp_path: Path) -> None:
-    """The searches and clicks of a mark beyond the hour's limit are not counted; the next hour begins anew."""
+    """The searches and clicks of a mark beyond the hour's limit are not counted; the next hour starts over."""
     searches = [slate(number) for number in range(MAX_SEARCHES_PER_HOUR + 5)]
     clicks = [click(number, visitor="clicker") for number in range(MAX_SEARCHES_PER_HOUR)]
     clicks += [click(number, 2, visitor="clicker") for number in range(5)]
@@ -201,7 +201,7 @@ def test_halves_of_characters_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_a_half_line_waits_for_its_rest_and_ends_with_its_writer(tmp_path: Path) -> None:
-    """As long as somebody holds the file the rest may come; afterwards the file goes, half line and all."""
+    """As long as someone holds the file the rest may come; afterwards the file goes, half line and all."""
     log = EventLog(tmp_path, "server")
     log.append(slate(1))
     (path,) = (tmp_path / "log").iterdir()

@@ -59,7 +59,7 @@ create_backup(Path(sys.argv[1]), Path(sys.argv[2]), look)
 
 
 def quiet(part: str, done: int, total: int) -> None:
-    """Nobody looks."""
+    """No one looks."""
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> Non
 
 
 def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
-    """Neither a backup nor a data folder nor somebody's own folder is touched."""
+    """Neither a backup nor a data folder nor someone's own folder is touched."""
     backup = tmp_path / "backup"
     create_backup(folder, backup, quiet)
     with pytest.raises(UsageError, match="name a"):
@@ -258,7 +258,7 @@ def test_what_retention_takes_away_meanwhile_is_not_missed(tmp_path: Path) -> No
 
 
 def searched(number: int) -> SearchEvent:
-    """A search that somebody made."""
+    """A search that someone made."""
     return SearchEvent(f"{number:032x}", NOW_S, "Fox", "fox", 1, "mark")
 
 
@@ -342,7 +342,7 @@ def test_a_report_that_cannot_be_read_is_named(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_backup_is_a_plain_database(folder: Path, tmp_path: Path) -> None:
-    """One file without a log beside it, whole by SQLite's own judgement."""
+    """One file without a log beside it, whole by SQLite's own judgment."""
     create_backup(folder, tmp_path / "backup", quiet)
     assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["format", "state.db", "warc"]
     with closing(sqlite3.connect(tmp_path / "backup" / "state.db")) as db:

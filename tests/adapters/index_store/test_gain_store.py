@@ -64,7 +64,7 @@ def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
-    """Nobody has to read it for it to stay small."""
+    """No one has to read it for it to stay small."""
     with closing(GainStore(tmp_path, most=5)) as book:
         for page in range(100):
             book.append(gains(page))

@@ -11,7 +11,7 @@ from vedette.errors import StoreBusy
 
 
 def test_one_that_vanishes_while_it_is_looked_at_needs_no_news(tmp_path: Path) -> None:
-    """It was listed and is gone before anybody asks who writes it: a link that leads nowhere is in the same state."""
+    """It was listed and is gone before anyone asks who writes it: a link that leads nowhere is in the same state."""
     generations = Generations(tmp_path)
     serving = generations.begin()
     generations.activate(serving)

@@ -68,7 +68,7 @@ def test_another_making_is_seen_and_none_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [IMPACT_FILE, PLACES_FILE])
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 nothing", b"\x93NUMPY\x01\x00 half"])
 def test_damage_is_as_if_nobody_knew(tmp_path: Path, name: str, damage: bytes) -> None:
-    """A file that a full disk cut short, or that something else wrote over, fails nobody."""
+    """A file that a full disk cut short, or that something else wrote over, fails no one."""
     written(tmp_path)
     (tmp_path / name).write_bytes(damage)
     expected = ImpactEstimates(tmp_path)

@@ -30,7 +30,7 @@ def test_names_are_counted_and_the_most_frequent_come_first(book: IndexerStore) 
 
 
 def test_a_known_page_with_a_new_name_is_to_be_indexed_anew_once(book: IndexerStore) -> None:
-    """A name that it had already, and a URL that nobody has fetched, change nothing."""
+    """A name that it had already, and a URL that no one has fetched, change nothing."""
     book.add_page(1, 100)
     book.add_anchors([(1, "docs"), (9, "unknown")], again=False)
     assert book.pop_renamed(10) == [100]
@@ -75,7 +75,7 @@ def test_titles_are_counted_by_host(book: IndexerStore) -> None:
 
 
 def test_generations_follow_each_other(tmp_path: Path) -> None:
-    """A new one serves from the moment somebody turns to it; what served before goes, unless it is being written."""
+    """A new one serves from the moment someone turns to it; what served before goes, unless it is being written."""
     generations = Generations(tmp_path)
     assert generations.current() is None
     assert generations.min_indexed_seq() is None
@@ -95,7 +95,7 @@ def test_generations_follow_each_other(tmp_path: Path) -> None:
 
 
 def test_what_was_given_up_half_way_is_removed(tmp_path: Path) -> None:
-    """The next attempt begins anew; one that goes on is left alone."""
+    """The next attempt starts over; one that goes on is left alone."""
     generations = Generations(tmp_path)
     generations.activate(generations.begin())
     given_up = generations.begin()

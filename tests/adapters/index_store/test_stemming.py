@@ -36,7 +36,7 @@ def test_forms_share_a_stem(language: str) -> None:
 
 
 def test_each_language_is_tried() -> None:
-    """There is an example of every language, so that a misspelt name of an algorithm would show."""
+    """There is an example of every language, so that a misspelled name of an algorithm would show."""
     assert FORMS.keys() == LANGUAGES.keys()
 
 
@@ -54,7 +54,7 @@ def test_one_stem_for_each_word(language: str, words: list[str]) -> None:
 
 @pytest.mark.parametrize("odd", ["", " ", "a b", "\t", "x\ny", "\ud800", "\x00", "houses " * 3])
 def test_odd_words_do_not_disturb_others(odd: str) -> None:
-    """An empty word, spaces inside one or half a character leave the stems of its neighbours where they are."""
+    """An empty word, spaces inside one or half a character leave the stems of its neighbors where they are."""
     stems = stem("en", ["houses", odd, "running", ""])
     assert (stems[0], stems[2], stems[3]) == (stem("en", ["houses"])[0], stem("en", ["running"])[0], "")
 

@@ -65,7 +65,7 @@ def filled(folder: Path, pages: Mapping[int, Mapping[str, object]] = PAGES) -> I
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> IndexReader:
-    """The index of ``PAGES``, made once; nobody writes to it."""
+    """The index of ``PAGES``, made once; no one writes to it."""
     return filled(tmp_path_factory.mktemp("shared"))
 
 
@@ -125,7 +125,7 @@ def test_every_field_can_be_asked(tmp_path: Path) -> None:
 
 
 def test_scores_and_ids_come_as_arrays_best_first(shared: IndexReader) -> None:
-    """Ids are int64 and scores float64, the best first, and nobody counted unless asked."""
+    """Ids are int64 and scores float64, the best first, and no one counted unless asked."""
     found = shared.find(Or((Term("title", "kafka"), Term("title", "streams"))), 10)
     assert found.ids.dtype == np.int64
     assert found.scores.dtype == np.float64
@@ -374,7 +374,7 @@ def nested(depth: int) -> Node:
 
 
 def test_deep_trees_are_refused(shared: IndexReader) -> None:
-    """Trap: thousands of nested parts end the process. Twelve are enough for anybody, and more are a ``ValueError``."""
+    """Trap: thousands of nested parts end the process. Twelve are enough for anyone, and more are a ``ValueError``."""
     assert ids(shared, nested(12)) == [1, 2, 3]
     for depth in (13, 5_000, 100_000):
         with pytest.raises(ValueError, match="deeper"):
@@ -420,7 +420,7 @@ def test_an_empty_index_answers(tmp_path: Path) -> None:
 
 
 def test_a_word_beyond_measure_is_left_out(tmp_path: Path) -> None:
-    """Text is hostile: a word of a million characters takes no room in the index, and its neighbours are found."""
+    """Text is hostile: a word of a million characters takes no room in the index, and its neighbors are found."""
     reader = filled(tmp_path, {1: {"body": f"a {'x' * 1_000_000} b {'y' * 64}"}})
     assert [word for word, _ in reader.list_terms("body", "", 10)] == ["a", "b", "y" * 64]
 
@@ -625,7 +625,7 @@ def test_other_fields_are_no_index_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "{}", '{"segments": 5}'])
 def test_damaged_files_are_told(tmp_path: Path, content: str) -> None:
-    """Whoever opens a broken index learns that it is broken and how to make it anew, in one line."""
+    """Whoever opens a broken index learns that it is broken and how to make it again, in one line."""
     filled(tmp_path)
     (tmp_path / "meta.json").write_text(content)
     for opening in (open_reader, open_writer):

@@ -143,7 +143,7 @@ def test_codings_as_servers_announce_them(client: HttpClient) -> None:
 
 @pytest.mark.parametrize("length", ["", "Content-Length: 999999999\r\n"])
 def test_of_an_endless_robots_txt_the_beginning_is_taken(client: HttpClient, length: str) -> None:
-    """RFC 9309 asks for at least 500 KiB: a longer file is an answer, cut where nobody reads on."""
+    """RFC 9309 asks for at least 500 KiB: a longer file is an answer, cut where no one reads on."""
     said = Said(f"HTTP/1.1 200 OK\r\n{length}\r\n".encode() + b"Disallow: /a\n" * 10_000, "repeat")
     with WireServer(lambda _: said) as server:
         client.submit(FetchRequest("http://one.test/robots.txt", "robots"), route_to(server))
@@ -201,7 +201,7 @@ def test_silence_is_too_slow(data: bytes) -> None:
 
 
 def test_a_closed_port(client: HttpClient) -> None:
-    """Where nobody listens there is no connection."""
+    """Where no one listens there is no connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     client.submit(FetchRequest("http://one.test/", "page"), Endpoint("127.0.0.1", port))
@@ -233,7 +233,7 @@ def test_connections_are_kept(client: HttpClient) -> None:
 
 
 def test_a_kept_connection_that_the_server_closed(client: HttpClient) -> None:
-    """A connection that was closed while it rested is replaced without anybody noticing."""
+    """A connection that was closed while it rested is replaced without anyone noticing."""
     with WireServer(lambda _: Said(whole(b"x").data, "close")) as server:
         assert [type(outcome_of(client, server)) for _ in range(3)] == [FetchResponse] * 3
 
@@ -399,7 +399,7 @@ def test_the_limits_hold_behind_the_header_filter() -> None:
 
 @pytest.fixture
 def untrusted(tmp_path: Path) -> ssl.SSLContext:
-    """A server's side of TLS with a certificate that nobody vouches for."""
+    """A server's side of TLS with a certificate that no one vouches for."""
     if shutil.which("openssl") is None:
         pytest.skip("the openssl command is needed to make a certificate")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"

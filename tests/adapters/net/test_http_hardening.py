@@ -100,7 +100,7 @@ def test_a_bomb_is_not_set_off(client: HttpClient, coding: str) -> None:
 def test_a_route_that_leads_elsewhere(client: HttpClient) -> None:
     """No connection is opened to an address that was not checked, and the outcome says so: it is no closed port."""
     with WireServer(lambda _: whole(b"inside")) as server:
-        # A name where the address should be: it resolves, but nobody has looked at what it resolves to.
+        # A name where the address should be: it resolves, but no one has looked at what it resolves to.
         refused = outcome_of(client, FetchRequest("http://one.test/", "page"), Endpoint("localhost", server.port))
         assert isinstance(refused, NoResponse)
         assert (refused.failure, server.connections) == (Failure.ADDRESS, 0)
@@ -155,7 +155,7 @@ def test_an_ordinary_head_is_not(client: HttpClient, count: int) -> None:
 
 
 def test_endless_promises_end(client: HttpClient) -> None:
-    """A server that says "soon" for ever is left."""
+    """A server that says "soon" forever is left."""
     said = Said(b"HTTP/1.1 103 Early Hints\r\nX-Y: z\r\n\r\n" * 100, "repeat")
     assert failure_in(client, said).failure is Failure.TOO_LARGE
 

@@ -74,7 +74,7 @@ def outcome_by(way: ConnectionSettings, url: str, route: Endpoint = NOWHERE) -> 
 
 
 def outcome_with(papers: Path, name: str, ca_file: str) -> FetchOutcome:
-    """What becomes of https://one.test/ at a server with a certificate, for somebody who adds some roots."""
+    """What becomes of https://one.test/ at a server with a certificate, for someone who adds some roots."""
     with WireServer(lambda _: whole(b"page")) as server:
         server.tls = server_side(papers, name)
         outcome = outcome_by(
@@ -85,7 +85,7 @@ def outcome_with(papers: Path, name: str, ca_file: str) -> FetchOutcome:
 
 
 def test_a_root_of_ones_own_counts_when_it_is_named(papers: Path) -> None:
-    """A server of the intranet is believed by who names its root, and by nobody else."""
+    """A server of the intranet is believed by who names its root, and by no one else."""
     assert isinstance(outcome_with(papers, "one", str(papers / "house.pem")), FetchResponse)
     for ca_file in ("", str(papers / "public.pem")):
         outcome = outcome_with(papers, "one", ca_file)

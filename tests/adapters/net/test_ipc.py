@@ -298,7 +298,7 @@ def test_only_the_owner_can_reach_the_socket(tmp_path: Path) -> None:
 
 
 def test_a_socket_of_a_dead_process_is_replaced(tmp_path: Path) -> None:
-    """What a crash left behind is in nobody's way."""
+    """What a crash left behind is in no one's way."""
     listen(tmp_path / "s").close()
     assert (tmp_path / "s").exists()
     with pytest.raises(ConnectionRefusedError):
@@ -341,7 +341,7 @@ def test_a_long_path_is_reached_from_nearby(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_a_socket_of_another_user_is_not_talked_to(tmp_path: Path) -> None:
-    """Somebody who may write to the folder puts a socket of their own there: a client refuses it, and says why."""
+    """Someone who may write to the folder puts a socket of their own there: a client refuses it, and says why."""
     tmp_path.chmod(0o777)
     for parent in tmp_path.parents[:3]:
         parent.chmod(parent.stat().st_mode | 0o011)

@@ -1,4 +1,4 @@
-"""The table of known URLs: exact, small, and not to be crowded by anybody who does not know its secret."""
+"""The table of known URLs: exact, small, and not to be crowded by anyone who does not know its secret."""
 
 import doctest
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ class Known(UrlTable):
 
 @pytest.mark.parametrize("batch", [100, 3000])
 def test_crowding_is_refused(batch: int) -> None:
-    """Somebody who knows the secret could crowd one bucket: the table says so and does not eat up the memory."""
+    """Someone who knows the secret could crowd one bucket: the table says so and does not eat up the memory."""
     table = Known(SECRET)
     pieces = in_batches(np.arange(3000, dtype=np.uint64), batch)
     with pytest.raises(StoreError, match="is degenerate"):

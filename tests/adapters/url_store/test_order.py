@@ -1,4 +1,4 @@
-"""Standing in line anew: the same URLs wait for the same hosts, in another order, whatever it is."""
+"""Standing in line again: the same URLs wait for the same hosts, in another order, whatever it is."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A URL that somebody waits for overtakes all others of its host, and nobody is lost or doubled by it."""
+"""A URL that someone waits for overtakes all others of its host, and no one is lost or doubled by it."""
 
 import numpy as np
 from hypothesis import given

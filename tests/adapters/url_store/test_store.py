@@ -103,7 +103,7 @@ def test_drawn_queues_halve_by_level(store: UrlStore) -> None:
 
 
 def test_a_url_has_one_lease_at_most(store: UrlStore) -> None:
-    """What is out is given to nobody else, even when it is told again."""
+    """What is out is given to no one else, even when it is told again."""
     tell(store, [page(1)])
     assert [one.url for one in lease(store, 2)] == [page(1)]
     tell(store, [page(1)])
@@ -189,7 +189,7 @@ def test_wrong_batches_leave_the_store_usable(store: UrlStore, told: LinkBatch) 
 
 
 def own(connection: sqlite3.Connection, partition: int, epoch: int) -> None:
-    """Somebody takes over a partition."""
+    """Someone takes over a partition."""
     row = (partition, partition, "other", epoch, 1e9)
     connection.execute("INSERT INTO ownership VALUES (?, ?, ?, ?, ?)", row)
 

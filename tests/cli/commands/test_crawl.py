@@ -317,7 +317,7 @@ def fetched(urls: list[str], cwd: Path) -> str:
 
 
 def times(folder: Path) -> dict[str, int]:
-    """When each file was last written; SQLite makes and removes its own beside the state while somebody reads."""
+    """When each file was last written; SQLite makes and removes its own beside the state while someone reads."""
     return {entry.name: entry.stat().st_mtime_ns for entry in folder.iterdir() if "state.db-" not in entry.name}
 
 

@@ -69,7 +69,7 @@ def archive(
     head: bytes = b"HTTP/1.1 200 OK",
     method: bytes = b"GET",
 ) -> Path:
-    """A WARC file of somebody's."""
+    """A WARC file of someone's."""
     folder.mkdir(exist_ok=True)
     with closing(WarcWriter(folder, "theirs", "test")) as writer:
         for url, body in pages:

@@ -188,7 +188,7 @@ def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, P
 
 
 def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple[str, Path]) -> None:
-    """In plain words, with a command that names every judgement that stands in the way."""
+    """In plain words, with a command that names every judgment that stands in the way."""
     site, cwd = read
     words = vedette("explain", f"{site}app", cwd=cwd)
     assert "; text or links are missing without JavaScript" in words

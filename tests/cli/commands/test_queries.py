@@ -34,7 +34,7 @@ class Done(NamedTuple):
 
 
 def vedette(*arguments: str, cwd: Path) -> Done:
-    """Run a command line in this process, which spares the start of another one; nobody sits at a terminal."""
+    """Run a command line in this process, which spares the start of another one; no one sits at a terminal."""
     out, err, before = StringIO(), StringIO(), sys.stdin
     sys.stdin = StringIO("")
     try:
@@ -101,7 +101,7 @@ def folder(recorded: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def quiet(tmp_path: Path) -> Path:
-    """Where a data folder lies in which nobody ever searched."""
+    """Where a data folder lies in which no one ever searched."""
     with opened(tmp_path / "vedette-data"):
         pass
     return tmp_path
@@ -130,7 +130,7 @@ def test_what_finds_nothing_is_listed(recorded: Path) -> None:
 
 
 def test_what_rises_and_drifts_is_told(recorded: Path) -> None:
-    """A storm that everybody asks for today rises, and shifts what people ask for."""
+    """A storm that everyone asks for today rises, and shifts what people ask for."""
     rising = told("queries", "rising", cwd=recorded)["queries"]
     assert [each["words"] for each in rising] == ["storm warning"]
     assert rising[0]["recent_per_day"] > rising[0]["usual_per_day"]
@@ -143,7 +143,7 @@ def test_what_rises_and_drifts_is_told(recorded: Path) -> None:
 
 @pytest.mark.parametrize("verb", ["list", "empty", "rising", "drift"])
 def test_a_quiet_folder_says_so(verb: str, quiet: Path) -> None:
-    """Where nobody searched yet, each verb says it in words and makes no file."""
+    """Where no one searched yet, each verb says it in words and makes no file."""
     done = vedette("queries", verb, cwd=quiet)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip()
@@ -176,7 +176,7 @@ def test_queries_are_imported_and_dropped(quiet: Path) -> None:
 
 
 def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
-    """Exit code 1 where nothing could be used, 2 where there is nothing to read."""
+    """Exit code 1 if nothing could be used, 2 where there is nothing to read."""
     (quiet / "bad.txt").write_bytes(b"\xff\xfe?\n!!\n")
     assert vedette("queries", "import", "bad.txt", cwd=quiet).returncode == 1
     assert "name a readable file" in complaint("queries", "import", "none.txt", cwd=quiet)
@@ -247,7 +247,7 @@ def read_up_to_the_end(screen: int) -> str:
 
 
 def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
-    """The exit code and what is shown, at a terminal where somebody has typed this answer."""
+    """The exit code and what is shown, at a terminal where someone has typed this answer."""
     own, its = pty.openpty()
     os.write(own, answer)
     before = sys.stdin

@@ -168,7 +168,7 @@ def up(cwd: Path) -> Iterator[None]:
 
 
 def on_a_terminal(*arguments: str, cwd: Path) -> str:
-    """What the program shows to somebody at a terminal."""
+    """What the program shows to someone at a terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "vedette", *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
@@ -240,7 +240,7 @@ def test_nothing_found_is_exit_code_1_and_words_that_help(cwd: Path) -> None:
 
 
 def test_a_page_cannot_write_to_the_terminal(site: str, cwd: Path) -> None:
-    """Bold is ours; of what a page says nothing moves the cursor, sets a title or a colour."""
+    """Bold is ours; of what a page says nothing moves the cursor, sets a title or a color."""
     shown = on_a_terminal("search", "kraken", cwd=cwd)
     assert f"{site}evil" in shown
     assert "\x1b[1m" in shown

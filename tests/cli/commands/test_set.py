@@ -1,4 +1,4 @@
-"""``vedette set``: settings that hold before the file's, on a folder that nobody runs."""
+"""``vedette set``: settings that hold before the file's, on a folder that no one runs."""
 
 import json
 from pathlib import Path

@@ -68,7 +68,7 @@ def test_a_watch_is_added_listed_and_removed(run: Run) -> None:
 
 
 def test_a_test_says_what_came_of_it(run: Run) -> None:
-    """Nobody listens there: the exit code says so, and so does the list afterwards."""
+    """No one listens there: the exit code says so, and so does the list afterwards."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     code, said = run("watch", "test", "all")
     assert (code, "no connection" in said) == (1, True)
@@ -78,7 +78,7 @@ def test_a_test_says_what_came_of_it(run: Run) -> None:
 
 
 def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run: Run, tmp_path: Path) -> None:
-    """Its tries, what went wrong, and how many wait: the last one, which nobody tried, says nothing."""
+    """Its tries, what went wrong, and how many wait: the last one, which no one tried, says nothing."""
     run("watch", "add", "all", "--site", "*", "--webhook", "http://127.0.0.1:9/hook")
     with closing(AlertStore(tmp_path / "data")) as book:
         (mark,) = [row.alert_id for row in watches(tmp_path / "data") if row.name == "all"]

@@ -53,7 +53,7 @@ def kinds(url: str, leader: str, *, same: bool = True, said: bool = False) -> se
     ],
 )
 def test_a_pair_speaks_of_the_one_respect_in_which_it_differs(url: str, leader: str, expected: set[object]) -> None:
-    """And of nothing where it differs in more."""
+    """And of nothing if it differs in more."""
     assert kinds(url, leader) == expected
 
 

@@ -87,7 +87,7 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 def test_a_very_long_url_is_left_alone() -> None:
-    """A megabyte is nobody's address."""
+    """A megabyte is no one's address."""
     rules = learned(*EVERY)
     for tail in ("x" * 1_000_000, "?" + "ref=1&" * 200_000, "index.html/" * 90_000):
         url = f"https://{B}/{tail}"

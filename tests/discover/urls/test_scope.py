@@ -46,7 +46,7 @@ def test_what_lies_within_a_scope_belongs(scope: ScopeKind, start: str, url: str
     ],
 )
 def test_what_lies_outside_a_scope_does_not_belong(scope: ScopeKind, start: str, url: str) -> None:
-    """Names that look alike, neighbours under a public suffix and other ports of a prefix are elsewhere."""
+    """Names that look alike, neighbors under a public suffix and other ports of a prefix are elsewhere."""
     assert check_scope(url, Site(start, scope)) is Refusal.OUT_OF_SCOPE
 
 

@@ -1,4 +1,4 @@
-"""What the keeper does when things change under it: workers die, sites come and go, somebody wants a page at once."""
+"""What the keeper does when things change under it: workers die, sites come and go, someone wants a page at once."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -43,7 +43,7 @@ def test_what_a_dead_worker_held_comes_back_once() -> None:
 
 
 def test_a_host_whose_worker_died_rests_first() -> None:
-    """Nobody knows what the answer would have said: the host waits, at least for its own pause, from the death on."""
+    """No one knows what the answer would have said: the host waits, at least for its own pause, from the death on."""
     replies = {f"{A}/": page(*MANY), f"{A}/robots.txt": robots("Crawl-delay: 90")}
     drive = begun(dict(replies), rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.asked_urls()) == 2)
@@ -54,7 +54,7 @@ def test_a_host_whose_worker_died_rests_first() -> None:
 
 
 def test_an_address_whose_worker_died_rests_first() -> None:
-    """A host that nobody had asked yet is not asked at an address that the dead worker may just have used."""
+    """A host that no one had asked yet is not asked at an address that the dead worker may just have used."""
     drive = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0), workers=1).begin()
     drive.run(until=lambda: len(drive.log) == 1)
     died_s = drive.now_s
@@ -97,7 +97,7 @@ def test_late_words_of_a_dead_worker_do_not_count() -> None:
 
 
 def test_a_robots_txt_on_its_way_is_asked_for_again() -> None:
-    """A worker dies while it waits for the file, at its own host or at another: nobody waits for ever."""
+    """A worker dies while it waits for the file, at its own host or at another: no one waits forever."""
     for stations in ({}, {f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": Reply(404, took_s=40.0)}):
         slow = {f"{A}/robots.txt": Reply(404, took_s=40.0), f"{A}/": page()} | stations
         drive = begun(dict(slow), rules_for(f"{A}/"), workers=1)
@@ -121,7 +121,7 @@ def test_a_worker_cannot_end_what_another_holds() -> None:
 
 
 def test_a_paused_site_is_left_alone_until_it_is_resumed() -> None:
-    """What waits, waits; nothing is refused, nobody is looked up; and then it goes on at once."""
+    """What waits, waits; nothing is refused, no one is looked up; and then it goes on at once."""
     sites = Site(f"{A}/"), Site(f"{B}/")
     drive = begun({f"{A}/": page(*MANY), f"{B}/": page()}, rules_for(*sites))
     drive.run(until=lambda: len(drive.pages()) == 5)
@@ -182,7 +182,7 @@ def test_the_delay_of_a_site_holds_for_all_its_hosts() -> None:
     assert third.sent_s - second.ended_s >= 33.0
 
 
-# What somebody waits for
+# What someone waits for
 
 
 def test_a_page_that_somebody_waits_for_comes_next() -> None:
@@ -209,7 +209,7 @@ def test_only_what_somebody_waits_for_is_fetched() -> None:
 
 
 def test_a_wish_that_robots_txt_forbids_is_refused() -> None:
-    """Nobody's wish is stronger than the site's word."""
+    """No one's wish is stronger than the site's word."""
     replies = {f"{A}/": page(), f"{A}/robots.txt": robots("Disallow: /no")}
     drive = begun(dict(replies), rules_for(f"{A}/")).run()
     (id_,) = drive.keeper.request_urls([f"{A}/no"], drive.now_s)
@@ -250,7 +250,7 @@ def test_a_name_that_came_to_life_is_asked_for_what_waited() -> None:
 
 @pytest.mark.parametrize("failure", [Failure.NAME, Failure.ADDRESS])
 def test_a_requested_url_of_a_name_that_does_not_exist_fails_at_once(failure: Failure) -> None:
-    """Somebody waits for it; the other URLs of its host go on waiting."""
+    """Someone waits for it; the other URLs of its host go on waiting."""
     web = MemoryWeb({}, {"b.test": failure})
     drive = Drive(web, rules_for(f"{B}/")).begin().run(for_s=100.0)
     drive.keeper.request_urls([f"{B}/now"], drive.now_s)
@@ -271,7 +271,7 @@ def test_a_host_that_moves_is_asked_at_its_new_address_with_its_rest_kept() -> N
 
 
 def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
-    """Its address is looked up anew only when nothing is out: a worker could not follow in the middle of a request."""
+    """Its address is looked up again only when nothing is out: a worker could not follow in the middle of a request."""
     web = MemoryWeb({f"{A}/robots.txt": Reply(404, took_s=4000.0), f"{A}/": page(), f"{B}/": page()})
     web.replies[f"{B}/robots.txt"] = Reply(301, (("location", f"{A}/b.txt"),), took_s=2500.0)
     web.names["a.test"] = lambda now_s: (f"93.184.216.{int(now_s // 2000) + 1}",)

@@ -47,7 +47,7 @@ def test_a_first_crawl_is_silent_and_a_later_link_is_news() -> None:
 
 
 def test_what_a_new_page_links_to_is_news_but_not_without_end() -> None:
-    """The articles of a new issue are; a trap of pages that each name the next is not for ever."""
+    """The articles of a new issue are; a trap of pages that each name the next is not forever."""
     chain: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Issue {n}") for n in range(20)}
     drive = crawled({f"{A}/": since(page(), page("/0")), **chain}, 2 * HOUR_S)
     assert list(news(drive)) == [f"{A}/0", f"{A}/1", f"{A}/2"]

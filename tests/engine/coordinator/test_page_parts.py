@@ -28,7 +28,7 @@ def crawl(site: Site | None = None) -> Drive:
 
 
 def ask(drive: Drive, *urls: str) -> dict[str, int]:
-    """The status with which each request of a page was answered; 0 where it was refused."""
+    """The status with which each request of a page was answered; 0 if it was refused."""
     for number, url in enumerate(urls):
         drive.keeper.parts.request(PartRequest(url, PagePart(RENDERER, number, f"{A}/")))
     drive.run()

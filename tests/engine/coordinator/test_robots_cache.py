@@ -148,7 +148,7 @@ def test_a_loop_counts_as_no_file(target: str) -> None:
 
 
 def test_two_hosts_that_send_each_other_are_both_crawled() -> None:
-    """Each one's robots.txt lies with the other: neither waits for ever."""
+    """Each one's robots.txt lies with the other: neither waits forever."""
     replies: dict[str, Served] = {f"{A}/robots.txt": moved(f"{B}/a.txt"), f"{B}/robots.txt": moved(f"{A}/b.txt")}
     replies |= {f"{B}/a.txt": FORBIDS, f"{A}/b.txt": FORBIDS}
     replies |= {f"{host}/": page("/secret", "/open") for host in (A, B)}
@@ -182,7 +182,7 @@ def test_a_host_that_many_others_send_to_serves_them_all() -> None:
 
 @pytest.mark.parametrize("failure", [Failure.NAME, Failure.ADDRESS])
 def test_a_redirect_to_a_host_that_is_not_there_counts_as_no_answer(failure: Failure) -> None:
-    """The host waits and asks anew; its pages are neither fetched nor lost."""
+    """The host waits and asks again; its pages are neither fetched nor lost."""
     web = MemoryWeb({f"{A}/robots.txt": moved(f"{B}/"), f"{A}/": page()})
     web.names["b.test"] = failure if failure is Failure.NAME else ("127.0.0.1",)
     drive = Drive(web, rules_for(f"{A}/")).begin().run(3600.0)

@@ -163,7 +163,7 @@ def test_images_and_dead_links_condemn_nothing() -> None:
 
 
 def test_many_at_once_are_no_reason_to_give_up() -> None:
-    """Of a pattern nobody knows yet only some go out at once; the rest follow as soon as those brought something."""
+    """Of a pattern no one knows yet only some go out at once; the rest follow as soon as those brought something."""
     paths = [f"/{name}/{number}" for name in ("a", "b", "c", "d") for number in range(30)]
     web = listed(paths, text_of("home", 300))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 300)) for path in paths}

@@ -74,7 +74,7 @@ def test_names_of_other_scripts_are_told_as_the_network_knows_them() -> None:
 
 
 def test_a_page_names_a_few_strangers_at_most() -> None:
-    """A page of links to everybody counts for the first twenty."""
+    """A page of links to everyone counts for the first twenty."""
     hrefs = [f"https://h{number}.test/" for number in range(1000)]
     assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == tuple(f"h{number}.test" for number in range(20))
 

@@ -63,7 +63,7 @@ def test_longer_pauses_hold_from_the_moment_they_are_told() -> None:
 
 
 def test_what_robots_txt_no_longer_vouches_for_goes_back() -> None:
-    """An errand whose time is over is not sent; the keeper judges it anew."""
+    """An errand whose time is over is not sent; the keeper judges it again."""
     worker = asker()
     worker.accept_batch(orders(errand("/old", 2.0, valid_until_s=10.0), errand("/good", 1.0)))
     assert asked_for(worker, 10.0) == "/good"

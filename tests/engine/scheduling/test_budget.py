@@ -52,7 +52,7 @@ def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
 
 @given(PACES, BURSTS, STARTS, st.integers(1, 300))
 def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, start_s: float, count: int) -> None:
-    """The time that is told is one at which there is something, so nobody comes in vain, and the pace is kept."""
+    """The time that is told is one at which there is something, so no one comes in vain, and the pace is kept."""
     bucket = TokenBucket(per_s, burst)
     now_s = start_s
     for _ in range(count):
@@ -76,7 +76,7 @@ def test_it_fills_up_and_no_further(per_s: float, burst: float, start_s: float, 
 
 @given(PACES, BURSTS, STARTS, st.floats(0.0, 1e9))
 def test_a_clock_that_was_put_back_changes_nothing(per_s: float, burst: float, start_s: float, back_s: float) -> None:
-    """Nothing comes for nothing, and nobody waits until the old time has come again."""
+    """Nothing comes for nothing, and no one waits until the old time has come again."""
     bucket = TokenBucket(per_s, burst)
     greedy(bucket, start_s)
     wait_s = bucket.ready_s - start_s
@@ -97,7 +97,7 @@ def test_what_must_not_wait_slows_the_rest_down_and_does_not_stop_it(per_s: floa
 
 
 class Wanting(NamedTuple):
-    """Somebody who wants pages: for which site, how many a second, and from when to when."""
+    """Someone who wants pages: for which site, how many a second, and from when to when."""
 
     site: str
     per_s: float
@@ -106,7 +106,7 @@ class Wanting(NamedTuple):
 
 
 class Crowd:
-    """Everybody has one host, that waits for the budget as the keeper lets it wait."""
+    """Everyone has one host, that waits for the budget as the keeper lets it wait."""
 
     def __init__(self, shares: dict[str, float], wanting: Sequence[Wanting], per_s: float) -> None:
         self._budget, self._wanting = FetchBudget(), wanting

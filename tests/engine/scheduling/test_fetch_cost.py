@@ -36,7 +36,7 @@ def test_costs_are_positive_bounded_and_grow_with_bytes_and_seconds(
 
 
 def test_before_anything_was_fetched_every_page_costs_the_same() -> None:
-    """A cost that nobody knows is that of an ordinary fetch; a host that nobody knows is an ordinary one."""
+    """A cost that no one knows is that of an ordinary fetch; a host that no one knows is an ordinary one."""
     assert FetchCost().estimate([1, 10**9], [0.0, 99.0]).tolist() == [1.0, 1.0]
     assert FetchCost().observe([1_000], [2.0]).estimate([1_000], [None]).tolist() == [1.0]
 

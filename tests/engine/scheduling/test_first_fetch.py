@@ -18,7 +18,7 @@ DEAR, CHEAP = 1e9, 1e-9
 
 
 def asker(price: float | None, budget_per_s: float = 1.0) -> FirstFetches:
-    """Somebody who knows nothing yet, at a price."""
+    """Someone who knows nothing yet, at a price."""
     return FirstFetches(CrawlRules(budget_per_s=budget_per_s), memory_book(), SimpleNamespace(price=price))
 
 

@@ -1,4 +1,4 @@
-"""URLs that are gone: asked for ever more rarely, given up after a bound, asked for again when something names them."""
+"""URLs that are gone: asked forever more rarely, given up after a bound, asked for again when something names them."""
 
 from itertools import pairwise
 from math import inf
@@ -19,14 +19,14 @@ DAY_S = 86_400.0
 
 
 def drive_of(replies: dict[str, Served | Server], **settings: object) -> Drive:
-    """A crawl that goes on for ever, by a quick policy; its start links to what is not there."""
+    """A crawl that goes on forever, by a quick policy; its start links to what is not there."""
     web = MemoryWeb({START: page("/gone"), **replies})
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=DAY_S))
     return Drive(web, rules_for(START, recrawl=True, **{"refresh": "nutch", **settings}), schedule=schedule).begin()
 
 
 def long_gone(drive: Drive) -> Drive:
-    """It is found gone for two hundred days: nobody would ask any more."""
+    """It is found gone for two hundred days: no one would ask any more."""
     drive.run(DAY_S)
     drive.db.execute("UPDATE page SET changed_s = changed_s - ?, due_s = 0 WHERE id = ?", (GIVEN_UP_S, id_of(drive)))
     drive.run(DAY_S)
@@ -45,7 +45,7 @@ def asks(drive: Drive) -> list[float]:
 
 
 def test_what_stays_gone_is_asked_for_ever_more_rarely_and_given_up() -> None:
-    """Each wait is longer than the one before; at last nobody asks, though a page that is fetched again names it."""
+    """Each wait is longer than the one before; at last no one asks, though a page that is fetched again names it."""
     drive = drive_of({}).run(60 * DAY_S)
     gaps = [after - before for before, after in pairwise(asks(drive))]
     assert len(gaps) >= 2

@@ -93,7 +93,7 @@ def test_those_who_wait_already_stand_in_line_anew_when_something_is_foreseen() 
 
 
 def test_of_whom_nothing_is_foreseen_stays_in_line_and_is_fetched() -> None:
-    """A making that knows half of them loses nobody."""
+    """A making that knows half of them loses no one."""
     assert sorted(crawled("impact", ByNumber(unknown=PAGES // 2))) == sorted(crawled("breadth", NO_IMPACT))
 
 

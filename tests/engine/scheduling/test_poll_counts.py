@@ -41,7 +41,7 @@ def test_sums_fade_and_those_of_sources_do_not() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", '{"sums": [1, 2], "sources": {}}', '{"sums": [NaN, 0, 0, 0]}'])
 def test_what_makes_no_sense_counts_as_nothing(text: str) -> None:
-    """A damaged row begins anew."""
+    """A damaged row starts over."""
     assert PollCounts.from_json(text) == PollCounts()
 
 

@@ -225,7 +225,7 @@ def test_failures_put_a_source_off() -> None:
 
 
 def test_what_is_believed_survives() -> None:
-    """Another run goes on with the same beliefs, to the bit; what makes no sense is begun anew."""
+    """Another run goes on with the same beliefs, to the bit; what is invalid is begun again."""
     book = memory_book()
     looking = SourcePoller(book)
     now_s = looked(looking, 30)

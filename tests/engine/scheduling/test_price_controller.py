@@ -49,7 +49,7 @@ def test_a_young_price_is_in_haste_and_an_old_one_is_not() -> None:
 
 
 def test_new_pages_leave_a_part_for_known_ones() -> None:
-    """A first crawl that takes the whole budget does not drive the price up for ever."""
+    """A first crawl that takes the whole budget does not drive the price up forever."""
     crowded = spent(17_280, others=86_400)
     assert crowded.target(1.0, 10**6) == pytest.approx(0.2)
     assert crowded.move_price(1.0, 10**6).value == pytest.approx(1.0)

@@ -29,7 +29,7 @@ def test_quality_is_a_share_that_no_batching_changes(pages: list[tuple[float, fl
 
 
 def test_pages_count_by_their_views() -> None:
-    """An outdated page that everybody sees costs more than one that nobody sees; without views all count alike."""
+    """An outdated page that everyone sees costs more than one that no one sees; without views all count alike."""
     chance, loss = np.array([0.9, 0.0]), ChangeLoss(1e9, 0.5, 1.0, 1.0)
     seen, unseen, unknown = (
         estimate_quality(Freshness("any").observe(chance, np.array(views)), loss)

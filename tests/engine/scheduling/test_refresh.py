@@ -37,7 +37,7 @@ def web_of(pages: int, **more: Served | Server) -> MemoryWeb:
 
 
 def begun(web: MemoryWeb, **settings: object) -> Drive:
-    """A crawl that goes on for ever."""
+    """A crawl that goes on forever."""
     return Drive(web, rules_for(START, recrawl=True, **settings)).begin()
 
 
@@ -106,7 +106,7 @@ def test_memory_of_the_earlier_default_is_kept() -> None:
 
 
 def test_another_policy_takes_over_without_a_restart() -> None:
-    """It begins anew, adopts every page within hours, and goes on fetching."""
+    """It starts over, adopts every page within hours, and goes on fetching."""
     drive = begun(web_of(6)).run(10 * DAY_S)
     before = kept_of(drive, f"{A}/d/1")[1]
     drive.rule(replace(drive.rules, refresh="freshness"))

@@ -23,7 +23,7 @@ DEAR = 1e9
 
 @pytest.mark.parametrize("price", [1e-6, 1.0, DEAR])
 def test_a_page_that_never_changed_and_never_gained_is_fetched_again(price: float) -> None:
-    """It was found as it was for months, and nobody searches for it: it is due within half a year, at any price."""
+    """It was found as it was for months, and no one searches for it: it is due within half a year, at any price."""
     web = MemoryWeb({f"{A}/start": page("/still"), f"{A}/still": page(title="still")})
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), recrawl=True), workers=1).begin().run(HOUR_S)
     for day in range(1, 100):

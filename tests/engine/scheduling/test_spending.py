@@ -76,7 +76,7 @@ def test_every_request_is_counted_once_and_under_what_it_was_for() -> None:
 
 
 def test_gains_are_put_down_to_the_kind_and_site_of_their_fetch() -> None:
-    """Whatever was measured first: what nobody remembers is not counted, and nothing is counted as a fetch."""
+    """Whatever was measured first: what no one remembers is not counted, and nothing is counted as a fetch."""
     drive = crawled().run(HOUR_S)
     row = drive.pages()[f"{A}/two"]
     drive.keeper.on_gains(
@@ -115,7 +115,7 @@ def test_days_go_by_themselves() -> None:
 
 
 def test_what_is_not_worth_the_price_is_told_until_it_is_fetched() -> None:
-    """The best of them first; after an hour nobody speaks of it any more."""
+    """The best of them first; after an hour no one speaks of it any more."""
     book, held = memory_book(), BelowPrice()
     for number in range(50):
         held.add(f"{A}/{number}", float(number), 99.0, 0.0)

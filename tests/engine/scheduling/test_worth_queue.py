@@ -1,4 +1,4 @@
-"""Unseen URLs in line by worth where the price binds: nobody is lost, known pages stay, and else nothing changes."""
+"""Unseen URLs in line by worth where the price binds: no one is lost, known pages stay, and else nothing changes."""
 
 from collections.abc import Sequence
 

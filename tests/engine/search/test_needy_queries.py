@@ -30,7 +30,7 @@ def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: floa
 
 
 def test_before_enough_is_measured_all_words_are_watched() -> None:
-    """And also where nothing ever improved, since then nobody knows better."""
+    """And also where nothing ever improved, since then no one knows better."""
     assert len(select_needy_queries(curves(), QueryNeeds.empty())) == WORDS
     assert len(select_needy_queries(curves(), needs_of(np.ones(WORDS), MIN_CHANGES / 2))) == WORDS
     assert len(select_needy_queries(curves(), needs_of(np.zeros(WORDS)))) == WORDS

@@ -79,7 +79,7 @@ def test_owners_limit_snippets_and_copies(folder: Path, marks: str, longest: int
 
 
 def test_private_pages_are_for_those_who_may(folder: Path) -> None:
-    """A private page is found by readers of its site alone, and nobody else learns that it exists."""
+    """A private page is found by readers of its site alone, and no one else learns that it exists."""
     leaves = [page(1), page(2, private="http://example.org/")]
     assert searched(folder, leaves, "kites").total == 1
     assert searched(folder, leaves, SearchRequest("kites", allowed=("http://example.org/",))).total == 2
@@ -87,7 +87,7 @@ def test_private_pages_are_for_those_who_may(folder: Path) -> None:
 
 
 def test_access_is_checked_again(folder: Path) -> None:
-    """An index that lies about who may see a page shows it to nobody all the same, not even when it is pinned."""
+    """An index that lies about who may see a page shows it to no one all the same, not even when it is pinned."""
     leaves = [page(1), page(2, private="http://example.org/")]
     rules = parse_rules([], [("kites", "http://example.org/2")], [])
     assert urls(searched(folder, leaves, "kites", rules, lying=True)) == ["http://example.org/1"]

@@ -85,7 +85,7 @@ def test_a_date_is_no_address() -> None:
 
 
 def test_several_headers_add_up() -> None:
-    """Each header line starts anew for everyone, and all lines count together."""
+    """Each header line starts again for everyone, and all lines count together."""
     assert of_header("otherbot: noindex", "nofollow", "noarchive") == Directives(follow=False, archive=False)
 
 

@@ -203,7 +203,7 @@ def test_a_validator_that_cannot_be_sent_back_is_dropped(etag: str) -> None:
 
 
 def test_a_clock_that_was_put_back_makes_it_ask() -> None:
-    """A state from the far future decides nothing, and holds nobody up."""
+    """A state from the far future decides nothing, and holds no one up."""
     for state in (after(UNKNOWN, 200), after(UNKNOWN, 404), after_silence(UNKNOWN)):
         assert isinstance(check_url(state, PAGE, NOW_S - 365 * DAY_S), RobotsNeeded)
 

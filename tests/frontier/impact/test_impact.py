@@ -66,7 +66,7 @@ def test_old_cycles_fade() -> None:
 
 
 def test_at_least_one_query_is_needy() -> None:
-    """A share of next to nothing is one query, a share of all is all."""
+    """A share of almost nothing is one query, a share of all is all."""
     frequency = np.array([1.0, 3.0, 2.0])
     assert needy(frequency, np.ones(3), 1e-9).tolist() == [1]
     assert needy(frequency, np.ones(3), 1.0).tolist() == [0, 1, 2]

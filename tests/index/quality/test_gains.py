@@ -88,7 +88,7 @@ def score(watched: WatchedQueries, page: PageWords) -> float:
 
 
 def alone(curve: ScoreCurve, scores: Floats, *, within: bool = False) -> tuple[Floats, Floats]:
-    """A column of the curve for each pair of neighbouring scores: the ranks of both among others, and the gains."""
+    """A column of the curve for each pair of neighboring scores: the ranks of both among others, and the gains."""
     rows = ScoreCurve(*(np.repeat(part[:, None], len(scores) - 1, axis=1) for part in curve))
     r1, r2 = find_ranks(rows, scores[:-1]), find_ranks(rows, scores[1:])
     inside = np.full(len(r1), within) & (scores[:-1] > 0)

@@ -101,7 +101,7 @@ def test_neighbours_decide() -> None:
 
 
 def test_split_that_no_page_has() -> None:
-    """Where somebody can say that no page has the two words in a row, the split is not offered."""
+    """Where someone can say that no page has the two words in a row, the split is not offered."""
     assert correct_words(["kafkastreams"], SPELLING, lambda _one, _other: 0) is None
     assert correct_words(["kafkastreams"], SPELLING, lambda _one, _other: 50) == ("kafka", "streams")
 

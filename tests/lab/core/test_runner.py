@@ -124,7 +124,7 @@ def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
 
 
 def test_a_finished_run_is_not_done_again(here: Path) -> None:
-    """The same command finds its cells; where the experiment's code has changed, all of them are worked out anew."""
+    """The same command finds its cells; where the experiment's code has changed, all of them are worked out again."""
     plan = build_plan(SMALL)
     finished(plan, here / "out")
     assert RunFolder(here / "out", plan).list_pending() == []

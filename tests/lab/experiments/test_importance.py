@@ -69,7 +69,7 @@ def test_a_web_that_answers_nothing_has_no_correlation() -> None:
 
 
 def test_drawn_queries_are_answered() -> None:
-    """Two neighbouring words of a page find at least that page, and the same seed draws the same."""
+    """Two neighboring words of a page find at least that page, and the same seed draws the same."""
     seen = take_snapshot(small(), 10.0)
     queries = draw_queries(seen.web, np.arange(seen.web.pages), 4)
     assert compute_impact(seen, queries, 10).queries == len(queries) > 0

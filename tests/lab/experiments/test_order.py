@@ -112,7 +112,7 @@ def test_the_printed_hybrid_is_nine_parts_to_one() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_without_sketches_only_importance_and_places_count() -> None:
-    """With a sketch for the query that nobody can answer alone, the query-driven estimate is nothing for all."""
+    """With a sketch for the query that no one can answer alone, the query-driven estimate is nothing for all."""
     few = restrict_queries(cut(site()), np.array([5]))
     assert len(few.query_terms) == 1
     assert len(few.crawled_facts.found_query) == 0

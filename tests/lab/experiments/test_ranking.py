@@ -33,7 +33,7 @@ def ratings(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("policy", ["default", "popularity", "uniform", "thompson", "selective-r0.50-k6"])
 def test_a_cell_gives_the_same_row_again(policy: str) -> None:
-    """Every number of a row is promised, finite, and the same when worked out anew."""
+    """Every number of a row is promised, finite, and the same when worked out again."""
     cell = Cell("ranking", "community:small", policy, 0.01, 1)
     first, again = EXPERIMENT.run(cell), EXPERIMENT.run(cell)
     assert first == again

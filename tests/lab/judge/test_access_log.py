@@ -119,7 +119,7 @@ def test_a_file_that_is_no_log_is_named(content: bytes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"my diary", b"my\ndiary"])
 def test_a_file_that_is_no_log_is_never_written_to(content: bytes, tmp_path: Path) -> None:
-    """Naming the wrong file as the log costs nobody that file."""
+    """Naming the wrong file as the log costs no one that file."""
     path = tmp_path / "diary"
     path.write_bytes(content)
     with pytest.raises(UsageError):

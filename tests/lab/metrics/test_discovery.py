@@ -50,7 +50,7 @@ def test_overhead_without_finds_is_infinite() -> None:
 
 
 def test_hours_run_from_appearing_to_being_found() -> None:
-    """Appeared at 1, 2 and 4 o'clock; found at 1 and 7; the third never, nobody saw it from 10 on: 0, 5, 6 h."""
+    """Appeared at 1, 2 and 4 o'clock; found at 1 and 7; the third never, no one saw it from 10 on: 0, 5, 6 h."""
     waited = hours_to_discovery(hours(1, 2, 4), hours(5, 9, 10), hours(1, 7, NEVER))
     assert waited.tolist() == [0.0, 5.0, 6.0]
 

@@ -116,7 +116,7 @@ def at_moments(history: History, taken: list[tuple[int, float]], end_day: int) -
 
 
 def stale_days(history: History, one: int, taken: list[float], day: float) -> float | None:
-    """For how long a page's copy has not said what the page says; None where there is no copy."""
+    """For how long a page's copy has not said what the page says; None if there is no copy."""
     held = [int(history.version_at(np.array([one]), at * DAY_S)[0]) for at in sorted(taken)]
     if not held or held[-1] < 0:
         return None

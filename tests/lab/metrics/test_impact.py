@@ -26,7 +26,7 @@ def two_queries() -> Workload:
 
 
 def test_impact_is_how_often_a_page_is_seen() -> None:
-    """Pages 1 and 2 stand first for one query each, page 0 second for both; nobody asks for page 3."""
+    """Pages 1 and 2 stand first for one query each, page 0 second for both; no one asks for page 3."""
     second = 2**-1.5
     impacts = compute_page_impacts(np.arange(4), two_queries(), visibility)
     assert impacts.tolist() == pytest.approx([4 * second, 3, 1, 0])

@@ -23,7 +23,7 @@ from vedette.lab.visitors.queries import zipf_shares
 from vedette.policy import Ints, rng_for
 
 NONE = -1
-FIRST, SECOND, THIRD = 1.0, 2**-1.5, 3**-1.5  # how probably the results at these ranks are viewed
+FIRST, SECOND, THIRD = 1.0, 2**-1.5, 3**-1.5  # how likely the results at these ranks are viewed
 
 # Table 4.1: what the web says, then what the search engine has. Pages 0 to 3 are p1 to p4.
 P1 = ("New Technology: A new thyroid cancer therapy", "New Technology: A new chipset designed for cell phones")
@@ -54,7 +54,7 @@ def test_cancer_example_finds_nothing_as_it_stands() -> None:
 
 @pytest.mark.parametrize(("ties", "printed"), [(TieBreak.YOUNGER_FIRST, 0.14), (TieBreak.OLDER_FIRST, 0.74)])
 def test_cancer_example_by_tie_rule(ties: TieBreak, printed: float) -> None:
-    """With p1 fetched anew three pages are equal; it is viewed as the third or as the first, by the rule for ties."""
+    """With p1 fetched again three pages are equal; it is viewed as the third or as the first, by the rule for ties."""
     assert relative_quality(with_live(0), WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
     assert delta_q_exact(0, ENGINE, WEB, cancer(), ties) == pytest.approx(printed, abs=0.005)
 

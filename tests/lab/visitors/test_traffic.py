@@ -29,7 +29,7 @@ from vedette.web.server import bind, create_server
 
 WAIT_S = 30.0
 BRISK = Habits(title_s=0.05, page_s=0.05, typing_s=0.05, max_attraction=1.0)
-FAST_PER_S = 50.0  # far more than is let in, so that nobody waits for people to come
+FAST_PER_S = 50.0  # far more than is let in, so that no one waits for people to come
 TITLES = [f"The {thing} of {topic.label}" for topic in TOPICS for thing in topic.things]
 
 
@@ -102,7 +102,7 @@ def test_whoever_is_refused_goes_home_and_others_come() -> None:
 
 
 def test_a_server_that_is_away_is_shrugged_off() -> None:
-    """Nobody listens: every search is in vain, and nothing breaks."""
+    """No one listens: every search is in vain, and nothing breaks."""
     with bind("127.0.0.1:0") as listening:
         port = listening.getsockname()[1]
     further = iter(range(5))
@@ -123,7 +123,7 @@ def test_nobody_comes_before_there_is_something_to_find() -> None:
 
 
 def test_a_process_of_its_own_says_what_it_did() -> None:
-    """A child searches until it is stopped, also when somebody types Ctrl-C, and then tells its numbers."""
+    """A child searches until it is stopped, also when someone types Ctrl-C, and then tells its numbers."""
     log = Log()
     with searchable(log, Serve()) as port, start_visitors(port, real_clock(), FAST_PER_S, seed=2) as visitors:
         patiently(lambda: len(slates(log)) >= 2, WAIT_S)
@@ -149,7 +149,7 @@ def test_how_many_searches_a_demo_may_have(text: str) -> None:
 
 
 def test_it_goes_home_at_once_when_nobody_answers() -> None:
-    """A server that listens and says nothing, as one that is ending, keeps nobody from telling what they did."""
+    """A server that listens and says nothing, as one that is ending, keeps no one from telling what they did."""
     with bind("127.0.0.1:0") as silent, start_visitors(silent.getsockname()[1], real_clock(), FAST_PER_S) as visitors:
         silent.accept()[0].close()
         assert visitors.stop() == Tally()

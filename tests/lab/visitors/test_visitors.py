@@ -114,7 +114,7 @@ def test_what_is_read_follows_what_is_said_of_reading() -> None:
 
 @given(APPEALS, CHANCES, SEEDS)
 def test_a_reading_is_possible(appeals: list[Appeal], perseverance: float, seed: int) -> None:
-    """Only what was looked at was opened, from the top down; and only an opened page leaves anybody content."""
+    """Only what was looked at was opened, from the top down; and only an opened page leaves anyone content."""
     reading = simulate_reading(appeals, perseverance, rng_for(seed, "test"))
     assert list(reading.opened) == sorted(set(reading.opened))
     assert all(place < reading.examined for place in reading.opened)
@@ -125,7 +125,7 @@ def test_a_reading_is_possible(appeals: list[Appeal], perseverance: float, seed:
 def test_whatever_is_answered_a_visit_ends_and_asks_in_words(
     seed: int, number: int, at_s: float, finds: list[ResultPage]
 ) -> None:
-    """Queries are text that can be sent, pauses are times, and nobody searches for ever."""
+    """Queries are text that can be sent, pauses are times, and no one searches forever."""
     turn = iter(finds * 10)
     done = deeds(VisitorPopulation(seed), Arrival(number, at_s), lambda _: next(turn))
     asks = [deed for deed in done if isinstance(deed, Search)]
@@ -175,7 +175,7 @@ def test_visits_come_in_order_and_as_often_as_is_said(seed: int) -> None:
 
 
 def test_days_have_a_rhythm() -> None:
-    """More people come around the busiest hour than twelve hours away from it, and nobody is locked out."""
+    """More people come around the busiest hour than twelve hours away from it, and no one is locked out."""
     habits = Habits(swing=0.5, busiest_hour=16.0)
     coming = islice(VisitorPopulation(1, habits).arrivals(START_S, 0.01), 10_000)
     hours = Counter(int(arrival.at_s % DAY_S // HOUR_S) for arrival in coming)
@@ -242,7 +242,7 @@ def test_a_slip_of_the_finger_is_small(query: str, seed: int) -> None:
 
 
 def test_people_pass_for_people_and_robots_for_robots() -> None:
-    """A few are robots, and say so; nobody else looks like one."""
+    """A few are robots, and say so; no one else looks like one."""
     people = [VisitorPopulation(1).person_for(Arrival(number, START_S)) for number in range(2000)]
     assert all(bool(check_request(person.agent, {})) == person.is_robot for person in people)
     assert 0.01 < sum(person.is_robot for person in people) / len(people) < 0.1

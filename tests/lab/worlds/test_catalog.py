@@ -1,4 +1,4 @@
-"""Worlds are found by name wherever they are, opened once, and called by names that tell nobody's paths."""
+"""Worlds are found by name wherever they are, opened once, and called by names that tell no one's paths."""
 
 from pathlib import Path
 

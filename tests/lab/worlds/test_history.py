@@ -142,7 +142,7 @@ def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: Hi
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
-    """No file, an empty one, and one of somebody else's: told, with what to type."""
+    """No file, an empty one, and one of someone else's: told, with what to type."""
     (tmp_path / "empty").touch()
     (tmp_path / "other").write_bytes(b"PK\x03\x04" * 20)
     for name in ("absent", "empty", "other"):

@@ -18,7 +18,7 @@ def slate(id_: str, at_s: float = 100.0, visitor: str = MARK, **about: object) -
 
 
 def click(id_: str, page: int, after_s: float = 5.0, at_s: float = 105.0, visitor: str = MARK) -> ClickEvent:
-    """Somebody opened a result."""
+    """Someone opened a result."""
     return ClickEvent(id_, "click", page, at_s, after_s, visitor)
 
 

@@ -49,6 +49,6 @@ def test_one_actor_cannot_move_a_page(times: int, many_browsers: bool) -> None: 
 
 
 def test_people_of_their_own_count_in_full() -> None:
-    """Nothing is taken off where everybody comes once."""
+    """Nothing is taken off where everyone comes once."""
     visitor = rng_for(1, "test").permutation(50).tolist()
     assert cap_weights(views([0] * 50, visitor, [1.0] * 50)).weight.tolist() == [1.0] * 50

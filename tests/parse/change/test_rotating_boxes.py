@@ -44,7 +44,7 @@ def fetched(*pages: list[PlacedText]) -> list[BoxComparison]:
 
 
 def test_a_box_that_turns_every_time_is_learned() -> None:
-    """The first changes count, since nobody can know; later ones are the box's, and nothing steady changed."""
+    """The first changes count, since no one can know; later ones are the box's, and nothing steady changed."""
     turns = fetched(*(page(fetch) for fetch in range(8)))
     assert turns[0].steady_changes == 1
     assert all((seen.steady_changes, seen.box_changes) == (0, 1) for seen in turns[3:])
@@ -119,7 +119,7 @@ def test_an_equal_page_has_no_turned_place(blocks: list[PlacedText]) -> None:
 
 @given(st.binary(max_size=700), BLOCKS)
 def test_foreign_bytes_are_read_as_something_harmless(packed: bytes, blocks: list[PlacedText]) -> None:
-    """Records that nobody wrote may be wrong; they do not raise, and what follows is packable."""
+    """Records that no one wrote may be wrong; they do not raise, and what follows is packable."""
     records: dict[int, PlaceRecord] = unpack_records(packed)
     assert (
         unpack_records(pack_records(compare_boxes(records, blocks).records)) == compare_boxes(records, blocks).records

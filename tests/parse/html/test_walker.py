@@ -158,7 +158,7 @@ def test_the_number_of_links_is_bounded() -> None:
 
 
 def test_lengths_are_bounded() -> None:
-    """No title or link of a stranger is kept at any length; its neighbours are."""
+    """No title or link of a stranger is kept at any length; its neighbors are."""
     reading = parse_page(f"<title>{'x' * MANY}</title><a href=/{'x' * MANY}><a href=/b>")
     assert 100 <= len(reading.title) < MANY
     assert [link.href for link in reading.links] == ["/b"]

@@ -97,12 +97,12 @@ def test_a_page_may_yield_to_another_site() -> None:
 
 @given(st.lists(st.text(st.characters(codec=None, categories=None)), min_size=1))
 def test_any_text_is_chosen_from(texts: list[str]) -> None:
-    """Hostile URLs do not raise, and somebody is chosen."""
+    """Hostile URLs do not raise, and someone is chosen."""
     members = [Member(f"http://{text}", text) for text in texts] + [Member(text, text) for text in texts]
     assert 0 <= choose_canonical(members)[0] < len(members)
 
 
 def test_an_empty_group_is_a_mistake() -> None:
-    """There is nobody to choose."""
+    """There is no one to choose."""
     with pytest.raises(ValueError, match="at least one"):
         choose_canonical([])

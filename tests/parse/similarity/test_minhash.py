@@ -136,7 +136,7 @@ def test_moved_paragraphs_change_little() -> None:
 
 
 def test_bands_are_read_off_a_kept_sketch() -> None:
-    """The bands of a table of kept sketches are those that the pages had, so an index can be made anew."""
+    """The bands of a table of kept sketches are those that the pages had, so an index can be rebuilt."""
     rng = np.random.default_rng(5)
     made = [sketch(rng.integers(0, 2**64, 500, dtype=np.uint64)) for _ in range(4)]
     kept = np.array([np.frombuffer(one.mins, np.uint8) for one in made])

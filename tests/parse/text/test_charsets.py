@@ -82,7 +82,7 @@ def test_the_page_declares_its_charset(head: bytes) -> None:
 
 
 def test_a_declaration_behind_a_long_comment_counts() -> None:
-    """A browser starts anew when it meets one behind the kilobyte that it looks through first."""
+    """A browser starts again when it meets one behind the kilobyte that it looks through first."""
     decoded = decode_page(
         b"<!--" + b"x" * 1100 + b"--><head><meta charset=windows-1251><title>\xcf\xf0</title>", "text/html"
     )

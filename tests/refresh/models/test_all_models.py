@@ -46,7 +46,7 @@ def test_what_is_given_stays_as_it_was(model: ChangeModel, story: list[KnownPage
 
 @each_model
 def test_an_empty_memory_and_an_empty_batch_are_answered(model: ChangeModel) -> None:
-    """Of pages and groups that nobody remembers there is a chance all the same; of no pages there is none."""
+    """Of pages and groups that no one remembers there is a chance all the same; of no pages there is none."""
     memory = Memory.empty(model.page_width, model.group_width)
     unknown = looks([False, False], 5.0, 1.0, section=[7, 0], site=[3, 0])
     chance = model.chance(memory, unknown, later(unknown, 30.0))
@@ -81,7 +81,7 @@ def test_a_page_that_changes_is_expected_to_change(model: ChangeModel) -> None:
 
 @each_model
 def test_a_new_page_has_the_chance_of_its_section(model: ChangeModel) -> None:
-    """After a busy and a quiet section were seen, a page that nobody saw is expected to be like its section."""
+    """After a busy and a quiet section were seen, a page that no one saw is expected to be like its section."""
     section, site = np.repeat([2, 3], 10), np.ones(20, np.int64)
     busy = np.repeat([True, False], 10)
     memory = taught(model, [looks(busy, day, 2.0, section=section, site=site) for day in range(2, 20, 2)])

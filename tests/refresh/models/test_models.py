@@ -127,7 +127,7 @@ def test_every_shape_changes_once_in_a_unit_of_time() -> None:
 def test_pages_that_come_back_differ_less_after_long_gaps() -> None:
     """Pages with two contents in turn differ half of the time after short gaps and long ones: it sees that, pooled not.
 
-    With gaps of one length nobody could tell a page that comes back from a slower one.
+    With gaps of one length no one could tell a page that comes back from a slower one.
     """
     rng = rng_for(6, "returns")
     gaps_d = np.tile([3.0, 60.0], 20)

@@ -1,4 +1,4 @@
-"""Own pace, age and waves: what a change teaches about the page, about pages of its age, and about its neighbours."""
+"""Own pace, age and waves: what a change teaches about the page, about pages of its age, and about its neighbors."""
 
 from dataclasses import replace
 

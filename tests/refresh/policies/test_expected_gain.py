@@ -1,4 +1,4 @@
-"""Expected gain: sooner where it pays, never twice as dear for nothing, and nobody is starved."""
+"""Expected gain: sooner where it pays, never twice as dear for nothing, and no one is starved."""
 
 from dataclasses import replace
 
@@ -161,7 +161,7 @@ def test_silence_counts_up_to_the_last_read_of_the_sitemap() -> None:
 
 
 def test_a_site_that_fell_silent_is_trusted_less_and_less() -> None:
-    """After many times the usual gap between its announcements, silence says next to nothing of a page."""
+    """After many times the usual gap between its announcements, silence says almost nothing of a page."""
     state, seen = announced(told=[True, True, False, False], changed=[True, True, False, False])
 
     def staleness(wait_d: float, *, is_read: bool) -> float:

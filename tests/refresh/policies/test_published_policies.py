@@ -151,7 +151,7 @@ def test_small_changes_do_not_make_a_copy_stale_for_sbr() -> None:
 
 
 def test_ebr_asks_how_often_a_page_is_shown_and_counts_from_the_threshold_on() -> None:
-    """What is shown twice as often waits less, what nobody is shown waits for ever; a change of just tau is large."""
+    """What is shown twice as often waits less, what no one is shown waits forever; a change of just tau is large."""
     batch = looks([5.0] * 4, [True] * 4, share=[0.3, 0.3, 0.3, 0.29], views=[0.2, 0.1, 0.0, 0.1])
     often, rarely, never, small = waits_d(Ebr(tau=0.3), learned(Ebr(tau=0.3), batch), batch, 0.1)
     assert often < rarely < small

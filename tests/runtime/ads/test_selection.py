@@ -38,7 +38,7 @@ class Clock:
 
 
 def browser(folder: Path, clock: Clock, address: str = "198.51.100.7") -> TestClient:
-    """Somebody's browser at the whole application."""
+    """Someone's browser at the whole application."""
     made = app(folder, clock)
     return TestClient(
         made, "http://search.example.org", headers=BROWSER, follow_redirects=False, client=(address, 5000)
@@ -122,7 +122,7 @@ def test_nobody_is_led_to_a_private_address_or_charged_for_it(tmp_path: Path) ->
 
 
 def test_forged_and_foreign_tokens_are_refused_with_a_reason(tmp_path: Path) -> None:
-    """A slate's token too, and one signed by nobody here; nobody is led anywhere, and it is counted."""
+    """A slate's token too, and one signed by no one here; no one is led anywhere, and it is counted."""
     clock = Clock()
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     client = browser(tmp_path, clock)
@@ -283,7 +283,7 @@ def test_sixteen_clients_on_the_last_cent(tmp_path: Path) -> None:
 
 
 def test_ads_do_not_go_dark(tmp_path: Path) -> None:
-    """One campaign of 1.00 a day, a search every 30 s, and nobody clicks: it is shown all day, to one or to many."""
+    """One campaign of 1.00 a day, a search every 30 s, and no one clicks: it is shown all day, to one or to many."""
     for name, visitor in (("one", lambda _: PERSON), ("many", somebody)):
         clock = Clock(1_800_057_600.0)  # 2027-01-16 00:00
         folder = tmp_path / name

@@ -1,4 +1,4 @@
-"""From a fetched page to an item: told when it can be found, to the watches that it fits, and to nobody twice."""
+"""From a fetched page to an item: told when it can be found, to the watches that it fits, and to no one twice."""
 
 import json
 from contextlib import closing

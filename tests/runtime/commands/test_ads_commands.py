@@ -138,7 +138,7 @@ def test_orders_are_kept_as_json(order: AdCommand) -> None:
 
 
 def test_damage_is_told() -> None:
-    """A kept order that makes no sense."""
+    """A kept order that is invalid."""
     with pytest.raises(StoreCorrupt):
         command_from_json({"order": "judge_ad", "nobody": 1})
 

@@ -88,7 +88,7 @@ def test_whatever_was_done_is_taken_back_and_done_again(before: list[Command], l
 
 
 def try_out(state: State, one: Command) -> int | None:
-    """The number of the action, where it can be undone; None where the order was refused or changed nothing."""
+    """The number of the action, where it can be undone; None if the order was refused or changed nothing."""
     before = kept(state)
     try:
         action = execute_command(one, state, NOW_S, "a test").action

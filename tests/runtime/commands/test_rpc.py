@@ -1,4 +1,4 @@
-"""What a keeper does when somebody calls: sites change at once, wishes come first, and no question can break it."""
+"""What a keeper does when someone calls: sites change at once, wishes come first, and no question can break it."""
 
 import time
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ class Bench:
         return self.desk.handle(Request("order", {"order": command_to_json(order), "who": "a test"}), self.now_s)
 
     def fetch(self, *urls: str) -> dict[str, object]:
-        """Somebody wants these pages now."""
+        """Someone wants these pages now."""
         return self.desk.handle(Request("fetch", {"urls": list(urls)}), self.now_s)
 
     def asked(self, rounds: int = 6) -> list[FetchTask]:
@@ -294,7 +294,7 @@ def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
 
 
 def refuse(bench: Bench, errand: FetchTask, why: str) -> int:
-    """A URL is taken out of the queue by a judgement; its id."""
+    """A URL is taken out of the queue by a judgment; its id."""
     bench.give_back([errand])
     (host,) = bench.state.urls.intern_hosts([HOST])
     leased = bench.state.urls.lease([host] * 10, 0, bench.now_s + 300.0)
@@ -312,7 +312,7 @@ def refuse(bench: Bench, errand: FetchTask, why: str) -> int:
     ],
 )
 def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str, why: str) -> None:
-    """Only from the order on that overrules just this judgement; it is noted and held back no more."""
+    """Only from the order on that overrules just this judgment; it is noted and held back no more."""
     bench.crawled(*pages("a"))
     (errand,) = bench.asked(1)
     id_ = refuse(bench, errand, why)
@@ -337,7 +337,7 @@ def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
 
 @pytest.mark.parametrize("call", [Request("frob"), Request("explain", {"url": "http://nowhere.test/"})])
 def test_no_question_ends_the_keeper(bench: Bench, call: Request) -> None:
-    """A verb from another version, or a host that nobody knows, is answered like any other."""
+    """A verb from another version, or a host that no one knows, is answered like any other."""
     assert bench.desk.handle(call, bench.now_s)
 
 
@@ -468,7 +468,7 @@ def test_a_command_with_an_id_is_executed_once(bench: Bench) -> None:
 
 
 def test_budget_and_refresh_policy_change_without_a_restart(bench: Bench) -> None:
-    """They hold at once and are logged; what holds from the next start on, or makes no sense, is refused in words."""
+    """They hold at once and are logged; what holds from the next start on, or is invalid, is refused in words."""
     before = (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy)
     bench.order(SetMachine({"crawl.budget": "2/s", "refresh.policy": "nutch"}))
     assert (bench.keeper.rules.budget_per_s, bench.keeper.refresher.policy) == (2.0, "nutch")
@@ -498,7 +498,7 @@ def test_a_contact_opens_public_hosts_without_a_restart(bench: Bench) -> None:
 
 
 def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: Bench) -> None:
-    """The rules of a start are those that were chosen; what was taken back, and what nobody can read, is the file's."""
+    """The rules of a start are those that were chosen; what was taken back, and what no one can read, is the file's."""
     bench.order(SetMachine({"refresh.policy": "nutch", "crawl.budget": "3/s"}))
     bench.order(SetMachine({"crawl.budget": None}))
     configured = override(Config(), {"refresh.policy": "uniform", "crawl.budget": "7/s"})

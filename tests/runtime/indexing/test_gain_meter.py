@@ -132,7 +132,7 @@ def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
 
 
 def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
-    """A generation that is built anew tells nothing of old pages, and its curves serve at once."""
+    """A generation that is built again tells nothing of old pages, and its curves serve at once."""
     rebuild(web.folder, start_clock(web.now_s, 1.0), lambda _done, _pages: None)
     assert brought(web) == []
     web.answers("c", page("Third", "gardens for a zeppelin"))
@@ -140,7 +140,7 @@ def test_what_was_not_fetched_anew_brings_nothing(web: Web) -> None:
 
 
 def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -> None:
-    """Something is measured before anybody has searched; damaged curves are no curves."""
+    """Something is measured before anyone has searched; damaged curves are no curves."""
     with closing(EventStore(web.folder)) as record:
         record.delete_imported()
     generation = Generations(web.folder).current()

@@ -49,7 +49,7 @@ def words(number: int) -> str:
 
 @pytest.fixture
 def web(tmp_path: Path) -> Web:
-    """A folder with pages, and a list that names as many again which nobody has fetched."""
+    """A folder with pages, and a list that names as many again which no one has fetched."""
     made = Web(tmp_path / "data")
     with made.state() as state:
         state.store.save_site(SiteRow(SITE, paused=False, added_s=NOW_S))
@@ -87,7 +87,7 @@ def test_words_that_people_search_for_make_an_unseen_url_worth_more(web: Web) ->
 
 
 def test_before_anybody_has_searched_nothing_is_expected(web: Web) -> None:
-    """And when nobody searches any more, what was expected is forgotten."""
+    """And when no one searches any more, what was expected is forgotten."""
     assert run_impact_pass(web.folder, web.now_s) == 0
     assert read_info(web.folder / "index") is not None
     assert ImpactEstimates(web.folder / "index").version == 0

@@ -361,7 +361,7 @@ def drop_news(web: Web) -> None:
 
 
 def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> None:
-    """Text that nobody points to any more goes with the old generation; a small or tidy index is left alone."""
+    """Text that no one points to any more goes with the old generation; a small or tidy index is left alone."""
     for version in range(4):
         web.answers("a", page("First", f"zeppelin{version}"))
         web.index()

@@ -1,4 +1,4 @@
-"""Curves are made anew when there is reason to and when it is paid for; pages are remembered until they change."""
+"""Curves are rebuilt when there is reason to and when it is paid for; pages are remembered until they change."""
 
 import os
 from contextlib import closing
@@ -36,7 +36,7 @@ ENOUGH_S = MADE.took_s / CPU_SHARE
 
 
 def no_curves() -> QueryCurves:
-    """Curves for nobody who asks."""
+    """Curves for no one who asks."""
     return QueryCurveBuilder(build_watched([])).build(0)
 
 

@@ -1,4 +1,4 @@
-"""What the console is told of a data folder, with and without anybody who runs it."""
+"""What the console is told of a data folder, with and without anyone who runs it."""
 
 import threading
 from contextlib import closing
@@ -19,13 +19,13 @@ DAY_S = 86_400.0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data folder with the sample in it, that nobody runs."""
+    """A data folder with the sample in it, that no one runs."""
     write_sample(tmp_path / "data")
     return tmp_path / "data"
 
 
 def test_a_folder_that_nobody_runs_is_told_by_its_record(folder: Path) -> None:
-    """It is said that nobody runs it; numbers are the last known, hosts are none."""
+    """It is said that no one runs it; numbers are the last known, hosts are none."""
     clock = real_clock()
     with closing(EventStore(folder)) as book:
         book.add_points(clock.now(), {"known": 12.0, "waiting": 5.0})

@@ -1,4 +1,4 @@
-"""What the console is told of refreshing, from a data folder that nobody need run."""
+"""What the console is told of refreshing, from a data folder that no one need run."""
 
 from contextlib import closing
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_before_there_is_anything(tmp_path: Path) -> None:
-    """No folder, and one without pages; numbers that nobody measured are left out."""
+    """No folder, and one without pages; numbers that no one measured are left out."""
     watch = FolderMonitor(tmp_path / "none", real_clock(), Config())
     assert watch.get_refresh_status() == RefreshStatus()
     with opened(tmp_path / "data"):

@@ -68,7 +68,7 @@ def test_ctrl_c_ends_all_with_slow_requests_under_way(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_a_tree_whose_keeper_hangs(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Nobody answers, and it ends all the same; what was committed is there for the next crawl."""
+    """No one answers, and it ends all the same; what was committed is there for the next crawl."""
     patiently(run.pages)
     pids = children(process.pid)
     os.kill(pids["vedette keeper"], signal.SIGSTOP)
@@ -128,7 +128,7 @@ def test_nobody_waits_for_a_keeper_that_hangs(run: Run, process: subprocess.Pope
     keeper = children(process.pid)["vedette keeper"]
     os.kill(keeper, signal.SIGSTOP)
     operator = FolderOperator(run.data)
-    for _ in range(100):  # more than the socket takes; each would wait for ever if it waited at all
+    for _ in range(100):  # more than the socket takes; each would wait forever if it waited at all
         live = read_live_status(run.data)
         assert live is not None
         assert live.numbers["pages"] >= 0
@@ -203,7 +203,7 @@ def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
 
 
 def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(run: Run) -> None:
-    """Stopped together with its keeper, so that nobody ends it: it drops what it holds by itself, and comes back."""
+    """Stopped together with its keeper, so that no one ends it: it drops what it holds by itself, and comes back."""
     with tree_child(run, lease_wall_s=1.0) as process:
         patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
         before = children(process.pid)

@@ -182,7 +182,7 @@ def _other_topic(bench: Bench) -> str:
     ],
 )
 def test_only_what_was_asked_for_is_verified(intent: Verification, ignored: int) -> None:
-    """A hub that asks about another topic, or wants to end what nobody ended, is not answered; that is counted."""
+    """A hub that asks about another topic, or wants to end what no one ended, is not answered; that is counted."""
     bench = crawled()
     bench.push.subscriptions.add_offer(FEED, HUB, FEED, 1.0)
     (errand,) = bench.push.subscriptions.take_requests(2.0)

@@ -205,7 +205,7 @@ def test_a_hub_that_refuses_is_quoted(status: int) -> None:
 
 
 def test_a_hub_that_is_away_is_told_as_such() -> None:
-    """Nobody listens: that is said, and nothing raises."""
+    """No one listens: that is said, and nothing raises."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with HubClient(Bench(MemoryWeb({HOME: page()})).settings) as caller:

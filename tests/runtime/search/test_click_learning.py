@@ -102,7 +102,7 @@ def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
 
 
 def test_no_record_is_no_trouble(tmp_path: Path, generation: Path) -> None:
-    """Before anybody searched, nothing is learned."""
+    """Before anyone searched, nothing is learned."""
     assert learn(tmp_path, generation, NOW_S)._replace(at_s=0.0) == RankingReport(
         difference_give_or_take=float("inf"),
         learned=RankingReport().learned._replace(half_width=float("inf")),
@@ -159,7 +159,7 @@ def test_orders_are_told_by_the_version_that_ranks(tmp_path: Path, generation: P
 
 
 def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Path) -> None:
-    """What was shown while nobody got the learned order is no part of the comparison."""
+    """What was shown while no one got the learned order is no part of the comparison."""
     slates, events = made_record(PAGES, 300)
     mixed = [slate._replace(policy=POLICY if number % 2 else "linear/1") for number, slate in enumerate(slates)]
     later, others = made_record(PAGES, 300, seed=9)

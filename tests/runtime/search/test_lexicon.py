@@ -42,7 +42,7 @@ def test_a_saved_lexicon_answers_the_same(tmp_path: Path, lexicon: Lexicon) -> N
 
 
 def test_a_pickle_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Earlier versions wrote pickles, and anybody may have written this one: it has no side effect."""
+    """Earlier versions wrote pickles, and anyone may have written this one: it has no side effect."""
     monkeypatch.chdir(tmp_path)
     for data in (PICKLE, b"\x80\x05" + PICKLE):
         (tmp_path / FILE).write_bytes(data)

@@ -16,7 +16,7 @@ HOURS.append((FIRST + timedelta(days=1), 20, "unknown", 99))
 
 
 def test_past_days_say_what_is_still_to_come() -> None:
-    """Half of a day's queries come in the evening; phrases that nobody bids for any more are left out."""
+    """Half of a day's queries come in the evening; phrases that no one bids for any more are left out."""
     traffic = build_traffic(HOURS, {"hats": 0, "shoes": 1}, START_S + 2 * DAY_S + 12 * HOUR_S)
     assert traffic.days == 2
     assert expected_queries(traffic, START_S + 2 * DAY_S + 12 * HOUR_S).tolist() == [0.0, 10.0]

@@ -71,7 +71,7 @@ def test_what_is_shown_pays_the_second_price_by_the_score_that_ranked_it() -> No
 
 
 def test_what_is_tried_out_pays_the_least() -> None:
-    """An infinite score outbids everybody, so nobody sets its price."""
+    """An infinite score outbids everyone, so no one sets its price."""
     shown = place_ads(Bmix(), (), ads(2), 1, Decimal("0.05"), 0.0, rng_for(1, "p"))
     assert [str(one.charge) for one in shown] == ["0.05"]
 

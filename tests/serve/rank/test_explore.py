@@ -137,7 +137,7 @@ def test_selective_promotes_the_unseen_and_nobody_else() -> None:
 
 
 def test_the_law_of_quality_is_learned_from_what_was_seen() -> None:
-    """Pages of two kinds are told apart: one in ten pleases half of its viewers, the others nobody."""
+    """Pages of two kinds are told apart: one in ten pleases half of its viewers, the others no one."""
     rng = rng_for(1, "test/law")
     aware = np.full(2_000, 30.0)
     likes = rng.binomial(30, np.where(np.arange(2_000) % 10 == 0, 0.5, 0.002)).astype(np.float64)
@@ -149,7 +149,7 @@ def test_the_law_of_quality_is_learned_from_what_was_seen() -> None:
 
 
 def veterans_and_newcomers() -> Candidates:
-    """Forty pages that many know, most of them poor and one good, and ten that nobody has seen."""
+    """Forty pages that many know, most of them poor and one good, and ten that no one has seen."""
     aware = np.append(np.full(40, 30.0), np.zeros(10))
     likes = np.zeros(50)
     likes[:3] = 15.0, 6.0, 3.0
@@ -179,7 +179,7 @@ def test_ours_keeps_the_first_place_and_the_cap() -> None:
 
 
 def test_with_no_evidence_ours_is_the_order_by_relevance() -> None:
-    """Before anybody has seen anything, results stand as they answer the query."""
+    """Before anyone has seen anything, results stand as they answer the query."""
     batch = replace(unseen_candidates(5, CROWD), relevance=np.array([0.3, 0.9, 0.5, 0.1, 0.7]))
     policy = Prospect()
     assert policy.choose(policy.start(None), batch, 5, 0.0, rng_for(1, "test")).rows.tolist() == [1, 4, 2, 0, 3]

@@ -17,7 +17,7 @@ SHAPE = (MAX_AWARE + 1, MAX_LIKES + 1)
 def reputation(
     known: dict[int, tuple[float, float]], *, teaching: float = 0.0, views: float = 100.0, general: float = 0.1
 ) -> Reputation:
-    """Pages with likes and looks; what a view of one that nobody saw teaches."""
+    """Pages with likes and looks; what a view of one that no one saw teaches."""
     ids = np.array(sorted(known), np.int64)
     likes, looks = (np.array([known[id_][part] for id_ in ids.tolist()]) for part in (0, 1))
     mean = (likes + 5 * general) / (looks + 5)
@@ -93,7 +93,7 @@ def test_the_unproven_keep_to_their_seats(seed: int, first: int, most: int) -> N
 
 
 def test_lots_decide_among_equals_and_are_told() -> None:
-    """Eight pages that nobody saw share two places: each stands at one of them with a chance of one in eight."""
+    """Eight pages that no one saw share two places: each stands at one of them with a chance of one in eight."""
     found = [ordered(SCORES, reputation(KNOWN, teaching=1.0), seed=seed) for seed in range(60)]
     places = found[0].is_unproven[:10]
     assert found[0].propensities[:10][places].tolist() == [1 / 8, 1 / 8]
@@ -102,7 +102,7 @@ def test_lots_decide_among_equals_and_are_told() -> None:
 
 
 def test_where_nobody_looks_nothing_is_tried() -> None:
-    """What is learned of a page on a list that nobody asks for is of no use."""
+    """What is learned of a page on a list that no one asks for is of no use."""
     assert not ordered(SCORES, reputation(KNOWN, teaching=1.0, views=0.0)).is_unproven.any()
 
 
@@ -175,7 +175,7 @@ def test_selective_promotion_draws_from_those_that_nobody_has_seen(promotion: st
 
 
 def test_selective_promotion_keeps_to_the_limits() -> None:
-    """None where none is allowed, not before its first place, and nothing where everything was seen."""
+    """None if none is allowed, not before its first place, and nothing where everything was seen."""
     known = reputation(SEEN)
     assert not ordered(SIX, known, most=0, promotion="selective").is_unproven.any()
     assert ordered(SIX, known, first=3, promotion="selective").rows.tolist()[:2] == [0, 1]

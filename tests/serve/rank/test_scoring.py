@@ -16,7 +16,7 @@ def test_contributions_add_up() -> None:
 
 
 def test_every_weight_is_of_a_feature() -> None:
-    """A weight whose feature is misspelt would count for nothing, silently."""
+    """A weight whose feature is misspelled would count for nothing, silently."""
     assert set(WEIGHTS) <= {feature.key for feature in ALL_FEATURES}
 
 

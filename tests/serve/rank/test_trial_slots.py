@@ -1,4 +1,4 @@
-"""Seats for trials: they raise, nobody loses by being a candidate, and the chances that are told are the true ones."""
+"""Seats for trials: they raise, no one loses by being a candidate, and the chances that are told are the true ones."""
 
 from collections import Counter
 

@@ -109,7 +109,7 @@ def test_parameters_become_the_wish(ask: Ask, search: SmallSearch) -> None:
     ],
 )
 def test_what_is_wrong_is_told_by_its_name(ask: Ask, query: str, parameter: str) -> None:
-    """Values out of range, days that do not exist, parameters twice or misspelt: 400, and what is right."""
+    """Values out of range, days that do not exist, parameters twice or misspelled: 400, and what is right."""
     assert ask(f"/api/v1/search?{query}").complaint == (400, "wrong_parameter", parameter)
 
 
@@ -239,7 +239,7 @@ def test_scripts_of_named_origins_may_read(ask: Ask) -> None:
 
 
 def test_what_all_may_see_may_be_kept_for_seconds(ask: Ask) -> None:
-    """Answers to nobody in particular are cached for ten seconds, errors never."""
+    """Answers to no one in particular are cached for ten seconds, errors never."""
     assert ask("/api/v1/search?q=lag").headers["cache-control"] == "public, max-age=10"
     assert ask("/api/v1/search").headers["cache-control"] == "no-store"
 

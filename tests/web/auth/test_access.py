@@ -1,4 +1,4 @@
-"""Who is let in, by what, and what they see: above all, that nobody sees what is not theirs."""
+"""Who is let in, by what, and what they see: above all, that no one sees what is not theirs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def keys() -> Sequence[Key]:
 
 @pytest.fixture(scope="module")
 def open_server() -> Iterator[Ask]:
-    """Everybody may search."""
+    """Everyone may search."""
     with served(UNLIMITED, keys) as (ask, _):
         yield ask
 
@@ -78,7 +78,7 @@ def test_anybody_sees_what_is_public_and_nothing_else(open_server: Ask) -> None:
 
 
 def test_a_key_shows_the_private_sites_that_name_it(open_server: Ask) -> None:
-    """By name, or by ``*`` for all who have one; only with the scope, and never to be kept by anybody else."""
+    """By name, or by ``*`` for all who have one; only with the scope, and never to be kept by anyone else."""
     assert ids(open_server(LAG, bearer(ANN))) == [1, 3, 4]
     assert ids(open_server(LAG, bearer(BOB))) == [1, 4]
     assert ids(open_server(LAG, bearer(PLAIN))) == [1]
@@ -228,7 +228,7 @@ def test_behind_https_the_cookie_is_for_https() -> None:
     ],
 )
 def test_a_form_of_another_page_does_not_sign_in(token_server: Ask, headers: dict[str, str]) -> None:
-    """Nobody is signed in with somebody else's key to be watched."""
+    """No one is signed in with someone else's key to be watched."""
     answer = posted(token_server, {"Content-Type": FORM["Content-Type"], **headers}, key=ANN)
     assert (answer.status, "set-cookie" in answer.headers) == (403, False)
 

@@ -221,7 +221,7 @@ def test_wrong_arguments_are_told_in_words(ask: Ask, name: str, arguments: dict[
 
 @pytest.mark.parametrize("query", ["boom", "panic"])
 def test_a_fault_is_told_without_its_reason(ask: Ask, query: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """A tool that fails says so to the model; what failed is for the operator, and the query for nobody."""
+    """A tool that fails says so to the model; what failed is for the operator, and the query for no one."""
     assert complaint(ask, BOB, "search", query=query) == "Internal error. The reason is in the server log."
     logged = capfd.readouterr().err
     assert logged.startswith("vedette: ")
@@ -231,7 +231,7 @@ def test_a_fault_is_told_without_its_reason(ask: Ask, query: str, capfd: pytest.
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer vk_wrong"}, {"Cookie": f"vedette_key={BOB}"}])
 def test_a_key_is_always_needed(ask: Ask, headers: dict[str, str]) -> None:
-    """Also where everybody may search; a cookie is none, since browsers send it unasked, and neither is a parameter."""
+    """Also where everyone may search; a cookie is none, since browsers send it unasked, and neither is a parameter."""
     answer = posted(ask, call("search", query="lag"), headers)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
     kind = {"Content-Type": "application/json"}
@@ -261,7 +261,7 @@ def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
 
 
 def test_private_sites_are_told_to_their_readers_only(ask: Ask) -> None:
-    """No tool lets anybody else learn of a page, a title or a host."""
+    """No tool lets anyone else learn of a page, a title or a host."""
     for name, arguments in (
         ("search", {"query": ""}),
         ("passages", {"query": ""}),

@@ -149,7 +149,7 @@ def test_bodies_are_small_and_of_a_type_that_is_known(server: Told) -> None:
 
 
 def test_the_gate_bounds_what_any_route_is_sent() -> None:
-    """Also where a route would read it all, and where nobody says beforehand how long it is."""
+    """Also where a route would read it all, and where no one says beforehand how long it is."""
     with Told(OPEN) as server:
         form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
         assert server.ask("/signin", form, "POST", b"k" * (MAX_BODY_BYTES + 1)).status == 413
@@ -191,7 +191,7 @@ def test_one_slate_has_so_many_events_a_minute(server: Told) -> None:
 
 
 def test_no_key_is_needed_but_the_way_through_the_proxy() -> None:
-    """The token is the right; a wrong key beside it hurts nobody; a program with a key has no mark."""
+    """The token is the right; a wrong key beside it hurts no one; a program with a key has no mark."""
     with Told(replace(OPEN, access="token")) as server:
         assert server.told(server.token()).status == 204
         assert server.told(server.token(), headers=bearer("vk_wrong")).status == 204

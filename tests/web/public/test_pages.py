@@ -366,7 +366,7 @@ class Allowing:
 
 
 def test_private_copies_are_for_their_readers() -> None:
-    """Whom access lets in sees the copy and searches with that right; nobody else does."""
+    """Whom access lets in sees the copy and searches with that right; no one else does."""
     start = "https://kafka.example.org/"
     search = HeldPages(MANY, {1: copy("<p>secret")}, private=start)
     with served(search) as server:

@@ -1,4 +1,4 @@
-"""Cached copies lose their teeth: nothing runs, nothing is sent, nothing is loaded, and nothing takes for ever."""
+"""Cached copies lose their teeth: nothing runs, nothing is sent, nothing is loaded, and nothing takes forever."""
 
 import re
 
@@ -94,7 +94,7 @@ def test_no_mixture_is_harmful(html: str) -> None:
 
 @given(st.text())
 def test_any_text_is_survived(html: str) -> None:
-    """Nothing that anybody can write is an error."""
+    """Nothing that anyone can write is an error."""
     assert complaints(sanitize_html(html, html)) == []
 
 
@@ -125,7 +125,7 @@ def test_pictures_from_elsewhere_are_told_by_their_words() -> None:
 
 
 def test_links_are_resolved_and_vouch_for_nothing() -> None:
-    """A link leads where the page meant it to, tells nobody where it came from, and opens apart from us."""
+    """A link leads where the page meant it to, tells no one where it came from, and opens apart from us."""
     link = first(LexborHTMLParser(sanitize_html("<a href='../other?a=1&amp;b=2'>x</a>", URL)), "a")
     assert link.attributes["href"] == "https://example.org/other?a=1&b=2"
     assert link.attributes["target"] == "_blank"

@@ -50,7 +50,7 @@ def test_a_token_says_again_what_it_was_made_of(id_: str, at_s: float, secret: b
 
 @given(IDS, TIMES, st.integers(0, 47), st.integers(0, 5))
 def test_a_token_with_any_other_bit_is_none(id_: str, at_s: float, place: int, bit: int) -> None:
-    """Nobody can move a slate in time, or make up another: every bit of every character counts."""
+    """No one can move a slate in time, or make up another: every bit of every character counts."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     token = sign_token(TokenClaims(id_, at_s), b"ours")
     other = letters[letters.index(token[place]) ^ 1 << bit]

@@ -56,7 +56,7 @@ class SmallPush:
 
 
 def client(push: SmallPush) -> TestClient:
-    """Somebody who knows the addresses."""
+    """Someone who knows the addresses."""
     return TestClient(Starlette(routes=push_routes(push)))
 
 

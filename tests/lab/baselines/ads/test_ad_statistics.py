@@ -82,7 +82,7 @@ def test_a_replaced_ad_starts_from_nothing() -> None:
 
 
 def test_the_book_remembers_when_the_set_of_ads_changed() -> None:
-    """Counts since then are what a bandit that starts anew may know."""
+    """Counts since then are what a bandit that starts again may know."""
     book = book_of([200.0, np.inf])
     book.record_query(0, np.array([1]), np.array([False]), np.array([100.0]))
     book.record_query(0, np.array([0]), np.array([True]), np.array([200.0]))
@@ -141,7 +141,7 @@ def test_a_plan_is_learned_from_the_day_before() -> None:
 
 
 def test_a_bid_counts_less_only_where_its_budget_would_not_last() -> None:
-    """Of two ads worth the same, the one whose advertiser runs short gives way; without a plan nobody does."""
+    """Of two ads worth the same, the one whose advertiser runs short gives way; without a plan no one does."""
     traffic = usual(100.0)
     two = ads(2, remaining=[500, np.inf], budget=[500, np.inf])
     value = np.array([5.0, 4.0])

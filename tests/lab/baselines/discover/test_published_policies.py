@@ -61,7 +61,7 @@ def test_thompson_learns_each_hour_of_the_day_on_its_own() -> None:
 
 
 def test_thompson_counts_a_failed_look_as_one_that_brought_nothing() -> None:
-    """Otherwise a source that is gone would be believed in for ever."""
+    """Otherwise a source that is gone would be believed in forever."""
     book, policy = book_of(1), Thompson()
     none = np.zeros(0, np.int64)
     failed = PollResults(np.array([0]), np.array([False]), np.array([0, 0]), none, none.astype(bool))

@@ -75,7 +75,7 @@ def test_noisy_ages_make_probabilities(seen: list[float]) -> None:
 
 @given(st.lists(st.floats(-50, 50), max_size=12))
 def test_a_falling_fit_never_rises_and_keeps_the_sum(values: list[float]) -> None:
-    """Averages of neighbours: what falls already stays as it is."""
+    """Averages of neighbors: what falls already stays as it is."""
     fitted = fit_nonincreasing(np.array(values))
     assert (np.diff(fitted) <= 1e-9).all()
     assert fitted.sum() == pytest.approx(sum(values), abs=1e-6)

@@ -98,7 +98,7 @@ def test_memory_finds_what_the_latest_crawl_does_not_show() -> None:
 
 
 def test_full_crawls_cost_what_they_fetch() -> None:
-    """Told every week, all that is known is fetched every week; nobody who counts that has a low overhead."""
+    """Told every week, all that is known is fetched every week; no one who counts that has a low overhead."""
     row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 1, 1)
     known = sum(len(cycle.known) for cycle in hosts()[0])
     assert row["overhead_full"] == pytest.approx((known + 11) / 13)

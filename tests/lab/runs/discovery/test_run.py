@@ -1,4 +1,4 @@
-"""Discovery over recordings: what policies are told, what bounds find, and that nobody knows the future."""
+"""Discovery over recordings: what policies are told, what bounds find, and that no one knows the future."""
 
 import itertools
 import math
@@ -101,7 +101,7 @@ def test_the_book_says_what_is_known_of_each_source() -> None:
 
 
 def test_the_book_numbers_targets_by_when_they_were_first_brought() -> None:
-    """The numbers of a recording would tell how much there is that nobody found; those of the book tell nothing."""
+    """The numbers of a recording would tell how much there is that no one found; those of the book tell nothing."""
     book = PollHistory(np.array([0]))
     first = book.record(brought(0, [90, 30], [True, True]), 1.0)
     then = book.record(brought(0, [55, 90], [True, False]), 2.0)
@@ -282,7 +282,7 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
 
 
 def test_a_cell_can_be_a_part_of_a_world(tmp_path: Path) -> None:
-    """The second day alone: 24 hours of three looks, and everybody starts cold there."""
+    """The second day alone: 24 hours of three looks, and everyone starts cold there."""
     cell = Cell("discovery", a_file(steady_world(), tmp_path), "random", 3.0, 1, Span("1", "2"))
     row, day = pooled.EXPERIMENT.run(cell)
     assert (row["fetches"], row["found"]) == (72, 72)

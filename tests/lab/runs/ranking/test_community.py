@@ -49,7 +49,7 @@ def test_theorem_2_as_corrected_is_the_exact_chain(people: int, dying: float, lo
 
 @given(st.lists(st.floats(0.0, 1e3), min_size=2, max_size=40), st.floats(1e-4, 10.0))
 def test_theorem_2_sums_to_one_whatever_the_rates(rates: list[float], dying: float) -> None:
-    """Also where pages are never visited, and where everybody knows them."""
+    """Also where pages are never visited, and where everyone knows them."""
     law = awareness_distribution(np.array([rates]), dying)
     assert law.sum() == pytest.approx(1.0)
     assert np.all(law >= 0)
@@ -113,7 +113,7 @@ def test_promotion_makes_a_newborn_popular_sooner_and_costs_it_visits_later() ->
 
 
 def test_a_policy_never_sees_quality() -> None:
-    """Where nobody visits, what a policy is told does not depend on which page is good."""
+    """Where no one visits, what a policy is told does not depend on which page is good."""
     told = []
 
     class Witness(Popularity):

@@ -28,7 +28,7 @@ PAGES, PEOPLE, DAY = 60, 90, 500.0
 
 
 def visits_of(people: int) -> tuple[Ints, Ints, Floats]:
-    """Who saw which page, and liked it: a person sees a page once, many see the first, nobody the last ten."""
+    """Who saw which page, and liked it: a person sees a page once, many see the first, no one the last ten."""
     rng = np.random.default_rng(7)
     sees = rng.random((PEOPLE, PAGES)) < np.append(np.geomspace(0.9, 0.02, PAGES - 10), np.zeros(10))
     likes = rng.random((PEOPLE, PAGES)) < rng.permutation(np.geomspace(0.9, 0.05, PAGES))

@@ -17,7 +17,7 @@ PLACES = 10
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Searches of six queries, whose fifth result everybody likes and few see."""
+    """Searches of six queries, whose fifth result everyone likes and few see."""
     rng, lines = rng_for(1, "test/off-policy-run"), []
     for search in range(1500):
         query = int(rng.integers(6))
@@ -47,7 +47,7 @@ def test_with_enough_searches_the_truth_is_near(log: Path, policy: str, model: s
 
 @pytest.mark.parametrize("policy", EXPERIMENT.policies)
 def test_with_few_searches_nothing_is_claimed(log: Path, policy: str) -> None:
-    """Then there is no number that anybody could take for one."""
+    """Then there is no number that anyone could take for one."""
     found = row(log, policy, 100)
     assert found["enough"] == 0.0
     assert math.isnan(found["estimate"])
@@ -55,7 +55,7 @@ def test_with_few_searches_nothing_is_claimed(log: Path, policy: str) -> None:
 
 
 def test_worlds_are_known_by_file_and_model(log: Path) -> None:
-    """Rows say which visitors they were, and never where the file is."""
+    """Rows say which visitors they were, and never if the file is."""
     assert get_label(f"clicks:{log}") == "clicks:small.tsv+dbn"
     assert get_label(f"clicks:{log}+position") == "clicks:small.tsv+position"
 

@@ -1,4 +1,4 @@
-"""Sites that announce their changes: whoever listens is fresher, and no worse off once nobody speaks."""
+"""Sites that announce their changes: whoever listens is fresher, and no worse off once no one speaks."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""Calibration: who is asked what and when, what is judged, and that nobody can do better than the truth."""
+"""Calibration: who is asked what and when, what is judged, and that no one can do better than the truth."""
 
 from dataclasses import replace
 

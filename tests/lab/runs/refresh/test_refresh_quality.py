@@ -36,7 +36,7 @@ from vedette.policy import Ints, rng_for
 from vedette.refresh.policies.uniform import Uniform
 from vedette.timeutil import DAY_S, HOUR_S
 
-FIRST, SECOND = 1.0, 2**-1.5  # how probably the results at these ranks are viewed
+FIRST, SECOND = 1.0, 2**-1.5  # how likely the results at these ranks are viewed
 WORDS = tuple(f"word{at}" for at in range(12))
 QUERIES = build_queries([("word0", 4.0), ("word1 word2", 3.0), ("word3", 2.0), ("word4", 1.0), ("word5 word0", 1.0)])
 

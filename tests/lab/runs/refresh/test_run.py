@@ -199,7 +199,7 @@ class Cheat(Fixed):
 
 
 def git_history(folder: Path) -> History:
-    """Five days of a repository: each hour another one of thirty pages is written anew."""
+    """Five days of a repository: each hour another one of thirty pages is written again."""
     pages = {f"p{number}.html".encode(): b"<p>first words of a page</p>" for number in range(30)}
     states = []
     for hour in range(120):

@@ -56,7 +56,7 @@ def test_a_look_brings_what_the_rows_say(world: Frontpages, data: st.DataObject)
 def test_a_target_is_seen_from_the_first_look_that_could_show_it() -> None:
     """Shown from 0 to 6 by one source whose scrapes fail at 0 and 5, so it can be seen from 1 until before 5.
 
-    The second target is on for one snapshot, at which the scrape fails: nobody can see it. In the span from 2 to 4 the
+    The second target is on for one snapshot, at which the scrape fails: no one can see it. In the span from 2 to 4 the
     first is seen from 2 until before 4.
     """
     world = front([(0, 0, 0, 6), (0, 1, 5, 6)], snapshots=8, hosts=[0], failed=[(0, 0), (5, 0)])
@@ -79,7 +79,7 @@ def test_what_is_seen_is_what_looks_show(world: Frontpages) -> None:
 
 
 def test_a_host_can_be_looked_at_alone() -> None:
-    """Its sources and targets are numbered anew; what other hosts show is not there."""
+    """Its sources and targets are numbered again; what other hosts show is not there."""
     world = front([(0, 0, 0, 2), (1, 1, 0, 2), (2, 2, 1, 2)], snapshots=2, hosts=[0, 1, 0], failed=[(0, 2)])
     alone = world.host_view("host0")
     assert (alone.sources, alone.targets, alone.host_names) == (2, 2, ("host0",))
@@ -238,7 +238,7 @@ def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
 
 
 def test_a_clock_that_runs_ahead_once_moves_its_own_snapshot_only(tmp_path: Path) -> None:
-    """The snapshot takes its place between its neighbours, and those after it keep their times."""
+    """The snapshot takes its place between its neighbors, and those after it keep their times."""
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
     repository = pygit2.init_repository(str(tmp_path / "clone"))
     for number, hours in enumerate([0, 1, 100_000, 3, 4]):

@@ -94,7 +94,7 @@ def test_endless_body_repeats_until_it_stops(body: bytes, stop: int) -> None:
 
 
 def test_an_endless_nothing_ends() -> None:
-    """An empty body that is to be repeated for ever does not keep the server busy for ever."""
+    """An empty body that is to be repeated forever does not keep the server busy forever."""
     assert b"".join(body_pieces(b"", Delivery(endless=True))) == b""
 
 

@@ -161,7 +161,7 @@ def test_one_connection_serves_many_requests_to_many_hosts() -> None:
 
 
 def test_pipelined_requests_are_answered_in_order_and_logged_as_simultaneous(tmp_path: Path) -> None:
-    """Three heads in one packet: answers in order, slow first; the log shows that nobody waited for an answer."""
+    """Three heads in one packet: answers in order, slow first; the log shows that no one waited for an answer."""
 
     async def scene(client: Client) -> list[bytes]:
         for target in ("/late", "/x", "/large"):
@@ -525,7 +525,7 @@ def test_no_address_of_the_outside_is_listened_on(address: str) -> None:
 
 
 def test_port_in_use_is_told() -> None:
-    """A port that somebody holds on one of the addresses is a message, not a traceback."""
+    """A port that someone holds on one of the addresses is a message, not a traceback."""
     with socket.socket() as holder:
         holder.bind(("127.0.0.3", 0))
         holder.listen()

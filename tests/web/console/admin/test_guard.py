@@ -1,4 +1,4 @@
-"""Nobody comes into the console without the operator's token, and nobody acts in the operator's name."""
+"""No one comes into the console without the operator's token, and no one acts in the operator's name."""
 
 import hashlib
 import re
@@ -91,7 +91,7 @@ def test_a_post_without_the_right_mark_does_nothing(mark: str) -> None:
 
 
 def test_the_mark_of_another_session_is_worth_nothing() -> None:
-    """A mark belongs to one session: who has one of their own cannot use it in somebody else's."""
+    """A mark belongs to one session: who has one of their own cannot use it in someone else's."""
     console = signed_in()
     foreign = console.mark()
     console.client.cookies.clear()
@@ -114,7 +114,7 @@ def test_the_mark_of_another_session_is_worth_nothing() -> None:
     ],
 )
 def test_a_post_from_elsewhere_does_nothing(headers: dict[str, str]) -> None:
-    """Even with the right mark and cookie; neither does it sign anybody in."""
+    """Even with the right mark and cookie; neither does it sign anyone in."""
     console = signed_in()
     answer = console.client.post("/console/undo", data={"csrf": console.mark(), "action": "1"}, headers=headers)
     assert answer.status_code == 403
@@ -257,7 +257,7 @@ def test_the_token_and_the_secret_are_in_no_session_and_no_page() -> None:
 
 
 def test_a_keeper_that_is_away_is_said() -> None:
-    """Nobody can be signed in or out then, and nothing else breaks."""
+    """No one can be signed in or out then, and nothing else breaks."""
     console = signed_in()
     console.operator.refusal = StoreError("the crawler does not answer")
     assert console.post("/console/signout").status_code == 503

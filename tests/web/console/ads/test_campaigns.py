@@ -190,7 +190,7 @@ def test_hostile_words_stay_words(tmp_path: Path) -> None:
 
 
 def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
-    """Two advertisers with an ad and a key each, a key of neither, one of the operator, and nobody's."""
+    """Two advertisers with an ad and a key each, a key of neither, one of the operator, and no one's."""
     made = {name: made_key(name) for name in ("annkey", "bobkey", "other")}
     boss, boss_key = made_key("boss", "search", "admin")
     market(folder, (ad("high", "2.00"), "9.00"))
@@ -214,7 +214,7 @@ def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
 
 
 def test_a_key_sees_what_is_its_advertisers(tmp_path: Path) -> None:
-    """And nothing else; no key, no advertiser's key, and a key made anew under the name of his see nothing."""
+    """And nothing else; no key, no advertiser's key, and a key rebuilt under the name of his see nothing."""
     _, _, asked = keyed(tmp_path)
     show(tmp_path)
     ann = asked["annkey"].get("/api/v1/sponsored").json()

@@ -102,7 +102,7 @@ def test_whatever_was_spent_the_page_stands(told: BudgetReport) -> None:
 
 @pytest.mark.parametrize(("key", "status"), [(ADMIN, 200), (READER, 403), ("", 401)])
 def test_the_api_tells_operators_the_same(key: str, status: int) -> None:
-    """And nobody else; what was not measured is null, and days have a bound."""
+    """And no one else; what was not measured is null, and days have a bound."""
     watch = SmallWatch()
     watch.budget_now = TOLD
     parts = ConsoleServices(SmallOperator(), watch, SmallDesk())

@@ -91,7 +91,7 @@ def test_what_was_set_on_the_command_line_stays_and_can_be_taken_away() -> None:
 
 @pytest.mark.parametrize(("allowed", "words"), [(ALLOWED, "env:SITE_\N{HORIZONTAL ELLIPSIS}"), ((), "allows none")])
 def test_the_field_says_what_may_be_named(allowed: tuple[str, ...], words: str) -> None:
-    """Before anybody has to try."""
+    """Before anyone has to try."""
     page = console(Site(START), allowed=allowed).client.get(f"/console/sites/edit?site={START}")
     assert words in page.text
 

@@ -165,7 +165,7 @@ def test_estimated_quality_is_the_first_number(console: Console) -> None:
 
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
-    """Nobody is told to start what runs; what is not known is not said to be nothing."""
+    """No one is told to start what runs; what is not known is not said to be nothing."""
     for busy, said in ((True, "showing the last known numbers"), (False, "vedette up")):
         console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()

@@ -94,7 +94,7 @@ def test_robots_are_ignored_only_where_the_site_is_confirmed_as_ones_own() -> No
 
 
 def test_the_settings_of_a_site_are_changed_where_they_differ() -> None:
-    """The form has what is set; only what was changed is ordered, and nothing where nothing was."""
+    """The form has what is set; only what was changed is ordered, and nothing if nothing was."""
     console = signed_in(Desk(DOCS))
     shown = console.client.get("/console/sites/edit", params={"site": DOCS.start}).text
     assert 'value="2s"' in shown
