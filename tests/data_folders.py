@@ -94,7 +94,7 @@ def opened(folder: Path, now_s: float = NOW_S) -> Iterator[State]:
 
 @dataclass
 class Fetches:
-    """Fetches pages into an open state, as a worker and its keeper would."""
+    """Fetch pages into an open state, as a fetcher and its coordinator would."""
 
     state: State
     name: str = "w0"

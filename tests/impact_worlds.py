@@ -53,7 +53,7 @@ class Sections:
 
 
 def sections(number: int) -> Sections:
-    """So many of them."""
+    """This many of them."""
     return Sections(number)
 
 

@@ -24,7 +24,7 @@ for line in sys.stdin:
 
 
 def test_two_processes_agree_at_high_speed() -> None:
-    """The other's reading always lies between the two readings taken around the question."""
+    """The other's reading is always between the two readings taken around it."""
     clock = start_clock(1e9, 1000.0)
     command = [sys.executable, "-c", ECHO, str(clock)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:

@@ -28,7 +28,7 @@ PATIENCE_S = 300.0
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[SmallWeb]:
-    """Two sites, of which the first links to the second."""
+    """Two sites; the first links to the second."""
     with small_web(PAGES) as web:
         yield web
 
@@ -69,7 +69,7 @@ def token_of(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def token(run: Up) -> list[str]:
-    """The token that is good now; whoever replaces it says so."""
+    """The currently valid token; a test that replaces it sets this."""
     return [token_of(run.folder)]
 
 
@@ -89,13 +89,13 @@ def console(tab: Page, run: Up, token: list[str]) -> Page:
 
 
 def undo(tab: Page) -> None:
-    """Take back what was just done, with the button beside it."""
+    """Undo the last action, with the button beside it."""
     tab.locator("[role=status]").get_by_role("button", name="Undo").click()
     expect(tab.locator("[role=status]").first).to_contain_text("Undone")
 
 
 def test_first_login(tab: Page, run: Up, token: list[str]) -> None:
-    """A wrong token is told so, and how to get another; the right one leads where one wanted to go."""
+    """A wrong token gets an error and how to get another; the right one redirects to the requested page."""
     tab.goto(f"{run.address}/console/sites")
     tab.fill("#token", "vt_guessed")
     tab.click("text=Sign in >> nth=-1")
@@ -111,7 +111,7 @@ def test_first_login(tab: Page, run: Up, token: list[str]) -> None:
 
 
 def test_a_site_is_added_after_a_look_at_it_and_taken_back(console: Page, run: Up, web: SmallWeb) -> None:
-    """A typing error is told beside the field and kept; the preview shows robots.txt; then it is crawled."""
+    """A typo is reported beside the field and kept; the preview shows robots.txt; then the site is crawled."""
     console.goto(f"{run.address}/console/sites/add")
     console.fill("[name=site]", "two test")
     console.click("button:has-text('Preview')")
@@ -135,7 +135,7 @@ def test_a_site_is_added_after_a_look_at_it_and_taken_back(console: Page, run: U
 
 
 def test_a_site_is_paused_and_goes_on(console: Page, run: Up) -> None:
-    """The table says so, and the keeper goes by it."""
+    """The table shows it, and the coordinator applies it."""
     console.goto(f"{run.address}/console/sites")
     row = console.locator("tr", has_text="one.test")
     row.get_by_role("button", name="Pause").click()
@@ -203,7 +203,7 @@ def test_a_count_leads_to_its_rows(console: Page, run: Up) -> None:
 
 
 def test_the_console_gives_no_site_what_it_may_not(console: Page, run: Up) -> None:
-    """It says so beside the field, keeps what was typed, and nothing is set."""
+    """The error is beside the field, the input stays, and nothing is set."""
     console.goto(f"{run.address}/console/sites/edit?site={HOME}")
     console.fill("[name=secrets]", "file:/etc/hostname")
     console.get_by_role("button", name="Save").click()
@@ -213,7 +213,7 @@ def test_the_console_gives_no_site_what_it_may_not(console: Page, run: Up) -> No
 
 
 def test_refreshing_is_told_from_the_first_pages_on(console: Page, run: Up) -> None:
-    """An estimate of what is current, and which pages are due next with a way to all that is known of each."""
+    """An estimate of freshness, and which pages are due next, with links to their explanations."""
     console.goto(f"{run.address}/console/refresh")
     expect(console.locator(".big")).to_contain_text("estimated to be up to date")
     console.get_by_role("link", name=f"{HOME}a").click()
@@ -221,7 +221,7 @@ def test_refreshing_is_told_from_the_first_pages_on(console: Page, run: Up) -> N
 
 
 def test_strangers_are_offered_and_never_crawled(console: Page, run: Up) -> None:
-    """A host that a page links to stands there until someone does not want it."""
+    """A host that a page links to is listed until it is dismissed."""
     console.goto(f"{run.address}/console/discover")
     expect(console.locator("main")).to_contain_text("two.test")
     console.get_by_role("button", name="Dismiss").click()
@@ -241,7 +241,7 @@ def test_every_page_is_usable(console: Page, run: Up, width: int) -> None:
 
 
 def test_a_lost_token_is_replaced(console: Page, run: Up, token: list[str]) -> None:
-    """The new one opens, the old one does not, and whoever was signed in is not any more."""
+    """The new one works, the old one does not, and all sessions are closed."""
     old, token[0] = token[0], run.vedette("token", "new").split()[0]
     console.goto(f"{run.address}/console/sites")
     expect(console.locator("h1")).to_contain_text("Sign in")

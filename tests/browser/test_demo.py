@@ -94,7 +94,7 @@ def test_a_page_born_since_the_start_is_found(page: Page) -> None:
 
 
 def test_searching_by_hand(page: Page, demo: Demo) -> None:
-    """What is typed is completed from titles that are there; results are filtered by site, and one is opened.
+    """Input is completed from existing titles; results are filtered by site, and one is opened.
 
     Of a made-up site that is its copy.
     """
@@ -126,7 +126,7 @@ def test_searching_by_hand(page: Page, demo: Demo) -> None:
 
 
 def test_a_page_of_the_real_site_opens(context: BrowserContext, demo: Demo) -> None:
-    """What is found of the documentation is served under a name that a browser resolves by itself."""
+    """Results from the documentation are served under a name that a browser resolves by itself."""
     page = context.new_page()
 
     def is_found() -> bool:

@@ -118,7 +118,7 @@ def _home() -> Leaf:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """A server over nothing but hostile pages, all of which were fetched."""
+    """A server over hostile pages only, all of them fetched."""
     pages = {f"{BAD}{path}": leaf for path, leaf in PAGES.items()} | {f"{BAD}/": _home()}
     with small_web(pages) as web, up(web, tmp_path_factory.mktemp("bad"), f"{BAD}/") as started:
         started.vedette("sites", "set", f"{BAD}/", "overrule=trap,spam,missing,thin,empty,script")
@@ -250,7 +250,7 @@ def test_links_in_a_copy_lead_nowhere(witness: Witness, run: Up) -> None:
     ],
 )
 def test_what_is_asked_is_only_shown(witness: Witness, query: str) -> None:
-    """A query comes back in the field, in the title and in what is said of it, as text; so do all parameters."""
+    """A query appears in the field, in the title and in messages as text; so do all parameters."""
     written = quote(query, safe="")
     witness.look(f"/search?q=harm&site={written}&lang={written}&type={written}&time={written}", wait=False)
     witness.look(f"/search?q={written}")

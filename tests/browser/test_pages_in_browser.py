@@ -100,7 +100,7 @@ def focused(page: Page) -> str:
 
 
 def test_a_search_from_the_first_page(page: Page, address: str) -> None:
-    """The field has the focus; typing and Enter bring results, with an address that says only what was asked."""
+    """The field has the focus; typing and Enter show results, with a URL that contains only the query."""
     page.goto(address)
     page.keyboard.type("lag")
     page.keyboard.press("Enter")
@@ -139,7 +139,7 @@ def test_why_opens_in_place(page: Page, address: str) -> None:
 
 
 def test_a_filter_applies_at_once(page: Page, address: str) -> None:
-    """Choosing is enough, and what was not chosen does not stand in the address."""
+    """Choosing is enough, and options not chosen are not in the URL."""
     page.goto(f"{address}/search?q=lag")
     page.select_option("select[name=time]", "week")
     page.wait_for_url("**/search?q=lag&time=week")
@@ -184,7 +184,7 @@ def test_the_first_tab_skips_to_the_content(page: Page, address: str) -> None:
 
 
 def test_suggestions_are_a_combobox(page: Page, address: str) -> None:
-    """Arrows choose and fill in, Escape brings back what was typed, and readers of screens are told all of it."""
+    """Arrows choose and fill in, Escape restores the input, and screen readers are notified of all of it."""
     page.goto(address)
     field = page.locator("#q")
     expect(field).to_be_focused()
@@ -261,7 +261,7 @@ def test_hostile_pages_neither_run_nor_break_ours(chromium: Browser, hostile_add
 
 
 def test_a_copy_is_seen_and_can_do_nothing(page: Page, address: str) -> None:
-    """The frame shows the text; nothing in it ran or was asked for, and its links open no window."""
+    """The frame shows the text; nothing in it ran or was requested, and its links open no window."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(address)))
     page.goto(f"{address}/cached/1")

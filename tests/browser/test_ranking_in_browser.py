@@ -1,8 +1,8 @@
 """Ranking that learns, from the first click to the guard: requests of readers, a real tree, the console in a browser.
 
-Readers come from addresses of their own. First they like one page that relevance puts low; once that was learned it
-stands first, and pages that few have seen are tried. Then whoever gets that order is back at once, so clicks are worth
-less than they were by relevance: the guard goes back to the safe order, and everyone is told.
+Readers come from separate addresses. First they like one page with low relevance; once that was learned it is first,
+and little-known pages are tried. Then users with that order return at once, so clicks are worth less than with
+relevance alone: the guard returns to the safe order for everyone, and it is reported.
 """
 
 import sqlite3
@@ -44,7 +44,7 @@ class Readers:
         self._port, self._next = port, 0
 
     def come(self, many: int) -> list[tuple[Browser, ResultPage]]:
-        """So many search, and look at what they find."""
+        """This many users search, and view their results."""
         came = []
         for _ in range(many):
             self._next += 1
@@ -68,7 +68,7 @@ def run(chromium: Chromium, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def told_of(run: Up) -> RankingReport:
-    """How it stands, as servers and console read it."""
+    """The ranking status, as servers and console read it."""
     return load_ranking_status(run.folder / "data" / "index") or RankingReport()
 
 
@@ -111,7 +111,7 @@ def test_from_the_first_click_to_the_guard(run: Up, console: Page) -> None:
     came = readers.come(UNHAPPY)
     learned = [(browser, found) for browser, found in came if found.hits[0].page == liked.page]
     assert len(learned) > UNHAPPY // 2
-    assert len({tuple(hit.page for hit in found.hits) for _, found in learned}) > 1  # lots decide what is tried
+    assert len({tuple(hit.page for hit in found.hits) for _, found in learned}) > 1  # trials are random
     for browser, found in came:
         assert browser.perform(Click(0.0, found.slate, found.hits[0].page)) is not None
         if found.hits[0].page == liked.page:

@@ -83,7 +83,7 @@ def test_links_that_a_script_fills_in_are_followed(crawled: Crawled) -> None:
 
 
 def test_scripts_are_fetched_once_and_robots_txt_holds_for_them(crawled: Crawled) -> None:
-    """What all pages share is fetched once; what robots.txt disallows is not, whoever asks."""
+    """Shared resources are fetched once; those that robots.txt disallows are not, whoever requests them."""
     asked = crawled.sites.list_targets("app.test")
     assert asked.count("/app.js") == 1
     assert "/private/secret.json" not in asked
@@ -98,7 +98,7 @@ def test_a_static_site_costs_no_rendering(crawled: Crawled) -> None:
 
 
 def test_explain_says_what_rendering_costs_and_brings(crawled: Crawled) -> None:
-    """The share of renderings that brought text, and seconds and requests as a cost in fetches."""
+    """The share of renderings with text, and seconds and requests as a cost in fetches."""
     told = crawled.run("explain", "http://app.test/article/1")["rendering"]
     assert told["done"]
     assert (told["rendered"], told["brought"], told["render"]) == (ARTICLES, ARTICLES, True)
@@ -116,7 +116,7 @@ def renderer() -> Iterator[PageRenderer[str]]:
 
 
 def render(renderer: PageRenderer[str], script: str) -> tuple[RenderedPage | FailedPage, list[str]]:
-    """What becomes of a page with a script, all of whose requests are answered, and what it asked for."""
+    """The outcome of a page with a script, with all of its requests answered, and the requests."""
     html = f'<body><div id="app"></div><script>{script}</script>'
     renderer.submit("it", RenderJob("http://hostile.test/", "text/html", html.encode(), "vedette/0"))
     asked: list[str] = []
@@ -136,7 +136,7 @@ def text_of(event: RenderEvent) -> str:
 
 
 def test_what_a_script_asks_for_goes_nowhere_but_through_us(renderer: PageRenderer[str]) -> None:
-    """Private addresses, pop-ups, frames, workers, sockets and beacons: no connection is made, whoever opens it."""
+    """Private addresses, pop-ups, frames, workers, sockets and beacons: no connection is made."""
     with serve_sites() as sites:
         for path in ("/private", "/popups", "/worker"):
             script = HOSTILE[path].replace("{port}", str(sites.port))

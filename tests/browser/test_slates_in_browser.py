@@ -26,7 +26,7 @@ class Run:
         self.page.goto(f"{self.address}/search?q=lag")
 
     def told(self, many: int) -> list[tuple[str, int]]:
-        """The events, once there are so many."""
+        """The events, once there are this many."""
         patiently(lambda: len(self.log.events) >= many, 10)
         return [(event.kind, event.page) for event in self.log.events]
 

@@ -24,7 +24,7 @@ from vedette.web.commands.commands import command_to_json
 
 HOME = "http://one.test/"
 PERSON = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
-# A public address that no one asks: the browser has a proxy, which is the small web, asked for whole URLs.
+# A public address that is never contacted: the browser uses the synthetic web as its proxy.
 SHOP = "http://93.184.216.34/"
 PAGES = {
     HOME: page("Harbour", "a zeppelin over the harbour", {"/a": "A"}),
@@ -145,7 +145,7 @@ def test_from_approval_to_a_charged_click(run: Up, person: Page, console: Page) 
 
 
 def test_an_ad_is_made_in_the_console_and_edited_by_its_advertiser(run: Up, console: Page) -> None:
-    """By forms, in light and dark; then with his key over the API, after which it waits again; others' are not his."""
+    """By forms, in light and dark; then by an advertiser's key over the API, limited to that advertiser's ads."""
     console.goto(f"{run.address}/console/sponsored")
     console.click("text=New advertiser")
     console.fill("#name", "bob")

@@ -116,7 +116,7 @@ def test_json_is_one_object_and_nothing_else(site: str, tmp_path: Path) -> None:
     done = vedette("crawl", site, "--allow-private", "--delay", "0s", "--json", cwd=tmp_path)
     told = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    # Two more URLs are where a sitemap was looked for in vain.
+    # Two more URLs are sitemap guesses that failed.
     assert (told["ending"], told["pages"], told["urls_known"]) == ("done", 2, 4)
 
 
@@ -129,7 +129,7 @@ def test_the_same_command_again_fetches_nothing_twice(site: str, tmp_path: Path)
 
 
 def test_a_crawl_leaves_the_settings_of_a_site_as_they_are(site: str, tmp_path: Path) -> None:
-    """What was said of a site when it was added still holds after someone crawled it by name."""
+    """Settings given when a site was added still apply after it was crawled by name."""
     vedette("sites", "add", site, "--allow-private", "--delay", "10ms", "--hours", "00:00-24:00", cwd=tmp_path)
     vedette("crawl", site, "--exclude", "/b", "--json", "--allow-private", cwd=tmp_path)
     exported = vedette("sites", "export", cwd=tmp_path).stdout

@@ -52,7 +52,7 @@ def test_the_screen_fits_80_columns(screen: Screen) -> None:
 
 
 def test_lines_of_a_log_fit_80_columns(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is wrong is on lines of its own."""
+    """Problems are on separate lines."""
     screen._shown_s = float("-inf")
     screen.update(NUMBERS)
     lines = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""Settings are read strictly, and a mistake is told in one line that says what to write."""
+"""Settings are parsed strictly, and a mistake is reported in one line that says what to write."""
 
 import re
 from collections.abc import Callable
@@ -101,7 +101,7 @@ def test_without_a_file_or_with_an_empty_one_all_is_default(tmp_path: Path) -> N
 
 
 def test_described_defaults_are_the_defaults() -> None:
-    """Writing every default into a file changes nothing, and each section stands there whole."""
+    """Writing every default into a file changes nothing, and each section is complete."""
     lines = [f"{key} = {default}" for key, default, _ in describe()]
     assert parse("\n".join(lines), "defaults") == Config()
     assert {key.partition(".")[0] for key in KEYS} | {"sites"} == {section.name for section in fields(Config)}
@@ -182,7 +182,7 @@ def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -
     ],
 )
 def test_a_wrong_value_brings_what_to_write(setting: str, advice: str) -> None:
-    """Wrong types, missing units and values out of range are told with key, value and the way to write it."""
+    """Wrong types, missing units and values out of range are reported with key, value and the right format."""
     assert advice in complaint(lambda: parse(f"[crawl]\n{setting}", "vedette.toml"))
 
 

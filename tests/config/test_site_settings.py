@@ -1,4 +1,4 @@
-"""Settings of sites as people write them: what is written is read back, and what is wrong is named."""
+"""Settings of sites as people write them: they round-trip, and errors are reported."""
 
 import pytest
 from hypothesis import given
@@ -44,7 +44,7 @@ def test_what_export_writes_import_reads(sites: list[tuple[Site, bool]]) -> None
 
 
 def complaint(text: str) -> str:
-    """What is wrong with a file; nothing if it can be read."""
+    """What is wrong with a file; empty if it can be read."""
     try:
         parse_sites(text, "x")
     except UsageError as error:
@@ -54,7 +54,7 @@ def complaint(text: str) -> str:
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    """A file of anything is either a list of sites or a wrong usage, told in one line."""
+    """Any file is either a list of sites or a usage error, reported in one line."""
     assert "\n" not in complaint(text)
 
 
@@ -123,7 +123,7 @@ def test_overruling_is_taken_back(written: str) -> None:
 
 @pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("0.5%", 0.005), ("100%", 1.0), ("", None)])
 def test_a_share_is_written_as_a_percentage(text: str, share: float | None) -> None:
-    """What people write is a part of the whole, and nothing stands for all of it."""
+    """People write a percentage, and empty means all of it."""
     assert parse_changes([f"share={text}"]) == {"share": share}
 
 
@@ -138,7 +138,7 @@ def test_what_is_no_share_is_told(text: str) -> None:
     ("value", "said"), [("0.25", ""), ("2", "20%"), ("true", "20%"), ("nan", "20%"), ("9" * 400, "20%")]
 )
 def test_a_share_may_be_a_number_in_a_file(value: str, said: str) -> None:
-    """TOML has numbers, of which those between nothing and one are parts."""
+    """TOML has numbers; those between 0 and 1 are shares."""
     assert said in complaint(f'[[site]]\nstart = "https://example.org/"\nshare = {value}')
 
 

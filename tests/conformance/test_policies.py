@@ -174,7 +174,7 @@ def test_the_output_fits_the_batch(entry: Entry, data: st.DataObject, k: int) ->
 @every_policy
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_the_same_seed_makes_the_same_decision(entry: Entry, data: st.DataObject, seed: int) -> None:
-    """What is handed in is all that counts: no clock, no order of calls, no hidden state."""
+    """Only the arguments count: no clock, no order of calls, no hidden state."""
     assert not check_deterministic(a_trial(entry, data, st.integers(0, 20), seed=seed))
 
 

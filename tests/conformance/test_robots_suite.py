@@ -1,7 +1,7 @@
 """The published expectations of google/robotstxt-spec-test, part "correctness".
 
-The files come from ``$VEDETTE_DATA/conformance/robots``. They are protocol buffers in text form, of which a small
-reader for fields, lists, strings and comments is enough.
+The files come from ``$VEDETTE_DATA/conformance/robots``. They are protocol buffers in text form; a small parser for
+fields, lists, strings and comments is enough.
 """
 
 import os
@@ -25,7 +25,7 @@ LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"f"
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One robots.txt, one agent, one URL, and what is to come of it."""
+    """One robots.txt, one agent, one URL, and the expected verdict."""
 
     source: str
     robots: bytes
@@ -35,7 +35,7 @@ class Expectation:
 
 
 def unescaped(literal: str) -> bytes:
-    """The bytes that a quoted string stands for."""
+    """The bytes of a quoted string."""
     return ESCAPE.sub(_unescape, literal[1:-1].encode())
 
 

@@ -1,4 +1,4 @@
-"""What docs/deploying.md and the files beside it tell machines to run is what our own parsers understand."""
+"""The commands in docs/deploying.md and its files are understood by our own parsers."""
 
 import json
 import re

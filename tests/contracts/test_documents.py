@@ -1,4 +1,4 @@
-"""The documents say what is there: every folder, verb, option, setting and policy; and what they name exists."""
+"""The documents match the code: every folder, verb, option, setting and policy; and what they name exists."""
 
 import argparse
 import ast
@@ -30,7 +30,7 @@ def text_of(name: str) -> str:
 
 
 def documents() -> list[Path]:
-    """Every document that people read: at the root, under docs, beside the code."""
+    """Every document for people: at the root, under docs, beside the code."""
     places = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *SOURCE.rglob("*.md")]
     return sorted(places)
 
@@ -50,7 +50,7 @@ def tracked() -> list[Path]:
 
 
 def targets() -> frozenset[str]:
-    """The targets of the Makefile; one with ``%`` stands for many."""
+    """The targets of the Makefile; one with ``%`` matches many."""
     return frozenset(_TARGET.findall(text_of("Makefile")))
 
 
@@ -102,7 +102,7 @@ def _arguments(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _section(text: str, verb: str) -> str:
-    """What stands under a verb's heading; what stands before all headings belongs to the program itself."""
+    """The text under a verb's heading; text before all headings belongs to the program itself."""
     opening, *sections = re.split(r"^## ", text, flags=re.MULTILINE)
     if verb == "vedette":
         return opening

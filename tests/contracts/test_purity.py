@@ -196,7 +196,7 @@ def test_decision_code_is_pure() -> None:
 
 
 def test_all_of_the_pure_side_was_read() -> None:
-    """Every folder of the package stands on one side of the line, and the pure side is not empty by mistake."""
+    """Every folder of the package is declared pure or not, and the pure side is not empty by mistake."""
     outside = {"adapters", "web", "runtime", "lab", "cli", "config", "api.py", "__init__.py", "__main__.py", "py.typed"}
     assert {entry.name for entry in SOURCE.iterdir()} <= {*PURE, *outside, "__pycache__"}
     folders = {file.relative_to(SOURCE).parts[0] for file in pure_files()}

@@ -45,7 +45,7 @@ def web() -> Iterator[SmallWeb]:
 
 
 def agent(visitor: int) -> dict[str, str]:
-    """Each visitor has a browser of his own."""
+    """Each visitor has a separate browser."""
     return {
         "User-Agent": f"Mozilla/5.0 (X11; Linux x86_64; rv:{100 + visitor}.0) Gecko/20100101 Firefox/{100 + visitor}.0"
     }
@@ -96,7 +96,7 @@ def counted(folder: Path) -> int:
 
 
 def test_servers_and_recorder_are_killed_in_a_burst_of_clicks(web: SmallWeb, tmp_path: Path) -> None:
-    """Whoever sends again what was not acknowledged has each click counted, and each once."""
+    """If unacknowledged clicks are sent again, each is counted, and only once."""
     with up(web, tmp_path, HOME) as run:
         patiently(lambda: len(run.found("zeppelin")) == len(NAMES), PATIENCE_S)
         clicks, acknowledged = clicks_of(run), set[Click]()

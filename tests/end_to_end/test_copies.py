@@ -1,4 +1,4 @@
-"""Learned copies through the whole tree: what the keeper learns, the workers apply, and the next run still knows."""
+"""Learned copies through the whole tree: the coordinator learns, fetchers apply, and the next run still knows."""
 
 import json
 import sqlite3

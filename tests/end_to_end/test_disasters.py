@@ -1,4 +1,4 @@
-"""Clocks that jump and resolvers that fail: nothing is lost, it is said, and it goes on."""
+"""Clocks that jump and resolvers that fail: nothing is lost, it is reported, and the crawl continues."""
 
 import sqlite3
 import subprocess
@@ -90,7 +90,7 @@ def test_a_rest_of_years_becomes_a_day(tmp_path: Path) -> None:
 
 
 def test_a_resolver_that_fails_for_ten_minutes_loses_nothing(tmp_path: Path) -> None:
-    """No URL fails for it, the reason is told, it is asked ever less often; when it answers, every page comes."""
+    """No URL fails for it, the reason is shown, retries become rarer; when it responds, every page is fetched."""
     with open_run("plain_town", HOSTS, tmp_path, speed=60.0) as run:
         command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
         with subprocess.Popen([*command, "--outage=600"], stdout=subprocess.PIPE, text=True) as process:
@@ -106,7 +106,7 @@ def test_a_resolver_that_fails_for_ten_minutes_loses_nothing(tmp_path: Path) -> 
 
 
 def status(run: Run) -> dict[str, object]:
-    """What a keeper tells about itself; nothing if it is not there."""
+    """A coordinator's status; empty if there is none."""
     try:
         return ask_coordinator(run.data, Request("status"))
     except (OSError, ChannelClosed):

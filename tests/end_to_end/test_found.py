@@ -1,4 +1,4 @@
-"""What is fetched is found within seconds, what is gone is not, and no one notices when the index is rebuilt or dies.
+"""Fetched pages are searchable within seconds, gone ones are not, also while the index is rebuilt or dies.
 
 One real ``vedette up`` crawls a small web on loopback and serves it; each test has pages of its own, which the home
 page links to as soon as they are born.
@@ -106,7 +106,7 @@ def test_a_changed_page_is_found_by_its_new_words_only(town: Town) -> None:
 
 
 def test_near_copies_are_folded(town: Town) -> None:
-    """Of pages that say nearly the same one is shown, with the number of the others, and these are listed beside it."""
+    """Of nearly identical pages one is shown, with the number of the others, and these are listed beside it."""
     text = f"twinword {prose('twins', 400)}"
     paths = [f"/twins/{name}" for name in ("one", "two", "three")]
     town.born({path: Leaf(_twin(text, path)) for path in paths})
@@ -181,7 +181,7 @@ class Watching:
 
 @pytest.mark.parametrize("name", ["indexer", "server"])
 def test_who_is_killed_comes_back_and_nothing_is_lost(town: Town, name: str) -> None:
-    """After kill -9 a new process takes its place; what was found before is found, and so is what is born meanwhile."""
+    """After kill -9 a new process replaces it; earlier pages are found, and so are new ones."""
     town.born({f"/{name}/before": page(f"Before {name}", f"before{name}word")})
     town.finds(f"before{name}word", f"/{name}/before")
     killed = town.run.pid(name)
@@ -211,7 +211,7 @@ def test_nothing_was_said_of_trouble_but_the_kills(town: Town) -> None:
 
 
 def test_the_folder_is_found_from_the_command_line(town: Town) -> None:
-    """``vedette search`` beside the running server finds what the server finds."""
+    """``vedette search`` finds the same as the running server."""
     town.born({"/line": page("Line", "commandlineword")})
     town.finds("commandlineword", "/line")
     told = json.loads(town.run.vedette("search", "commandlineword", "--json"))

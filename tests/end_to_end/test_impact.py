@@ -1,7 +1,7 @@
 """Unseen URLs whose links say what people search for are fetched first, by the real program over a real server.
 
-A crawl is told what people search for, fetches a part of a site, and works out aside what the rest would bring. Of one
-section, of which nothing was fetched, all articles then come before what a crawl without searches would fetch.
+A crawl gets a query log, fetches a part of a site, and estimates in the background what the rest would gain. All
+articles of one section, none of which was fetched, then come before what a crawl without searches would fetch.
 """
 
 import json
@@ -53,20 +53,20 @@ def run(*words: str, most_s: float = PATIENCE_S) -> str:
 
 
 class Tree(NamedTuple):
-    """A data folder, the server's log, and how to crawl so many pages more."""
+    """A data folder, the server's log, and a function that crawls this many more pages."""
 
     data: Path
     log: Path
     crawl: list[str]
 
     def articles(self) -> list[str]:
-        """Those that were asked for, in order."""
+        """The requested ones, in order."""
         return [entry.url for entry in read_log(self.log)[1] if "/a/" in entry.url]
 
 
 @contextmanager
 def started(folder: Path, order: str, speed: float = 1.0) -> Iterator[Tree]:
-    """A crawl that was told what people search for, and has fetched a part."""
+    """A crawl with a query log that has fetched a part."""
     log, data = folder / "access.log", folder / "data"
     asked = [
         (query(k, n), 1000 if k == WANTED else 2000 // (1 + (k * 37 + n * 101) % 240) + 1)
@@ -120,9 +120,9 @@ def test_what_people_search_for_is_fetched_first(tmp_path: Path, order: str) -> 
 
 
 def test_what_people_search_for_is_fetched_first_under_a_budget_too(tmp_path: Path) -> None:
-    """Under a budget fetches have a price; at one between both worths, most of what is fetched is of that section.
+    """Under a budget fetches have a price; at one between both worths, most fetches are of that section.
 
-    The price is set as days of refreshes would set it. A small part of the budget is for what is not worth it; without
+    The price is set as days of refreshes would set it. A small part of the budget is for URLs below the price; without
     any order 40 of 650 fetches would find 3 of the section.
     """
     with started(tmp_path, "impact", SPEED) as tree:
@@ -155,7 +155,7 @@ def worths(data: Path) -> tuple[float, float]:
         firsts = FirstFetches(CrawlRules(budget_per_s=PER_S), book, SimpleNamespace(price=1.0))
         firsts.on_first_gains(
             read_new_gains(book, data).first_fetches, 0.0
-        )  # as the keeper does when it begins; nothing is committed here
+        )  # as the coordinator does when it starts; nothing is committed here
     each = [
         (is_of(one.url, WANTED, SECTIONS), firsts.estimate_worth(one.url, 1, gain))
         for one, gain in zip(urls, gains, strict=True)

@@ -1,4 +1,4 @@
-"""Kill -9 at random moments, of workers, keeper and the whole tree in turn: nothing is lost, little is repeated."""
+"""Kill -9 at random moments, of fetchers, coordinator and the whole tree: nothing is lost, little is repeated."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ def crawl_with_kills(run: Run, kills: int, rng: np.random.Generator) -> int:
 
 
 def passes(command: list[str]) -> None:
-    """A checker of archives, installed beside this Python, finds nothing to complain about."""
+    """An archive checker, installed beside this Python, finds no problem."""
     program = Path(sys.executable).with_name(command[0])
     done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -80,7 +80,7 @@ def test_stopped_and_started_again_it_stays_polite_and_asks_nothing_twice(web: S
     assert [each.detail for each in judged.violations] == []
     _, entries = read_log(tmp_path / "access.log")
     asked = [entry.url for entry in entries if entry.status == 200 and not entry.target.startswith("/robots.txt")]
-    # What was on its way at Ctrl-C is asked for again: at most one a host.
+    # Requests in flight at Ctrl-C are repeated: at most one per host.
     assert len(asked) - len(set(asked)) <= len(web.hosts)
 
 

@@ -19,7 +19,7 @@ KILLS = 3
 
 
 def started(run: Run) -> subprocess.Popen[bytes]:
-    """A crawl whose keeper and both workers are there."""
+    """A crawl whose coordinator and both fetchers are running."""
     process = run.start()
     patiently(lambda: is_whole(process.pid))
     return process

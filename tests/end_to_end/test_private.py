@@ -1,7 +1,7 @@
-"""What was fetched with credentials is told to no one but its readers, in whatever way the server is asked.
+"""Pages fetched with credentials are revealed to no one but their readers, by any request to the server.
 
-A wiki that wants a key stands beside an open site. Each private page has words that no public page has, and every
-answer to a stranger is searched for them.
+A wiki that requires a key is crawled beside an open site. Each private page has words that no public page has, and
+every response to a stranger is searched for them.
 """
 
 import re
@@ -98,7 +98,7 @@ def web() -> Iterator[SmallWeb]:
 
 @pytest.fixture(scope="module")
 def readers(folder: Path, web: SmallWeb) -> Iterator[Readers]:
-    """All pages are found by Ann, and what is worked out in the background is there."""
+    """All pages are found by Ann, and the background jobs have finished."""
     with up(web, folder, f"{OPEN}/", environment=ENVIRONMENT) as run:
         scopes = {ANN: "search,private", BOB: "search", EVE: "search,private"}
         keys = {name: _key(run, name, scope) for name, scope in scopes.items()}
@@ -162,7 +162,7 @@ def test_guessing_a_word_brings_nothing(readers: Readers, word: str) -> None:
 
 
 def test_naming_the_site_brings_nothing(readers: Readers) -> None:
-    """Whoever knows its name learns no more: not even whether it is crawled."""
+    """Knowing its name reveals no more: not even whether it is crawled."""
     for query in ("site:wiki.test", "site:wiki.test sharedword", "url:wiki", "sharedword site:wiki.test/plans"):
         told, unknown = readers.run.search(query), readers.run.search(query.replace("wiki", "nowhere"))
         for answer in (told, unknown):
@@ -247,7 +247,7 @@ def test_a_new_key_opens_though_nobody_else_asks(readers: Readers) -> None:
 
 
 def test_a_revoked_key_opens_nothing(readers: Readers) -> None:
-    """From a moment after its end on, a key is refused; whose it was is not told."""
+    """From its expiry on, a key is refused; its owner is not revealed."""
     secret = _key(readers.run, "carol", "search,private")
     carol = {"Authorization": f"Bearer {secret}"}
     readers.run.vedette("sites", "set", f"{WIKI}/", f"readers={ANN},{BOB},carol")

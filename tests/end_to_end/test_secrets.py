@@ -1,4 +1,4 @@
-"""With what a site is asked reaches that site, and nothing that anyone keeps or prints."""
+"""A site's credentials reach that site, and nothing that is stored or printed."""
 
 import gzip
 import os

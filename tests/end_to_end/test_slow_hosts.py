@@ -12,7 +12,7 @@ TIMEOUT_S = 240.0  # so long hosts may hang; good ones need a tenth of that, and
 
 
 def test_good_hosts_go_on_although_nine_in_ten_never_bring_a_page(tmp_path: Path) -> None:
-    """Every good host is asked page after page while more bad ones hang than a worker has places for requests."""
+    """Every good host is fetched page after page while more bad ones hang than a fetcher has slots."""
     good = [each.name for each in slow_town(HOSTS).manners if each.is_good]
     with open_run("slow_town", HOSTS, tmp_path, speed=1.0, delay_s=0.2, timeout_s=TIMEOUT_S, workers=1) as run:
         settings = run.folder / "vedette.toml"
@@ -24,7 +24,7 @@ def test_good_hosts_go_on_although_nine_in_ten_never_bring_a_page(tmp_path: Path
             kill_all(process)
         run.web.stop()
         entries = run.entries()
-        # Those that hang were asked as well, and none of them has let go.
+        # Hanging hosts were requested as well, and none of them has responded.
         hanging = {entry.host for entry in entries if entry.host not in good and not entry.whole}
         assert len(hanging) > 40
         assert not any(brought(entries, name) for name in hanging)

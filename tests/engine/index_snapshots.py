@@ -1,4 +1,4 @@
-"""A shelf for tests: the real index in a folder, and what stands beside it in memory."""
+"""An index snapshot for tests: the real index in a folder, and everything else in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,8 @@
 """A web in a dictionary and a clock that is only a number: what both halves of the ring need to run without a socket.
 
-``MemoryWeb`` says what comes of a request. ``Drive`` runs a keeper over a database in memory and some workers, carries
-orders and reports between them as values (encoded now and then, as they cross processes), and fails where the
-ring stands still with work left. ``log`` holds every request, so a test reads the crawl off it.
+``MemoryWeb`` defines the outcome of a request. ``Drive`` runs a coordinator over a database in memory and some
+fetchers, passes assignments and reports between them as values (encoded sometimes, as across processes), and fails if
+nothing moves while work is left. ``log`` has every request, so a test can check the crawl by it.
 """
 
 import sqlite3
@@ -95,7 +95,7 @@ def moved(location: str, status: int = 301) -> Reply:
 
 @dataclass(slots=True)
 class MemoryWeb:
-    """URLs and what they answer, now or by the time; names and their addresses, public and each its own unless told."""
+    """URLs and their responses, constant or by time; names and their addresses, by default public and distinct."""
 
     replies: dict[str, Served | Server] = field(default_factory=dict)
     names: dict[str, Named | Callable[[float], Named]] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class Drive:
         return self
 
     def run(self, for_s: float = FAR_S, until: Callable[[], bool] | None = None) -> "Drive":
-        """Until nothing is left, the time is over, or a condition holds; a stand-still is a failure of the ring."""
+        """Run until nothing is left, the time is over, or a condition holds; a standstill is a failure."""
         end_s = self.now_s + for_s
         for _ in range(MOST_STEPS):
             self._settle()
@@ -251,7 +251,7 @@ class Drive:
         return dead
 
     def rule(self, rules: CrawlRules) -> None:
-        """The operator changes his mind, as the command desk would have it."""
+        """The operator changes the rules, as a command would."""
         self.rules = rules
         recalled = self.keeper.apply_rules(rules, self.urls.host_names_with_work(), self.now_s)
         for worker in self.workers.values():
@@ -261,11 +261,11 @@ class Drive:
     # what came of it
 
     def asked_urls(self, purpose: Purpose = "page") -> list[str]:
-        """What was asked for, in order."""
+        """The requests, in order."""
         return [asked.url for asked in self.log if asked.purpose == purpose]
 
     def asked_of(self, host: str) -> list[Asked]:
-        """What one host was asked for, in order."""
+        """The requests to one host, in order."""
         return [asked for asked in self.log if asked.host == host]
 
     def pages(self) -> dict[str, PageRow]:
@@ -273,7 +273,7 @@ class Drive:
         return dict(self.book.iter_pages())
 
     def depths(self) -> dict[str, int]:
-        """How far each known URL lies from a start."""
+        """How far each known URL is from a start URL."""
         return dict(self.db.execute("SELECT url, depth FROM url"))
 
     def refused(self) -> dict[str, str]:

@@ -22,7 +22,7 @@ TICK_S = 5.0
 
 
 class BusyDrive(Drive):
-    """Workers report and the keeper looks at due pages every few seconds, as they do where much is going on."""
+    """Fetchers report and the coordinator checks due pages every few seconds, as on a busy crawl."""
 
     _ticked_s = -1.0
 
@@ -45,7 +45,7 @@ class BusyDrive(Drive):
 
 @dataclass(slots=True)
 class Scene:
-    """A web of hosts of which some are down, and what is done to it; minutes count from the begin."""
+    """A web of hosts, some of them down, and the events; minutes count from the start."""
 
     hosts: int = 20
     per_s: float = 1.0
@@ -67,7 +67,7 @@ class Scene:
         return made
 
     def _pages_of(self, host: int) -> int:
-        """Whoever stays up has enough to do for all."""
+        """Hosts that stay up have enough work."""
         return self.new_site if host == self.hosts else self.pages
 
     def born_on(self, host: int) -> list[str]:
@@ -100,8 +100,8 @@ class Taken(NamedTuple):
     """How a blow was taken, outside the settling minutes.
 
     ``most`` is the largest share of the budget in a minute, ``least`` the smallest over ten minutes (both 1 if all is
-    spent), ``longest_s`` the longest time for which a host that was up and had work was asked for nothing. ``newcomer``
-    is how many pages of the new site were fetched within ten minutes.
+    spent), ``longest_s`` the longest time without a request to a host that was up and had work. ``newcomer`` is how
+    many pages of the new site were fetched within ten minutes.
     """
 
     most: float
@@ -154,7 +154,7 @@ def _taken(scene: Scene, drive: Drive) -> Taken:
 
 
 def _longest_s(scene: Scene, drive: Drive) -> float:
-    """Of hosts that stay up, and up to the last that each was asked for."""
+    """For hosts that stay up, and until the last request of each."""
     longest_s = 0.0
     for host in range(scene.hosts):
         times = [asked.sent_s for asked in drive.asked_of(f"h{host}.test") if asked.purpose == "page"]

@@ -1,4 +1,4 @@
-"""What counts as a change is the site's rule: it decides what is learned, and another rule holds at once."""
+"""What counts as a change is the site's rule: it decides what is learned, and a new rule applies at once."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,6 +73,6 @@ def test_another_rule_holds_at_once_and_invents_no_change() -> None:
     drive = driven("main")
     before = drive.pages()[f"{A}/p/nothing"].changed_s
     drive.rule(replace(drive.rules, sites=(Site(START, change="text"),)))
-    # Not for much longer: what is another at every fetch is a rotating box, and no change.
+    # Not for much longer: text that differs at every fetch is a rotating box, and no change.
     assert found_changed(drive.run(5.5 * DAY_S)) == {"frame", "words"}
     assert drive.pages()[f"{A}/p/nothing"].changed_s == before

@@ -1,4 +1,4 @@
-"""The two halves of the ring over a web in memory at virtual times: what is asked, of whom, and what becomes of it."""
+"""Coordinator and fetchers over a web in memory with a simulated clock: the requests and their outcomes."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -68,7 +68,7 @@ def test_no_more_pages_than_wanted_are_asked_for() -> None:
 
 
 def test_a_missing_page_makes_room_for_another() -> None:
-    """While answers are out, no more is asked for than could be needed; what turns out to be no page is made up for."""
+    """While responses are pending, no more is requested than could be needed; non-pages are made up for."""
     drive = crawled({f"{A}/": page("/none", "/1", "/2", "/3"), f"{A}/1": page(), f"{A}/2": page()}, max_pages=2)
     assert drive.asked_urls() == [f"{A}/", f"{A}/none", f"{A}/1"]
 
@@ -132,13 +132,13 @@ def test_a_redirect_out_of_the_site_is_kept_and_not_followed() -> None:
 
 
 def test_a_redirect_into_what_robots_txt_forbids_is_not_followed() -> None:
-    """The target's own rules are asked when its turn comes."""
+    """The target's own rules are checked when its turn comes."""
     drive = crawled({f"{A}/robots.txt": robots("Disallow: /no"), f"{A}/": moved("/no")})
     assert (drive.asked_urls(), list(drive.refused())) == ([f"{A}/"], [f"{A}/no"])
 
 
 def test_a_redirect_loop_ends() -> None:
-    """Each URL of a loop is asked for once."""
+    """Each URL of a loop is requested once."""
     drive = crawled({f"{A}/": moved("/1"), f"{A}/1": moved("/2"), f"{A}/2": moved("/1")})
     assert drive.asked_urls() == [f"{A}/", f"{A}/1", f"{A}/2"]
 
@@ -161,7 +161,7 @@ def test_a_redirect_to_nowhere_is_just_a_page() -> None:
 
 
 def test_a_name_that_does_not_exist_keeps_its_urls_waiting() -> None:
-    """Nothing is asked and nothing fails; the name is looked up a few times a day, and the crawl may end."""
+    """Nothing is requested and nothing fails; the name is looked up a few times a day, and the crawl may end."""
     web = MemoryWeb({f"{A}/": page(f"{B}/1", f"{B}/2")}, {"b.test": Failure.NAME})
     drive = Drive(web, rules_for(f"{A}/", f"{B}/")).begin().run()
     assert (drive.asked_of("b.test"), drive.given_up(), drive.waiting()) == ([], {}, 3)
@@ -191,7 +191,7 @@ def test_a_private_address_is_asked_only_with_leave(address: str) -> None:
 
 
 def test_of_several_addresses_an_allowed_one_is_asked() -> None:
-    """A private address beside a public one is passed over."""
+    """A private address beside a public one is skipped."""
     web = MemoryWeb({f"{A}/": page()}, {"a.test": ("10.0.0.1", "93.184.216.34")})
     drive = Drive(web, rules_for(f"{A}/")).begin().run()
     assert [asked.address for asked in drive.log] == ["93.184.216.34"] * 2
@@ -234,7 +234,7 @@ def test_a_resumed_crawl_rests_first(
     least_s: float,
     clean: bool,  # noqa: FBT001 - both kinds
 ) -> None:
-    """The earlier run may have asked a moment ago: nothing leaves before the host's full delay, whoever set it."""
+    """The earlier run may have just sent a request: nothing is sent before the host's full delay, whoever set it."""
     site = Site(f"{A}/", delay_s=own_s)
     web = MemoryWeb({f"{A}/": page("/1"), f"{A}/robots.txt": robots(*lines)})
     earlier = Drive(web, rules_for(site, delay_s=2.0, max_pages=1)).begin().run()
@@ -255,7 +255,7 @@ def test_a_crawl_delay_that_was_just_read_is_kept_over_a_restart() -> None:
 
 
 def test_a_new_crawl_does_not_rest_first() -> None:
-    """No one was asked before, so no one needs rest: the first request leaves as soon as the name is known."""
+    """No host was requested before, so none needs a delay: the first request is sent once the name is resolved."""
     drive = crawled({f"{A}/": page()}, delay_s=60.0)
     assert drive.log[0].sent_s < 1010.0
 
@@ -268,7 +268,7 @@ def test_what_is_found_is_remembered_before_it_is_asked_for() -> None:
 
 
 def test_a_refusal_names_the_line() -> None:
-    """A person who asks why a page is missing is told the rule of robots.txt."""
+    """Explaining a missing page names the rule of robots.txt."""
     drive = crawled({f"{A}/robots.txt": robots("Disallow: /p"), f"{A}/": page("/private")})
     assert drive.refused()[f"{A}/private"].endswith("Disallow: /p")
 

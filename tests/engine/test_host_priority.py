@@ -1,4 +1,4 @@
-"""Where connections are the limit, ready hosts go by the best that waits there; no one is asked early, none starves."""
+"""If connections are the limit, ready hosts go by their best waiting URL; none is requested early, none starves."""
 
 from collections import Counter
 from itertools import pairwise
@@ -16,7 +16,7 @@ TOOK_S, DELAY_S, CONNECTIONS, TAUGHT_S, SPAN_S = 1.0, 1.0, 2, 60.0, 240.0
 
 
 def crawl() -> list[Asked]:
-    """What was asked for after first fetches of two hosts turned out to bring much, and those of others nothing."""
+    """The requests after first fetches of two hosts gained much, and those of others nothing."""
     web = MemoryWeb()
     for number, host in enumerate(HOSTS):
         paths = [f"/{'good' if number < GOOD else 'poor'}/{page}" for page in range(400)]
@@ -30,12 +30,12 @@ def crawl() -> list[Asked]:
     drive.keeper.on_gains([FetchGain(row.id, row.fetched_s, 1.0, None) for _, row in rows], drive.now_s, firsts)
     began_s = drive.now_s
     drive.run(SPAN_S)
-    # What was given out before the gains were known is asked for first.
+    # URLs assigned before the gains were known are requested first.
     return [asked for asked in drive.log if asked.sent_s >= began_s + SPAN_S / 4]
 
 
 def test_connections_go_to_the_hosts_with_the_best_that_waits() -> None:
-    """Good hosts are asked as often as their delay allows, poor ones in what is left, each of them again and again."""
+    """Good hosts are requested as often as their delay allows, poor ones with the rest, each of them repeatedly."""
     log = crawl()
     times = {host: [asked.sent_s for asked in log if asked.host == host] for host in HOSTS}
     rest_s = [after - before for each in times.values() for before, after in pairwise(each)]

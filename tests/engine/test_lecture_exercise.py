@@ -1,7 +1,7 @@
 """The naive crawler of the lecture, and each of its flaws as a test of ours.
 
-The exercise shows a loop of a few lines (take the last URL of a list, fetch it, append its links) and asks what is
-wrong with it. Every answer is one test here.
+The exercise shows a loop of a few lines (take the last URL of a list, fetch it, append its links) and asks for its
+flaws. Every answer is one test here.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ A, B = "https://a.test", "https://b.test"
 
 
 def test_it_takes_the_first_url_first() -> None:
-    """Flaw: the last URL found is taken first, so it dives. Here what is near the start comes first."""
+    """Flaw: the last URL found is taken first, so it goes deep. Here URLs near the start come first."""
     web = MemoryWeb({f"{A}/": page("/1", "/2"), f"{A}/1": page("/1/deep"), f"{A}/2": page("/2/deep")})
     urls = Drive(web, rules_for(f"{A}/")).begin().run().asked_urls()
     assert urls == [f"{A}/", f"{A}/1", f"{A}/2", f"{A}/1/deep", f"{A}/2/deep"]
@@ -86,7 +86,7 @@ def test_a_trap_without_end_ends() -> None:
 
 
 def test_a_slow_host_blocks_nobody() -> None:
-    """Flaw: it waits for each answer before it goes on. Here others are asked while one host takes its time."""
+    """Flaw: it waits for each response before it continues. Here others are requested while one host takes its time."""
     web = MemoryWeb({f"{A}/": page("/1", took_s=10_000.0), f"{B}/": page(*(f"/{number}" for number in range(50)))})
     drive = Drive(web, rules_for(f"{A}/", f"{B}/")).begin().run()
     slow = next(asked for asked in drive.log if asked.url == f"{A}/")

@@ -1,4 +1,4 @@
-"""Pages that are fetched again: when, how they are asked for, and what is kept of them when nothing changed."""
+"""Refetched pages: when, how they are requested, and what is stored when nothing changed."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -27,7 +27,7 @@ def crawled(replies: dict[str, Served | Server], for_s: float, start: str = STAR
 
 
 def times_of(drive: Drive, url: str) -> list[float]:
-    """When a URL was asked for."""
+    """When a URL was requested."""
     return [asked.sent_s for asked in drive.log if asked.url == url]
 
 
@@ -131,7 +131,7 @@ def test_another_body_replaces_what_was_known() -> None:
 
 @pytest.mark.parametrize("reply", [Reply(404), Reply(410), moved("/elsewhere")])
 def test_what_is_still_missing_or_moved_has_not_changed(reply: Reply) -> None:
-    """The same status and target again stretch the wait: a dead link is not asked for every day."""
+    """The same status and target again lengthen the wait: a dead link is not requested every day."""
     times = times_of(crawled({f"{A}/p": reply}, 100 * DAY_S), f"{A}/p")
     gaps = [after - before for before, after in pairwise(times)]
     assert 2 <= len(gaps) <= 7
@@ -151,7 +151,7 @@ def test_a_page_that_fails_for_a_while_is_not_forgotten() -> None:
 
 
 def test_a_page_that_robots_txt_forbids_for_a_while_comes_back() -> None:
-    """While it is forbidden it is not asked for; when the file changes, it is again."""
+    """While it is disallowed it is not requested; when the file changes, it is again."""
     file = since(robots(), 50_000.0, robots("Disallow: /p"))
     forbidden = crawled({f"{A}/p": page(), f"{A}/robots.txt": file}, 20 * DAY_S)
     assert len(times_of(forbidden, f"{A}/p")) == 1
@@ -178,7 +178,7 @@ def test_a_page_leaves_when_robots_txt_is_read_again(before: Reply) -> None:
 
 
 def test_a_site_that_ignores_robots_txt_keeps_its_pages() -> None:
-    """Its owner has said so."""
+    """By its owner's directive."""
     web = MemoryWeb({START: page("/p"), f"{A}/p": page(), f"{A}/robots.txt": robots()})
     site = Site(START, ignore_robots=True)
     drive = Drive(web, rules_for(site, recrawl=True), schedule=SCHEDULE).begin().run(3600.0)

@@ -24,7 +24,7 @@ def test_a_blow_is_taken_within_three_minutes(name: str) -> None:
 
 
 def test_no_host_waits_while_its_work_is_worth_the_price() -> None:
-    """Where budget is left, who has such work is asked as often as politeness allows, and who has none is not.
+    """If budget is left, hosts with such work are requested as often as politeness allows, and others are not.
 
     A tenth of the budget goes to those whose work is not worth it, so that they can prove otherwise.
     """
@@ -36,9 +36,9 @@ def test_no_host_waits_while_its_work_is_worth_the_price() -> None:
 
 
 def test_no_page_worth_the_price_waits_behind_pages_that_are_not() -> None:
-    """A host with both, of which the poor ones were found first, is asked for good ones as often as a good host is.
+    """A host with both, poor ones found first, is requested for good ones as often as a good host is.
 
-    A small part of what it is asked for is poor, so that these can prove otherwise.
+    A small share of its requests is for poor ones, so that these can prove otherwise.
     """
     waited = weighed({"good": 1, "poor": 1, "both": 1}, per_s=1.0, pages=900)
     assert waited.worths["good"] > waited.price > waited.worths["poor"]

@@ -69,7 +69,7 @@ def test_a_date_after_the_last_fetch_is_a_signal(write: Callable[[dict[str, floa
 
 
 def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
-    """A date that lies weeks ahead is no news, nor is any of a URL that was never fetched; a little ahead means now."""
+    """A date weeks ahead is ignored, as is any for a URL that was never fetched; slightly ahead means now."""
     drive = begun({START: page("/p"), f"{A}/p": page(title="p")}).run(2 * HOUR_S)
     id_, now_s = look_of(drive, "/p").page.id, drive.now_s
     far, unknown = ChangeSignal(id_, now_s + 30 * DAY_S, "ping"), ChangeSignal(10**6, now_s, "ping")
@@ -80,7 +80,7 @@ def test_dates_of_the_future_and_of_no_page_say_nothing() -> None:
 
 
 def test_the_policy_is_told_of_links_signals_and_costs() -> None:
-    """All three columns are filled for pages at hand: pages that link, the last signal, and what a fetch costs."""
+    """All three columns are filled: linking pages, the last signal, and the cost of a fetch."""
     replies: dict[str, Served | Server] = {START: page("/p", "/q"), f"{A}/p": page("/q"), f"{A}/q": page("/q")}
     replies[f"{A}/p"] = page("/q", title="word " * 60_000)
     drive = begun(replies).run(2 * HOUR_S)

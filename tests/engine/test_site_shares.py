@@ -34,7 +34,7 @@ def most_in(times: list[float], span_s: float) -> int:
 
 
 def page_times(drive: Drive, host: str | None = None) -> list[float]:
-    """When pages were asked for."""
+    """When pages were requested."""
     return [asked.sent_s for asked in drive.log if asked.purpose == "page" and host in {None, asked.host}]
 
 
@@ -50,7 +50,7 @@ def test_no_minute_has_more_pages_than_the_budget() -> None:
 
 
 def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest() -> None:
-    """A site with a tenth of the budget gets that, the other one what is left; once that is done it has all of it."""
+    """A site with a tenth of the budget gets that, the other one the rest; once that is done it has all of it."""
     web = wide_web(A, B, pages=220)
     web.replies |= {f"{B}/{number}": Reply(404) for number in range(120, 220)}
     drive = begun(web, Site(f"{A}/", share=0.1), Site(f"{B}/"), per_s=2.0)
@@ -66,7 +66,7 @@ def test_a_site_keeps_to_its_share_while_others_have_work_and_borrows_the_rest()
 
 
 def test_everybody_has_a_turn() -> None:
-    """Where thirty hosts want one page a second, each gets its part, whoever was first and whatever it has."""
+    """If thirty hosts want one page per second, each gets its part, whichever was first and whatever it has."""
     origins = [f"https://h{number}.test" for number in range(30)]
     drive = begun(wide_web(*origins, pages=20), *(Site(f"{origin}/") for origin in origins), per_s=1.0)
     drive.run(for_s=3 * MINUTE_S)
@@ -76,7 +76,7 @@ def test_everybody_has_a_turn() -> None:
 
 
 def test_a_host_says_that_it_waits_for_the_budget() -> None:
-    """Which of the two limits keeps it waiting can be told, and is no trouble that ends a crawl."""
+    """The limit that makes it wait is reported, and is no trouble that ends a crawl."""
     web = wide_web(A, B, pages=20)
     drive = begun(web, Site(f"{A}/", share=0.01), Site(f"{B}/"), per_s=0.5).run(for_s=20.0)
     assert (
@@ -100,7 +100,7 @@ def test_what_somebody_asks_for_does_not_wait_for_the_budget() -> None:
 
 
 def test_robots_txt_does_not_wait_for_the_budget() -> None:
-    """All hosts are asked for theirs at once, whatever pages are left to ask for."""
+    """All hosts get theirs at once, whatever pages are left."""
     origins = [f"https://h{number}.test" for number in range(10)]
     web = wide_web(*origins, pages=3)
     web.replies |= {f"{origin}/robots.txt": robots("Disallow: /2") for origin in origins}

@@ -10,13 +10,13 @@ _SYLLABLES = ("ba", "den", "fir", "go", "hul", "ka", "lor", "mi", "nat", "pe", "
 
 
 def text_of(seed: object, words: int) -> str:
-    """So many made words, the same for the same seed."""
+    """This many generated words, the same for the same seed."""
     rng = Random(str(seed))  # noqa: S311 - a text, no secret
     return " ".join("".join(rng.choices(_SYLLABLES, k=3)) for _ in range(words))
 
 
 def text_page(text: str, *links: str, canonical: str = "") -> Reply:
-    """A page with one paragraph, and links beside it."""
+    """A page with one paragraph and some links."""
     head = f'<link rel="canonical" href="{canonical}">' if canonical else ""
     anchors = "".join(f'<li><a href="{link}">on</a></li>' for link in links)
     body = f"<title>A page</title>{head}<main><p>{text}</p></main><nav><ul>{anchors}</ul></nav>"

@@ -21,14 +21,14 @@ __all__ = ["Waited", "weighed"]
 
 MINUTE_S, HOUR_S = 60.0, 3_600.0
 TAUGHT_MIN, SETTLING_MIN, END_MIN = 4, 10, 20
-# So many pages of each section are named first; where a host has both, all other poor ones are named before the good.
+# This many pages of each section are linked first; on a host with both, all other poor ones come before the good.
 TRIED = 20
 GAINS = {"good": 9.0, "poor": 0.0}
 KINDS: Mapping[str, tuple[str, ...]] = {"good": ("good",), "poor": ("poor",), "both": ("poor", "good")}
 
 
 class Waited(NamedTuple):
-    """Of a kind of hosts: the longest time for which one was asked for nothing, pages a second, and what they brought.
+    """For a kind of hosts: the longest time without a request, pages per second, and their gain.
 
     ``price`` is what a fetch had to be worth at the end, ``worths`` what first fetches of the sections were worth.
     """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vedette.fetch.address_guard import is_public
 
-# IANA IPv4 and IPv6 special-purpose address registries: what is not globally reachable; and RFC 5771, 4291, 3879.
+# IANA IPv4 and IPv6 special-purpose address registries: ranges not globally reachable; and RFC 5771, 4291, 3879.
 NOT_PUBLIC_4 = [
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -65,7 +65,7 @@ some_private_4 = st.sampled_from(PRIVATE_4).flatmap(lambda network: st.ip_addres
 
 
 def forms(inner: IPv4Address) -> list[IPv6Address]:
-    """The IPv6 addresses that stand for an IPv4 address."""
+    """The IPv6 addresses that embed an IPv4 address."""
     number = int(inner)
     low = ("::ffff:0:0", "::", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::")
     lows = [IPv6Address(int(IPv6Address(prefix)) | number) for prefix in low]
@@ -90,7 +90,7 @@ def test_the_ends_of_special_ranges(text: str) -> None:
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_the_public_network_is_public(address: str) -> None:
-    """Ordinary addresses may be asked; a guard that refuses everything would be no use."""
+    """Ordinary addresses are allowed; a guard that refuses everything would be useless."""
     assert is_public(address)
 
 
@@ -134,7 +134,7 @@ def test_a_zone_is_local(address: str) -> None:
     ],
 )
 def test_junk_is_not_public(junk: str) -> None:
-    """What is no address literal is not public, and no error either."""
+    """An invalid address literal is not public, and no error either."""
     assert not is_public(junk)
 
 
@@ -149,6 +149,6 @@ def test_public_means_a_plain_public_literal(text: str) -> None:
 
 @given(st.ip_addresses(v=4))
 def test_ipv4_is_public_exactly_outside_the_registry(ip: object) -> None:
-    """An address outside every range of the registry may be asked, save those with a reason of their own."""
+    """An address outside every range of the registry is allowed, except those with their own reason."""
     special = [*PRIVATE_4, *map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32"))]
     assert is_public(str(ip)) is not any(ip in network for network in special)

@@ -1,4 +1,4 @@
-"""What the bytes on the wire stand for, when they come from friends and when they do not."""
+"""Decoding of response bodies, from friendly and hostile servers."""
 
 import gzip
 import tracemalloc
@@ -157,7 +157,7 @@ GZIPPED = gzip.compress(PAGE, mtime=0)  # without the time, so that the names of
     ],
 )
 def test_codings_as_servers_announce_them(coding: str, sent: bytes) -> None:
-    """Codings are undone last first; what is no coding, or was not applied, changes nothing."""
+    """Codings are undone last first; an unknown one, or one that was not applied, changes nothing."""
     assert decode(sent, coding, MIB) == PAGE
 
 

@@ -62,7 +62,7 @@ def test_what_cannot_be_meant(text: str) -> None:
     ],
 )
 def test_for_whom_a_rule_counts(rule: str, url: str, fits: bool) -> None:  # noqa: FBT001 - a column of the table
-    """Host and port both have to fit; a star before a dot stands for at least one label."""
+    """Host and port both have to match; a star before a dot matches at least one label."""
     detours = [parse_override(f"{rule}=127.0.0.1:8080")]
     assert (find_endpoint(origin_of(url), detours) == HERE) is fits
 

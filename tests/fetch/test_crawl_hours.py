@@ -1,4 +1,4 @@
-"""When a site may be asked at all."""
+"""The hours in which a site may be crawled."""
 
 import pytest
 from hypothesis import given

@@ -19,7 +19,7 @@ WORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, 
 
 
 def complaint(text: str) -> str:
-    """What is said about a text of secrets that is wrong; one line, without the secret."""
+    """The error about an invalid secrets text; one line, without the secret."""
     with pytest.raises(ConfigError) as caught:
         parse_secrets(text)
     assert str(caught.value).isprintable()
@@ -62,7 +62,7 @@ def test_basic_is_user_and_password(user: str, password: str) -> None:
     ],
 )
 def test_a_mistake_is_told_without_the_text(text: str, wrong: str) -> None:
-    """The line or the header is named; what stands there is not repeated."""
+    """The line or the header is named; its content is not repeated."""
     assert wrong in complaint(text)
 
 
@@ -112,7 +112,7 @@ def test_part_of_a_secret_is_a_secret() -> None:
 
 
 def test_no_place_no_secrets() -> None:
-    """A site without secrets is asked without them."""
+    """A site without secrets is requested without them."""
     assert read_secrets("") == Secrets()
 
 
@@ -147,7 +147,7 @@ def test_a_file_for_others_is_refused(tmp_path: Path, mode: int) -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    """What is missing, is no file, never ends or is no text is told in one line, and nothing is waited for."""
+    """A missing file, one that is no file, never ends or is no text is reported in one line, without waiting."""
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "folder").mkdir(mode=0o700)
     for name, content in (("binary", b"X-Key: \xff"), ("endless", b"#" * 1_000_000)):
@@ -161,7 +161,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", [HORSE, f"Bearer {HORSE}", f"http://{HORSE}", "env:", "file:", f"ENV:{HORSE}"])
 def test_a_secret_in_the_place_of_a_place(where: str) -> None:
-    """Who writes the secret itself where its place belongs is told so, without repeating it."""
+    """A secret given instead of its location is reported, without repeating it."""
     with pytest.raises(ConfigError, match="env:NAME or file:PATH") as caught:
         read_secrets(where)
     assert HORSE not in str(caught.value)

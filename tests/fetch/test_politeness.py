@@ -1,4 +1,4 @@
-"""How long a server is left alone: never shorter than anyone asked for, and longer when it is in trouble."""
+"""Delays between requests: never shorter than any rule says, and longer when a server is in trouble."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ def answer(status: int, headers: Headers = (), ended_s: float = NOW_S) -> FetchR
 
 
 def silence(failure: Failure = Failure.TIMEOUT) -> NoResponse:
-    """A request that brought nothing."""
+    """A request without a response."""
     return NoResponse("http://a.test/", "page", failure, "", NOW_S - 5, NOW_S)
 
 
@@ -74,7 +74,7 @@ def test_repeated_trouble_doubles_the_rest_up_to_a_bound(outcome: FetchOutcome) 
 
 @pytest.mark.parametrize("outcome", [answer(200), answer(301), answer(404), answer(500), silence(Failure.TOO_LARGE)])
 def test_an_answer_ends_the_trouble(outcome: FetchOutcome) -> None:
-    """Once a host answers, it is asked at its usual pace; a body that was too large is an answer."""
+    """Once a host responds, it is requested at its usual pace; a body that was too large is a response."""
     after = rest(outcome, FailureStreak(5), delay_s=1.0)
     assert (after.failure_streak, after.host_ready_s) == (NO_FAILURES, NOW_S + 1.0)
 
@@ -95,7 +95,7 @@ def test_nobody_is_waited_for_longer_than_a_day(value: str) -> None:
 
 
 def test_the_reason_names_what_decided() -> None:
-    """People are told which of the delays it is."""
+    """The reason says which of the delays it is."""
     assert rest(answer(200), crawl_delay_s=60.0).why == "crawl-delay of its robots.txt"
     assert rest(answer(429)).why == "status 429"
     assert rest(silence(Failure.RESET)).why == str(Failure.RESET)

@@ -41,7 +41,7 @@ def test_headers(purpose: Purpose) -> None:
 
 
 def test_only_codings_that_can_be_undone() -> None:
-    """A server is asked for no coding that would make its answer unreadable."""
+    """No coding is requested that would make the response unreadable."""
     packed = {
         "gzip": gzip.compress(b"text"),
         "deflate": zlib.compress(b"text"),

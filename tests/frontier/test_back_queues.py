@@ -18,7 +18,7 @@ def opened(*hosts: str, address: str = PLACE, ready_s: float = 0.0) -> Frontier[
 
 
 def taken_from(frontier: Frontier[str], now_s: float) -> str | None:
-    """What is taken, without its host."""
+    """The taken item, without its host."""
     taken = frontier.take(now_s)
     return taken.item if taken else None
 
@@ -30,7 +30,7 @@ def test_an_empty_frontier_has_nothing_and_waits_for_nothing() -> None:
 
 
 def test_the_best_comes_first_and_equals_come_in_their_order() -> None:
-    """Within a host worth decides; among equals, whoever was added first."""
+    """Within a host worth decides; among equals, the first one added."""
     frontier = opened("a")
     for item, worth in (("second", 1.0), ("third", 1.0), ("first", 2.0), ("last", -1.0)):
         frontier.add("a", item, worth)
@@ -51,7 +51,7 @@ def test_a_host_is_asked_for_one_thing_at_a_time() -> None:
 
 
 def test_hosts_at_one_address_take_turns() -> None:
-    """What is out for one host blocks the others at its address, and they are served in the order of their times."""
+    """A request in flight blocks other hosts at its address, and they are served in order of their times."""
     frontier = opened("a", "b", "c")
     for host in ("b", "c", "a"):
         frontier.add(host, host, 1.0)
@@ -84,7 +84,7 @@ def test_a_host_that_joins_the_line_late_is_served_late() -> None:
 
 
 def test_a_dropped_thing_costs_its_host_no_time() -> None:
-    """Nothing was asked, so the next thing may be taken at once, and the dropped one never returns."""
+    """Nothing was requested, so the next item may be taken at once, and the dropped one never returns."""
     frontier = opened("a")
     frontier.add("a", "unwanted", 2.0)
     frontier.add("a", "wanted", 1.0)
@@ -97,7 +97,7 @@ def test_a_dropped_thing_costs_its_host_no_time() -> None:
 
 
 def test_a_rest_that_is_told_later_counts() -> None:
-    """A host that is timed, in line or being asked is not asked before the later time; an earlier one means nothing."""
+    """A host that is timed, in line or busy is not requested before the later time; an earlier one is ignored."""
     frontier = opened("a", "b")
     frontier.add("a", "timed", 1.0)
     frontier.delay("a", 10.0)
@@ -115,7 +115,7 @@ def test_a_rest_that_is_told_later_counts() -> None:
 
 
 def test_a_host_that_rests_longer_lets_the_line_go_on() -> None:
-    """Who stands in line and is told to wait does not keep those behind it waiting."""
+    """A delayed host in line does not make those behind it wait."""
     frontier = opened("first", "resting", "patient")
     for host in ("first", "resting", "patient"):
         frontier.add(host, host, 1.0)
@@ -126,7 +126,7 @@ def test_a_host_that_rests_longer_lets_the_line_go_on() -> None:
 
 
 def test_what_is_cleared_is_given_back_best_first() -> None:
-    """Everything that waits comes back, what is out stays out, and the host can be filled again."""
+    """All waiting items are returned, those in flight stay, and the host can be filled again."""
     frontier = opened("a")
     for item, worth in (("out", 9.0), ("second", 1.0), ("first", 2.0)):
         frontier.add("a", item, worth)
@@ -168,7 +168,7 @@ def test_a_host_takes_its_rest_along_when_it_moves() -> None:
 
 
 def test_a_host_that_moved_away_is_not_served_by_its_old_line() -> None:
-    """Its place in line at the old address is void: it could be asked while someone is asked at the new one."""
+    """Its position at the old address is void: otherwise two requests could be in flight at the new one."""
     frontier = opened("first", "a", "behind")
     frontier.open_host("there", ELSEWHERE, 0.0)
     for host in ("first", "a", "behind"):

@@ -1,4 +1,4 @@
-"""From worth to front queue: better worth never stands in a worse queue, and no policy uses the operator's own."""
+"""From worth to front queue: better worth is never in a worse queue, and no policy uses the operator's own."""
 
 from typing import get_args
 
@@ -28,7 +28,7 @@ def test_better_worth_stands_no_further_back(some: list[float], best: float, wid
 
 @given(st.floats(-100, 100), st.floats(0.1, 100))
 def test_the_ends_of_the_range_are_the_best_and_the_worst_queue(best: float, width: float) -> None:
-    """Whoever chooses the range gets all queues for it."""
+    """Any chosen range uses all queues."""
     fronts = assign_by_worth(np.linspace(best, best - width, 1000), best, best - width)
     assert sorted(set(fronts.tolist())) == list(range(REQUESTED_QUEUE + 1, FRONT_QUEUES))
 

@@ -16,7 +16,7 @@ RICH, THIN = FetchYield(600), FetchYield(40)
 
 
 def crawl(traps: TrapDetector, urls: Iterable[str], brought: Callable[[str], FetchYield], finder: str = HOME) -> int:
-    """Find and ask for URLs one by one, as far as they may be asked for; how many were."""
+    """Find and request URLs one by one, as far as allowed; return how many were."""
     fetched = 0
     for url in urls:
         traps.add_url(url, finder)
@@ -98,7 +98,7 @@ def test_pages_that_are_gone_do_not_condemn_the_rest() -> None:
 
 
 def test_a_farm_of_hosts_is_bounded_and_costs_no_memory() -> None:
-    """Of thousands of hosts of one domain that link to one another, few are asked and few are remembered."""
+    """Of thousands of hosts of one domain that link to one another, few are requested and few are remembered."""
     traps, finder = started(), "http://a.test/page/1"
     fetched = 0
     for n in range(5000):
@@ -162,7 +162,7 @@ def test_a_made_web_is_crawled_and_its_traps_are_not(name: str) -> None:
 
 
 def test_patience_is_for_short_pages_and_not_for_copies() -> None:
-    """On a host of which little is known yet, a parameter that makes copies is given up as soon as elsewhere."""
+    """On a little-known host, a parameter that makes copies is given up as soon as elsewhere."""
     traps = TrapDetector()
     traps.add_url(HOME, None)
     traps.on_result(traps.on_request(HOME), THIN)

@@ -40,13 +40,13 @@ def test_pages_of_one_kind_share_a_pattern(one: str, other: str) -> None:
     ],
 )
 def test_pages_of_two_kinds_do_not(one: str, other: str) -> None:
-    """A trap beside real pages has an account of its own, so the pages do not pay for it."""
+    """A trap among real pages has a separate account, so the pages do not pay for it."""
     assert url_to_pattern(HOST + one) != url_to_pattern(HOST + other)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_spelling_has_a_short_pattern(path: str, query: str) -> None:
-    """Whatever stands after the host, the pattern is short, begins with a slash and is stable under folding."""
+    """Whatever follows the host, the pattern is short, begins with a slash and is stable under folding."""
     pattern = url_to_pattern(f"{HOST}/{path}?{query}")
     assert pattern.startswith("/")
     assert len(pattern) < 500
@@ -64,7 +64,7 @@ def test_shapes_are_judged_at_any_length(unit: str) -> None:
 
 @pytest.mark.parametrize("path", ["/a/b/a/b/a/b", "/x/x/x", "/x/a/x/b/x/c/x/d/x", "/p?" + "&a=1" * 60])
 def test_spellings_that_nobody_writes_are_refused(path: str) -> None:
-    """Folders in a circle, one folder over and over, dozens of parameters: never asked for, with a reason."""
+    """Folders in a circle, one folder over and over, dozens of parameters: never requested, with a reason."""
     assert check_shape(HOST + path)
 
 

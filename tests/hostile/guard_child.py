@@ -1,9 +1,9 @@
-"""A keeper and a worker whose names lead where a test says: ``python -m tests.hostile.guard_child``.
+"""A coordinator and a fetcher whose names resolve by a script: ``python -m tests.hostile.guard_child``.
 
-The keeper believes the look-ups of a script, one list of addresses after the other for each name, the last one forever;
-it knows no detours, so that it judges those addresses as it would on the open network. The worker has detours: what the
-keeper lets through at a public address ends at a server on loopback. Without a detour it connects to the very address
-that the keeper chose.
+The coordinator uses scripted lookups, one list of addresses after the other for each name, the last one forever; it has
+no overrides, so it judges those addresses as on the open network. The fetcher has overrides: what the coordinator
+allows at a public address ends at a server on loopback. Without an override it connects to the address that the
+coordinator chose.
 """
 
 import json
@@ -55,7 +55,7 @@ class Script:
 
 
 class Scripted(Resolver):
-    """A resolver that reads its answers from a script; address literals stand for themselves, as always."""
+    """A resolver with scripted answers; address literals resolve to themselves, as always."""
 
     def __init__(self, names: dict[str, list[list[str]]]) -> None:
         super().__init__()
@@ -66,21 +66,21 @@ class Scripted(Resolver):
         self.pending += 1
         told = self._script.get(host)
         if told is None:
-            # An address stands for itself; any other name does not exist, and no real resolver is asked.
+            # An address resolves to itself; any other name does not exist, and no real resolver is used.
             self._answers.put(resolve_host(host) if host[:1] in "[0123456789" else Lookup(host, (), Failure.NAME))
             return
         self._answers.put(Lookup(host, tuple(told.pop(0) if len(told) > 1 else told[0])))
 
 
 def command(folder: Path, script: Script) -> list[str]:
-    """How to run a script in a folder; what the keeper says last is the output."""
+    """Run a script in a folder; the output is the coordinator's last status."""
     (folder / "script.json").write_text(json.dumps(asdict(script)))
     (folder / "vedette.toml").write_text(SETTINGS.format(delay_s=script.delay_s))
     return [sys.executable, "-m", "tests.hostile.guard_child", str(folder)]
 
 
 def _site(start: str, scope: ScopeKind) -> Site:
-    """A door with many like pages looks like a trap; here every one of them is to be gone through."""
+    """A start page with many similar pages seems to be a trap; here every one of them must be fetched."""
     return replace(read_site(start, scope=scope), overrule=("trap", "copy"))
 
 

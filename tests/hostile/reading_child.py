@@ -28,7 +28,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True, slots=True)
 class Monster:
-    """A page of about so many bytes, and the Content-Type with which it comes."""
+    """A page of about this many bytes, and its Content-Type."""
 
     body: Callable[[int], bytes]
     content_type: str = "text/html; charset=utf-8"

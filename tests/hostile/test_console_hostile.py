@@ -1,7 +1,7 @@
 """What people try at the console, the orders of the API and the record of searches, and what it gets them.
 
-Half of it asks a real ``vedette up``: how a path is spelt, what is written to the disk and who lives on are matters of
-the whole tree. The other half asks the application, with an operator in memory.
+Half of it uses a real ``vedette up``: path spelling, disk writes and surviving processes concern the whole tree. The
+other half uses the application, with an operator in memory.
 """
 
 import http.client
@@ -54,7 +54,7 @@ class Knock(http.client.HTTPConnection):
         super().__init__("127.0.0.1", run.port, timeout=PATIENCE_S, source_address=(address, 0))
 
     def heard(self, method: str, target: str, headers: Mapping[str, str] | None = None, body: bytes = b"") -> Heard:
-        """What is answered; the path is sent as it is written here."""
+        """The response; the path is sent as written here."""
         try:
             self.request(method, target, body or None, dict(headers or {}))
             answer = self.getresponse()
@@ -110,7 +110,7 @@ class Session:
     ],
 )
 def test_no_spelling_of_a_path_leads_in(run: Up, target: str) -> None:
-    """However it is written and asked for, a stranger gets the form to sign in, a way to it, or nothing."""
+    """However it is written and requested, a stranger gets the sign-in form, a redirect to it, or nothing."""
     disguise = {"x-http-method-override": "GET", "x-original-url": "/console/sites", "x-rewrite-url": "/console/sites"}
     for method in ("GET", "HEAD", "POST", "PUT", "OPTIONS", "TRACE"):
         heard = Knock(run).heard(method, target, disguise)
@@ -122,7 +122,7 @@ def test_no_spelling_of_a_path_leads_in(run: Up, target: str) -> None:
 
 
 def test_a_stream_ends_with_the_session(run: Up) -> None:
-    """Whoever signs out is told nothing more, on a page that is open still, either; nor can it be opened again."""
+    """After signing out nothing more is sent, not even on an open page; nor can it be opened again."""
     session, held = Session(run), Knock(run)
     held.request("GET", LIVE, headers=session.cookie)
     stream = held.getresponse()
@@ -134,7 +134,7 @@ def test_a_stream_ends_with_the_session(run: Up) -> None:
 
 
 def test_half_a_letter_stops_no_crawl(run: Up) -> None:
-    """What is no text is refused before the keeper has to write it down."""
+    """Invalid text is refused before the coordinator has to store it."""
     keeper = run.pid("keeper")
     headers = {**JSON, "authorization": f"Bearer {run.vedette('keys', 'create', 'ops', '--scope', 'admin').split()[0]}"}
     patiently(lambda: Knock(run).heard("GET", "/api/v1/actions", headers).status == 200, PATIENCE_S)
@@ -217,12 +217,12 @@ def test_an_origin_that_is_none_is_not_ours(console: Console, path: str, origin:
 
 
 def test_asking_for_the_head_of_a_stream_holds_none_open(console: Console) -> None:
-    """It is answered and over, however often it is asked."""
+    """It gets a response each time, however often it is requested."""
     assert {console.client.head(LIVE).status_code for _ in range(120)} == {200}
 
 
 def test_forms_of_many_fields_are_read(console: Console) -> None:
-    """As many as there is room for; what is not known does nothing."""
+    """As many as the limit allows; unknown ones do nothing."""
     mark = f"csrf={console.mark()}&".encode()
     for fields in (b"a&" * 32_000, b"&" * 65_000, b"&".join(b"%x=" % number for number in range(9_000))):
         answer = console.client.post("/console/undo", content=mark + fields, headers={**OURS, **FORM})
@@ -239,7 +239,7 @@ def test_what_people_searched_is_no_formula_in_a_file(query: str) -> None:
 
 
 def test_a_long_way_back_is_cut_short(console: Console) -> None:
-    """Whatever stands in a field, the answer has a head that browsers and proxies take."""
+    """Whatever a field contains, the response has a head that browsers and proxies accept."""
     answer = console.post("/console/results/remove", kind="block", value="a.example", url='"' * 20_000)
     assert answer.status_code == 303
     assert len(answer.headers["location"]) < 16_384
@@ -264,7 +264,7 @@ def ask(operator: SmallOperator) -> Iterator[Ask]:
 def test_another_authorization_makes_no_order_of_a_cookie(
     ask: Ask, operator: SmallOperator, authorization: str, place: str
 ) -> None:
-    """A browser adds what a proxy asked it for to everything; a key counts only where it is shown on purpose."""
+    """A browser adds proxy credentials to everything; a key counts only where it is given on purpose."""
     headers = {"authorization": authorization} | ({"cookie": f"vedette_key={ADMIN}"} if place == "cookie" else {})
     query = f"?key={ADMIN}" if place == "address" else ""
     before = len(operator.orders)

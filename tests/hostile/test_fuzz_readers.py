@@ -156,7 +156,7 @@ def test_damaged_headers_are_numbers_or_nothing(value: bytes) -> None:
     )
 )
 def test_a_damaged_archive_is_read_to_its_end(tmp_path: Path, data: bytes) -> None:
-    """Records and damages come in the order of the file, and payloads are no larger than what is there."""
+    """Records and damage come in file order, and payloads are no larger than the file."""
     path = tmp_path / "damaged.warc"
     path.write_bytes(data)
     found = list(scan_warc(path, limit_bytes=100_000))

@@ -1,4 +1,4 @@
-"""Pages that are made to hurt whoever reads them, read within bounds on time and memory that the kernel keeps.
+"""Pages made to hurt their parser, parsed within limits on time and memory that the kernel enforces.
 
 The bounds are ``cpu_limit_s`` and ``memory_limit_bytes`` of ``reading_child``: both in proportion to the page. What a
 page brings is bounded too: text by its size, everything else by numbers that no page can move.
@@ -51,7 +51,7 @@ def told_of_large() -> Told:
 
 
 def is_bounded(page: dict[str, Any]) -> bool:
-    """Whether a page was read, and brought no more than it may."""
+    """Whether a page was parsed, within its limits."""
     assert "ended" not in page, f"its reader ended with {page['ended']}"
     assert page["text"] <= page["body"]
     assert page["main"] <= page["text"]

@@ -1,8 +1,8 @@
 """No page leads the crawler into the operator's own network: not by link, redirect, sitemap, feed, base or name.
 
-A real keeper and worker crawl a door that is public by its name and lies on loopback by a detour. All that it says
-points at addresses that belong to sites of the operator's, so that scope keeps no one from them, and for which he has
-given no leave. A listener at the loopback ones must see no connection; for the others the state must say why.
+A real coordinator and fetcher crawl a start page that is public by its name and is on loopback by an override.
+Everything in it points to addresses that belong to the operator's sites, so that scope does not exclude them, but
+without permission. A listener at the loopback ones must see no connection; for the others the state must say why.
 """
 
 import json
@@ -52,7 +52,7 @@ NAMES = {
 
 
 def robots_hosts(spellings: tuple[str, ...]) -> list[str]:
-    """Hosts whose robots.txt is said to lie at one of the spellings."""
+    """Hosts whose robots.txt redirects to one of the spellings."""
     return [f"robots-{number}.door.test" for number in range(len(spellings))]
 
 
@@ -83,7 +83,7 @@ class Door:
         return f"http://{self._spellings[number]}:{self._port}/{way}/{number}"
 
     def _robots(self, host: str) -> Said:
-        """Of the hosts named by a number, the file itself lies elsewhere."""
+        """For hosts named by a number, the file itself is elsewhere."""
         label = host.partition(".")[0]
         if label.startswith("robots-"):
             location = self._url("robots", int(label.removeprefix("robots-"))).encode().decode("latin-1")
@@ -123,7 +123,7 @@ def inside() -> Iterator[WireServer]:
 
 
 def crawl(folder: Path, script: Script) -> dict[str, Any]:
-    """Crawl to the end; the keeper's last numbers."""
+    """Crawl to the end; return the coordinator's last numbers."""
     done = subprocess.run(command(folder, script), capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
@@ -167,7 +167,7 @@ def test_with_leave_the_same_door_leads_inside(tmp_path: Path, inside: WireServe
 
 
 def test_a_name_that_turns_inward_is_left(tmp_path: Path) -> None:
-    """A name that was public and then leads to a private address is asked no more once its address is looked up again.
+    """A name that was public and then resolves to a private address is no longer requested once it is looked up again.
 
     Until then requests go to the address that was checked, whatever the name says meanwhile.
     """

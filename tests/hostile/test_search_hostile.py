@@ -45,7 +45,7 @@ def _pages() -> dict[str, Leaf]:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
-    """A server over a small zoo, all of which is found, its words among the suggestions."""
+    """A server over a small zoo of pages, all searchable, with their words among the suggestions."""
     with small_web(_pages()) as web, up(web, tmp_path_factory.mktemp("zoo"), HOME) as started:
         patiently(lambda: started.search("eats")["total"] == len(ANIMALS), 60.0)
         patiently(lambda: started.get("/api/v1/suggest?q=quag").json["suggestions"], 60.0)
@@ -97,7 +97,7 @@ QUERIES = st.one_of(
 
 
 def escaped(query: str) -> str:
-    """A query as it stands in an address; what is no Unicode text goes as the bytes that a careless client sends."""
+    """A query as it appears in a URL; invalid Unicode is sent as the bytes of a careless client."""
     return quote_from_bytes(query.encode("utf-8", "surrogatepass"), safe="")
 
 
@@ -197,7 +197,7 @@ def test_a_query_of_a_hundred_kilobytes(run: Up, sign: str) -> None:
 
 
 def test_the_longest_query_that_is_taken(line: Line) -> None:
-    """Up to the limit of an address everything is answered with 200, and what was left out is said."""
+    """Up to the URL limit everything gets status 200, and dropped parts are reported."""
     told = check(line, "quagga " * 3000)
     assert told["results"]
     assert any("cut" in note for note in told["notes"])

@@ -44,7 +44,7 @@ BOTH = pytest.mark.parametrize("which", ["crawled", "farmed"])
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """What a crawl told, what the servers saw, and how much memory each process had at most."""
+    """The crawl's report, the servers' logs, and the peak memory of each process."""
 
     told: dict[str, Any]
     entries: list[AccessEntry]
@@ -53,7 +53,7 @@ class Crawl:
     accused: list[str]
 
     def asked(self, beginning: str) -> Counter[str]:
-        """How often each host was asked for something that begins so."""
+        """How many requests each host got with this prefix."""
         return Counter(entry.host for entry in self.entries if entry.target.startswith(beginning))
 
 
@@ -66,7 +66,7 @@ def resident_mib(pid: int) -> int:
 
 
 def watched(process: subprocess.Popen[bytes], until_s: float) -> dict[str, int]:
-    """The peaks of a process and its children, looked at until it ends; one that does not is told to."""
+    """The peaks of a process and its children, polled until it exits; it is killed if it does not."""
     peaks: dict[str, int] = {}
     while process.poll() is None and time.monotonic() < until_s:
         for name, pid in {"supervisor": process.pid, **children(process.pid)}.items():
@@ -102,7 +102,7 @@ def crawl(web: ServerHandle, folder: Path, sites: list[str], most_pages: int, *m
 
 @pytest.fixture(scope="module")
 def world() -> SyntheticWorld:
-    """The world that is crawled, to tell what stands where."""
+    """The crawled world, to look up the truth."""
     return open_synthetic_world(SIZE, SEED)
 
 
@@ -132,7 +132,7 @@ def farmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     ],
 )
 def test_a_place_without_end_is_left(crawled: Crawl, place: str, most: int) -> None:
-    """A host is asked for pages of a trap, since no one can know before; and then for no more."""
+    """A host gets requests for pages of a trap, since it cannot be known before; and then no more."""
     asked = crawled.asked(place)
     assert asked
     assert max(asked.values()) <= most
@@ -167,7 +167,7 @@ def test_a_crawl_is_over_in_time(which: str, request: pytest.FixtureRequest) -> 
 
 
 def test_each_fault_costs_few_requests(crawled: Crawl) -> None:
-    """What fails, loops, resets, hangs or says "later" is asked for again some times, and then not."""
+    """URLs that fail, loop, reset, hang or say "later" are retried some times, and then not."""
     faults = Counter(entry.url for entry in crawled.entries if entry.target.startswith("/odd/"))
     assert len(faults) > 30
     assert {url: times for url, times in faults.items() if times > MOST_TIMES_A_FAULT} == {}
@@ -182,7 +182,7 @@ def test_an_answer_without_end_is_cut(crawled: Crawl) -> None:
 
 @BOTH
 def test_no_process_grows_or_falls(which: str, request: pytest.FixtureRequest) -> None:
-    """Keeper and workers stay small through all of it, and none has to be started again."""
+    """Coordinator and fetchers stay small throughout, and none has to be restarted."""
     crawl = request.getfixturevalue(which)
     assert {"supervisor"} < set(crawl.resident_mib)
     assert {name: peak for name, peak in crawl.resident_mib.items() if peak > MOST_RESIDENT_MIB} == {}

@@ -1,4 +1,4 @@
-"""The ledger: never above a budget, each click charged once or not at all, whatever is killed and whoever clicks."""
+"""The ledger: never above a budget, each click charged once or not at all, whatever process is killed."""
 
 import shutil
 import sqlite3
@@ -81,7 +81,7 @@ def test_a_click_turns_what_was_held_into_a_charge(book: LedgerStore, tmp_path: 
 
 
 def test_a_showing_that_cannot_be_paid_is_not_made(book: LedgerStore, tmp_path: Path) -> None:
-    """What is expected of those that are open is spoken for, until it is let go; any search lets go, shown or not."""
+    """Expected costs of open impressions are held until released; any search releases expired ones."""
     wished = [offered(token, budget="0.10") for token in "abc"]
     assert [one.token for one in book.record_impressions(wished, ASKED)] == ["a", "b"]
     assert book.record_impressions([offered("d", budget="0.10")], ASKED) == []
@@ -150,7 +150,7 @@ def test_a_kept_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
 
 
 def test_the_same_token_is_held_once(book: LedgerStore, tmp_path: Path) -> None:
-    """Whoever comes again with it finds it held."""
+    """A second click finds it held."""
     for _ in range(3):
         assert len(book.record_impressions([offered("a")], ASKED)) == 1
     assert balance(tmp_path).held == Decimal("0.04")
@@ -227,7 +227,7 @@ def test_entries_are_only_added(book: LedgerStore, tmp_path: Path, sql: str) -> 
 
 
 def test_books_that_do_not_balance_are_not_opened(book: LedgerStore, tmp_path: Path) -> None:
-    """It says whose, of which day; a newer file is refused untouched, and one that is none is told."""
+    """It names payer and day; a newer file is refused untouched, and an unreadable one is reported."""
     book.record_impressions([offered("a")], ASKED)
     with closing(LEDGER_FILE.open(tmp_path)) as db:
         db.execute("UPDATE balance SET charged = '0.39'")
@@ -321,7 +321,7 @@ def test_kill_9_between_click_and_charge(tmp_path: Path) -> None:
 
 
 def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
-    """Each with a connection of its own, all at once: what is charged is exactly what the budget has."""
+    """Each with its own connection, all at once: charges add up to exactly the budget."""
     LedgerStore(tmp_path).close()
     gate = Barrier(16)
     charged: list[Decimal] = []
@@ -397,5 +397,5 @@ def test_sixteen_clickers_are_killed_and_no_budget_is_exceeded(tmp_path: Path) -
     with closing(LedgerStore(tmp_path)) as book:
         for number in range(64):
             book.record_click(str(number), person(9, f"late {number}"))
-    # 14 clicks at 0.07 and one at 0.02, whoever sent them.
+    # 14 clicks at 0.07 and one at 0.02, from any sender.
     assert balance(tmp_path) == Balance(Decimal("1.00"), Decimal(0))

@@ -1,4 +1,4 @@
-"""The book of what is new: each page once, whatever is killed or built again; messages until they are delivered."""
+"""The alert store: each page once, whatever is killed or rebuilt; messages are kept until they are delivered."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def fresh(print_: int, found_s: float = NOW_S) -> NewPage:
 
 
 def told(print_: int, *watches: str, hooks: tuple[str, ...] = (), at_s: float = NOW_S + 5) -> MatchedItem:
-    """It is told to these watches, and to the webhooks of some."""
+    """It matches these alerts, and the webhooks of some."""
     item = AlertItem(0, 1000 + print_, f"https://a.test/{print_}", "A title", "Text", NOW_S, "feed", "", None, at_s)
     return MatchedItem(print_, item, watches, hooks)
 
@@ -81,7 +81,7 @@ def test_copies_moves_and_what_is_late_are_told_to_nobody(book: AlertStore) -> N
 def test_whoever_follows_the_cursor_sees_each_page_once(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]], most: int
 ) -> None:
-    """Whatever comes between two questions, however few are asked for at once."""
+    """Whatever arrives between two requests, however few items are requested at once."""
     folder = tmp_path_factory.mktemp("cursor")
     seen: list[int] = []
     cursor = 0
@@ -169,7 +169,7 @@ def test_where_nothing_was_ever_new(tmp_path: Path) -> None:
 
 
 def test_a_backup_has_it_and_a_restored_folder_goes_on(tmp_path: Path) -> None:
-    """Items keep their numbers, and what was told is not told again."""
+    """Items keep their numbers, and published ones are not published again."""
     write_sample(tmp_path / "data")
     with closing(AlertStore(tmp_path / "data")) as book:
         told_of(book, told(1, "w", hooks=("w",)))

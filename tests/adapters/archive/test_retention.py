@@ -194,7 +194,7 @@ def test_a_tight_limit_takes_the_copies_of_pages_fetched_longest_ago(tmp_path: P
 
 
 def half_renewed(state: State) -> tuple[int, Path, int]:
-    """Every other page is fetched a second time; of an old page its id, its file and where it stands there."""
+    """Every other page is fetched a second time; return an old page's id, its file and its offset."""
     crawl(state, pages=60, versions=1)
     with Fetches(state, rotate_bytes=FILE_BYTES) as fetches:
         for number in range(0, 60, 2):
@@ -224,7 +224,7 @@ def test_a_copy_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_does_not_stop_the_others(tmp_path: Path) -> None:
-    """Whoever deleted an archive file by hand loses what was in it; the state says so, and retention goes on."""
+    """If an archive file is deleted by hand its pages are lost; the state says so, and retention continues."""
     with opened(tmp_path) as state:
         id_, path, _ = half_renewed(state)
         path.unlink()

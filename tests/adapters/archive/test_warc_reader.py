@@ -33,7 +33,7 @@ DATE_S = 1_600_000_000.0
 def raw(
     number: int, body: bytes = b"", head: str = "", *, digest: bool = True, http: bytes = b"", **fields: str
 ) -> bytes:
-    """A response record as plain bytes; fields given here stand for the usual ones, an empty one is left out."""
+    """A response record as plain bytes; fields given here replace the defaults, an empty one is left out."""
     block = (http or b"HTTP/1.1 200 OK\r\nServer: s\r\n\r\n") + (body or b"page %d" % number * 20)
     checksum = "sha1:" + b32encode(hashlib.sha1(block, usedforsecurity=False).digest()).decode()
     usual = {
@@ -86,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_answer_comes_out_as_it_was_written(tmp_path: Path) -> None:
-    """URL, time, status, headers in order with lower-case names, payload, and where it stands."""
+    """URL, time, status, headers in order with lower-case names, payload, and offset."""
     http = b"HTTP/1.1 404 Not Found\r\nX-B: 1\r\nx-a: zwei\r\n drei\r\nX-B: 2\r\n\r\n"
     (record,) = found(tmp_path, raw(7, b"gone", http=http))
     headers = (("x-b", "1"), ("x-a", "zwei drei"), ("x-b", "2"))
@@ -218,7 +218,7 @@ def test_a_broken_byte_in_plain_text_costs_one_record(folder: Path, where: int, 
 @FORMS
 @given(junk=st.binary(min_size=1, max_size=200))
 def test_junk_between_records_is_named_and_passed_over(folder: Path, form: Form, junk: bytes) -> None:
-    """All answers come out, and the junk's own offset is told."""
+    """All responses are read, and the offset of the junk is reported."""
     assume(junk.strip(b"\r\n"))
     first, second = form(raw(1)), form(raw(2))
     results = found(folder, first + junk + second, "x.warc.gz" if form is packed else "x.warc")
@@ -230,7 +230,7 @@ def test_junk_between_records_is_named_and_passed_over(folder: Path, form: Form,
 @FORMS
 @pytest.mark.parametrize("power", range(10, 20))
 def test_junk_of_any_length_hides_no_record(tmp_path: Path, form: Form, power: int) -> None:
-    """Also where the next record begins across the end of what is searched at a time."""
+    """Also if the next record begins across a chunk boundary."""
     for length in range(2**power - 20, 2**power + 2):
         results = found(
             tmp_path, form(raw(1)) + b"j" * length + form(raw(2)), "x.warc.gz" if form is packed else "x.warc"
@@ -348,7 +348,7 @@ def test_no_file_makes_the_search_for_members_read_without_end() -> None:
 
 
 def test_no_file_makes_blocks_be_searched_without_end(tmp_path: Path) -> None:
-    """Heads that each claim half of the file: what is read for nothing stays within a multiple of the file."""
+    """Heads that each claim half of the file: wasted reads stay within a multiple of the file."""
     claimed_bytes = 500_000
     head = f"WARC/1.0\r\nContent-Length: {claimed_bytes}\r\nWARC-Block-Digest: sha1:A\r\n\r\n".encode()
     data = head * (2 * claimed_bytes // len(head))
@@ -495,7 +495,7 @@ def test_an_empty_file_has_nothing_in_it(tmp_path: Path) -> None:
 
 
 def test_a_plain_file_with_the_wrong_name_is_read(tmp_path: Path) -> None:
-    """What is in a file counts, not what it is called."""
+    """The content of a file counts, not its name."""
     assert urls(found(tmp_path, plain(raw(1), raw(2)), "x.warc.gz")) == [1, 2]
     assert urls(found(tmp_path, packed(raw(1), raw(2)), "x.warc")) == [1, 2]
 

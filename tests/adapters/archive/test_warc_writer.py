@@ -43,7 +43,7 @@ def answered(
 
 
 def again(exchange: Exchange, head: bytes = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n") -> Exchange:
-    """The same page asked for again, and not modified."""
+    """The same page requested again, and not modified."""
     what = Revisit("server-not-modified", exchange.url, exchange.fetched_s, compute_digest(exchange.payload))
     return replace(exchange, response_head=head, payload=b"", fetched_s=exchange.fetched_s + 9.0, revisit=what)
 
@@ -323,7 +323,7 @@ def test_files_end_near_the_wanted_size_and_at_a_record(tmp_path: Path) -> None:
 
 
 def test_flush_names_every_file_that_grew(tmp_path: Path) -> None:
-    """Also one that was ended since the last flush, or its last records could never be acknowledged."""
+    """The request refers to its response, and both have the address and the time."""
     writer = WarcWriter(tmp_path, "w0", "Vedette/test", rotate_bytes=3000)
     places = [writer.append(answered()) for _ in range(12)]
     lengths = writer.flush()
@@ -414,7 +414,7 @@ def test_a_file_cut_at_any_acknowledged_length_is_whole(tmp_path: Path) -> None:
 
 
 def test_what_was_never_acknowledged_is_moved_aside(tmp_path: Path) -> None:
-    """And told; only what is ours is moved: other files in the folder are left alone."""
+    """It is reported; only our own files are moved, others in the folder stay."""
     places = written(tmp_path, *[answered()] * 12, rotate_bytes=3000)
     (tmp_path / "theirs.warc.gz").write_bytes(b"x")
     (tmp_path / "vedette-notes.txt").write_bytes(b"x")
@@ -430,7 +430,7 @@ def test_what_was_never_acknowledged_is_moved_aside(tmp_path: Path) -> None:
 
 
 def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
-    """What lies beyond the acknowledged length is found aside, a second tail at the same place too."""
+    """Data beyond the acknowledged length is moved aside, even a second tail at the same offset."""
     (place,) = written(tmp_path, answered())
     path = tmp_path / place.file
     whole = path.read_bytes()
@@ -442,7 +442,7 @@ def test_a_tail_is_cut_off_and_kept_however_often(tmp_path: Path) -> None:
 
 
 def test_what_a_dead_writer_left_is_dropped(tmp_path: Path) -> None:
-    """While its keeper lives, no one else can need it; the files of other writers are not looked at."""
+    """While the coordinator lives, no one else can need it; the files of other writers are not touched."""
     (mine, _) = written(tmp_path, answered(), answered())
     (other,) = written(tmp_path, answered(), name="w1")
     path = tmp_path / mine.file

@@ -154,7 +154,7 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
 def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredVersion], tmp_path: Path) -> None:
     """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
-    # The oldest says nothing of what counts as a change: what is usual does.
+    # The oldest does not say what counts as a change: the default does.
     check_sample(folder, contents, replace(SITE, change=Site(SITE.start).change) if number == 2 else SITE)
     assert (folder / "format").read_text() == f"{FORMAT}\n"
     with opened(folder) as state:
@@ -172,10 +172,10 @@ def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredV
 
 
 def test_a_format_is_not_changed_unnoticed(folder: Path) -> None:
-    """Today's folder has the tables of the kept sample of its format: whoever changes one raises the number."""
+    """Today's folder has the tables of the stored sample of its format: changing one requires a new number."""
 
     def tables(path: Path) -> list[tuple[str, str]]:
-        # Immutable, so that looking at the kept sample writes nothing beside it.
+        # Immutable, so that opening the stored sample writes nothing beside it.
         with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
             return database.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
 
@@ -230,7 +230,7 @@ def test_a_clean_end_is_told_from_a_crash(folder: Path) -> None:
 
 
 def test_a_lost_state_costs_no_archive_file(folder: Path) -> None:
-    """Whoever deletes state.db loses what it knew, but every byte that was archived is still there, and it is told."""
+    """Deleting state.db loses its content, but every archived byte is still there, and it is reported."""
     before = {path.name: path.read_bytes() for path in (folder / "warc").iterdir()}
     for name in ("state.db", "urls"):
         (folder / name).unlink()
@@ -322,7 +322,7 @@ def test_damage_anywhere_in_the_database_is_reported(folder: Path) -> None:
 
 
 def look_at_everything(folder: Path) -> None:
-    """Read all that a state has, as the keeper does, and let go of it."""
+    """Read everything in a state, as the coordinator does, and close it."""
     with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         try:
@@ -346,7 +346,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_folder_that_may_not_be_written_to(open_to_all: Path, exists: bool) -> None:  # noqa: FBT001 - both kinds
-    """Without permission the person is told to name another folder, and nothing is left behind."""
+    """Without permission the error suggests another folder, and nothing is left behind."""
     if exists:
         write_sample(open_to_all)
         (open_to_all / "lock").unlink()
@@ -386,7 +386,7 @@ def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
 
 
 def test_reading_sees_one_moment(folder: Path) -> None:
-    """Whoever reads sees the state as it was when he began, whatever is committed meanwhile."""
+    """A reader sees the state as of its start, whatever is committed meanwhile."""
     with opened(folder) as state, read_state(folder) as db, Fetches(state) as fetches:
         fetches.page("http://later.test/", b"later")
         assert db.execute("SELECT count(*) FROM url").fetchone() == (len(URLS),)

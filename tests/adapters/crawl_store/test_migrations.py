@@ -80,7 +80,7 @@ def check(folder: Path) -> None:
 
 
 def test_the_kept_sample_is_brought_up_to_date(folder: Path) -> None:
-    """URLs in their order, fates, notes, robots.txt and pages are all there, and it is told in one line."""
+    """URLs in order, final states, notes, robots.txt and pages are all there, and one line reports it."""
     with lock_folder(folder):
         state = open_state(folder, "test", NOW_S)
         state.db.close()
@@ -104,7 +104,7 @@ def test_the_old_state_is_kept(folder: Path) -> None:
 
 
 def test_reading_brings_up_to_date_as_well(folder: Path) -> None:
-    """Whoever only wants to read an old folder gets it in the new format."""
+    """Reading an old folder migrates it to the new format."""
     with read_state(folder) as db:
         assert db.execute("SELECT count(*) FROM archive").fetchone() == (1,)
     check(folder)

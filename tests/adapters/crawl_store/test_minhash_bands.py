@@ -37,7 +37,7 @@ def ids(*numbers: int) -> Ids:
 
 
 def count(first: int, size: int) -> Ids:
-    """So many pages from one on."""
+    """This many pages from one on."""
     return np.arange(first, first + size, dtype=np.uint32)
 
 

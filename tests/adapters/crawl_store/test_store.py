@@ -1,4 +1,4 @@
-"""The keeper's book: what was told is found again, the latest word counts, and broken rows are named as damage."""
+"""The crawl store: saved values are found again, the latest wins, and broken rows are reported as damage."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -88,7 +88,7 @@ def test_pages_are_found_as_they_were_kept(rows: list[PageRow], links: list[str]
 
 
 def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: CrawlStore) -> None:
-    """A note stands until something is fetched, and a later note takes its place."""
+    """A note stays until something is fetched, and a later note replaces it."""
     book.add_note(7, "too slow", NOW_S)
     book.add_note(7, "status 500", NOW_S + 1)
     assert book.get_note(7) == ("status 500", NOW_S + 1)
@@ -98,7 +98,7 @@ def test_a_page_that_comes_after_all_is_no_longer_noted_as_failed(book: CrawlSto
 
 
 def test_pages_fall_due_once_the_most_overdue_first(book: CrawlStore) -> None:
-    """What is named as due is not named again until it was fetched; what is due later or never is not named."""
+    """A due page is returned once until it was fetched; one that is due later or never is not returned."""
     for id_, due_s in ((1, 30.0), (2, 10.0), (3, 20.0), (4, 99.0), (5, inf)):
         book.save_pages([(ROW._replace(id=id_, due_s=due_s), ((), ()))])
     assert [(one.id, one.host) for one in book.get_due(30.0, most=2)] == [(2, HOST), (3, HOST)]
@@ -131,7 +131,7 @@ def test_the_latest_word_on_hosts_and_robots_counts(book: CrawlStore) -> None:
 
 
 def test_archive_lengths_grow_and_the_youngest_time_stays(book: CrawlStore, db: sqlite3.Connection) -> None:
-    """The last length counts; the newest record of a file is the newest that was ever told, whatever came after."""
+    """The last length counts; the newest record of a file is the newest ever acknowledged, whatever came after."""
     book.acknowledge_archive({"a": 10, "b": 5}, 100.0)
     book.acknowledge_archive({"a": 20}, 90.0)
     assert book.load_archive_lengths() == {"a": 20, "b": 5}
@@ -140,7 +140,7 @@ def test_archive_lengths_grow_and_the_youngest_time_stays(book: CrawlStore, db: 
 
 @pytest.mark.parametrize("state", ["{", "[]", "{}", "7", '{"standing": "read", "last_good": null}'])
 def test_a_robots_state_that_cannot_be_read(book: CrawlStore, db: sqlite3.Connection, state: str) -> None:
-    """What is stored of a robots.txt is checked when it is read."""
+    """A stored robots.txt is validated when it is read."""
     book.save_robots(ORIGIN, ROBOTS)
     db.execute("UPDATE robots SET state = ?", (state,))
     with pytest.raises(StoreCorrupt, match="restore"):

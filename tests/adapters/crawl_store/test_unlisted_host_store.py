@@ -1,4 +1,4 @@
-"""The table of strangers: links are counted, what is dismissed is not offered again, and it never grows too large."""
+"""Unlisted hosts: links are counted, dismissed hosts are not suggested again, and the table stays bounded."""
 
 import sqlite3
 from collections import Counter
@@ -66,7 +66,7 @@ def test_every_row_has_its_partition(book: CrawlStore) -> None:
 
 
 def test_the_most_linked_are_offered_up_to_a_number(book: CrawlStore) -> None:
-    """What is left out does not take the place of others."""
+    """Hosts that are left out do not displace others."""
     book.add_unlisted_links([link(f"h{number}.test") for number in range(5) for _ in range(number + 1)])
     rows = book.list_unlisted_hosts(2, lambda host: host == "h3.test")
     assert [row.host for row in rows] == ["h4.test", "h2.test"]

@@ -100,7 +100,7 @@ def test_each_url_is_of_one_kind_and_listed_once(folder: Path, listing: UrlList)
 
 
 def test_a_reason_narrows_them_down_to_its_count(listing: UrlList) -> None:
-    """A status, a whole reason, the beginning of a refusal; what is no reason has no rows."""
+    """A status, a whole reason, the beginning of a refusal; an unknown reason has no rows."""
     counts = Counter(str(status or "") or why.partition(":")[0] for _, _, status, why in urls())
     for kind, why in (("errors", "404"), ("failed", "too slow"), ("refused", str(Refusal.ROBOTS))):
         assert len(walked(listing, UrlFilter(kind=kind, why=why), 50)) == counts[why]  # type: ignore[arg-type]  # of KINDS
@@ -127,7 +127,7 @@ def test_a_part_of_the_url_is_taken_as_it_is_written(listing: UrlList) -> None:
 
 
 def test_without_patience_each_look_still_goes_on(listing: UrlList) -> None:
-    """A stretch at least, so that whoever asks for more comes to the end."""
+    """At least one batch, so that repeated requests reach the end."""
     page = listing.read_page(UrlFilter(kind="errors", why="999"), 0, 50, patience_s=-1.0)
     assert (page.rows, page.after, page.scanned) == ((), BATCH_URLS, BATCH_URLS)
     assert listing.read_page(UrlFilter(), 10**14, 50).rows == ()

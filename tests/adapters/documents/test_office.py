@@ -1,4 +1,4 @@
-"""Reading office documents, books and Markdown: what is found in them, and that no file can do harm."""
+"""Office documents, books and Markdown: their text is extracted, and no file can do harm."""
 
 import zipfile
 from io import BytesIO
@@ -256,7 +256,7 @@ LAUGHS = '<!DOCTYPE w:document [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a
     ids=["entities", "deep", "no XML", "LZMA", "no workbook", "a JAR", "any archive"],
 )
 def test_a_hostile_document(data: bytes) -> None:
-    """What is no document, or wants more than one needs, has no text."""
+    """A file that is no document, or exceeds the limits, has no text."""
     found = read_package(data, BOUNDS)
     assert (found.verdict in {Verdict.BROKEN, Verdict.NO_TEXT}, found.text) == (True, "")
 

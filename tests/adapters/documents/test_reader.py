@@ -1,4 +1,4 @@
-"""Reading documents in a process of their own: what is found, and that nothing a document does reaches the caller."""
+"""Documents are read in a child process: their text is extracted, and nothing a document does reaches the caller."""
 
 import os
 import select
@@ -57,7 +57,7 @@ def pdf(*pages: bytes, trailer: str = "", more: tuple[bytes, ...] = (), entries:
 
 
 def written(objects: list[bytes], trailer: str = "") -> bytes:
-    """A file of objects, the first of which is the catalogue."""
+    """A file of objects; the first is the catalog."""
     out, places = bytearray(b"%PDF-1.7\n"), []
     for number, body in enumerate(objects, 1):
         places.append(len(out))
@@ -75,7 +75,7 @@ def titled(title: str, *pages: bytes) -> bytes:
 
 
 def await_all(reader: DocumentReader[str], count: int) -> list[tuple[str, Read]]:
-    """Wait on the descriptor, as a loop does, until so many documents have an outcome."""
+    """Wait on the descriptor, as a loop does, until this many documents have an outcome."""
     found: list[tuple[str, Read]] = []
     while len(found) < count:
         select.select([reader.fd], [], [], 0.1)
@@ -159,7 +159,7 @@ def test_an_encrypted_file(reader: DocumentReader[str]) -> None:
 
 
 def test_pictures_only(reader: DocumentReader[str]) -> None:
-    """A scan has no text, and that is what is said; its title is kept."""
+    """A scan has no text, which is reported; its title is kept."""
     found = outcome(reader, titled("Minutes of 1931", b"q 600 0 0 700 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \x7f EI Q"))
     assert found == DocumentFailure(DocumentFailureReason.NO_TEXT, "Minutes of 1931")
 
@@ -190,7 +190,7 @@ def test_pages_that_contain_each_other(reader: DocumentReader[str]) -> None:
 
 
 def test_text_is_bounded() -> None:
-    """No more characters and pages are read than allowed, and it is said that there is more."""
+    """No more characters and pages are read than allowed, and truncation is reported."""
     pages = [shown(f"Page {number} " + "word " * 50) for number in range(30)]
     with closing(DocumentReader[str](DocumentLimits(wall_s=60.0, characters=1_000))) as reader:
         found = outcome(reader, pdf(*pages))
@@ -203,7 +203,7 @@ def test_text_is_bounded() -> None:
 
 
 def test_a_bomb_breaks_only_the_child() -> None:
-    """Half a megabyte that stands for as much text as memory may hold is refused, and the next document is read."""
+    """Half a megabyte that expands to as much text as memory may hold is refused, and the next document is read."""
     bomb = zlib.compress(shown("boom ") * (8 * MIB), 1)
     tight = DocumentLimits(wall_s=60.0, hard_cpu_s=20, memory_bytes=256 * MIB)
     with closing(DocumentReader[str](tight)) as reader:
@@ -244,7 +244,7 @@ def test_who_hangs_is_killed_and_replaced() -> None:
 
 
 def test_handing_over_waits_for_nobody() -> None:
-    """A child that reads nothing does not hold up whoever hands in a document larger than any pipe."""
+    """A child that reads nothing does not block a caller that submits a document larger than any pipe."""
     with closing(DocumentReader[str](PATIENT, SLEEPER)) as reader:
         reader.submit("large", bytes(20 * MIB))
         assert reader.collect() == []
@@ -287,7 +287,7 @@ def test_words_without_a_question_are_not_believed() -> None:
 
 
 def test_a_queue_has_an_end() -> None:
-    """Beyond the bound a document is refused at once, by number and by size, and room is told before."""
+    """Beyond the limit a document is refused at once, by number and by size, and the capacity is known before."""
     few = DocumentLimits(wall_s=60.0, waiting=2)
     with closing(DocumentReader[str](few, SLEEPER)) as reader:
         for number in range(3):

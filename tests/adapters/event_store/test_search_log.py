@@ -54,7 +54,7 @@ def no_file_larger_than(size_bytes: int) -> Iterator[None]:
 
 
 def test_what_is_appended_is_in_the_file_at_once(tmp_path: Path) -> None:
-    """No flush, no close: the lines stand there, in a file that only its owner can read."""
+    """No flush, no close: the lines are there, in a file that only its owner can read."""
     log = EventLog(tmp_path, "server")
     records: list[LoggedEvent] = [slate(1), click(1), slate(2)]
     for number, record in enumerate(records, 1):
@@ -141,7 +141,7 @@ def test_a_salt_is_good_for_its_day(tmp_path: Path) -> None:
     assert again != first
     assert get_day_salt(tmp_path, "2027-03-01") == second
     delete_old_salts(tmp_path, "2027-03-02")
-    assert os.listdir(tmp_path / "log") == []  # noqa: PTH208 - names are what is asked for
+    assert os.listdir(tmp_path / "log") == []  # noqa: PTH208 - only names are needed
 
 
 def test_a_damaged_salt_is_replaced(tmp_path: Path) -> None:
@@ -152,6 +152,6 @@ def test_a_damaged_salt_is_replaced(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_there_is_no_salt(tmp_path: Path) -> None:
-    """It is said plainly."""
+    """It is reported plainly."""
     with pytest.raises(StoreError):
         get_day_salt(tmp_path / "missing", DAY)

@@ -1,4 +1,4 @@
-"""The record of searches: each slate and event counted once, old ones let go, and what is forgotten is nowhere."""
+"""The event store: each slate and event counted once, old ones pruned, and erased data is nowhere."""
 
 import signal
 import sqlite3
@@ -28,7 +28,7 @@ from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, ShownResu
 NOW_S = 1_800_000_000.0
 DAY_S = 86_400.0
 ROOT = Path(__file__).parents[3]
-# Many small databases are made below, and how long a disk takes to be sure of them is not what is looked at.
+# Many small databases are created below, and disk sync times are not under test.
 MEMORY = next((path for path in ("/dev/shm",) if Path(path).is_dir()), None)  # noqa: S108 - a disk in memory
 
 BURST = """
@@ -89,7 +89,7 @@ def book_of(folder: Path, *records: LoggedEvent) -> Iterator[EventStore]:
 
 
 def bytes_below(folder: Path) -> bytes:
-    """Everything that stands in any file, read by someone else: opening a database here would undo its locks."""
+    """The content of all files, read by another process: opening a database here would release its locks."""
     found = subprocess.run(
         ["find", str(folder), "-type", "f", "-exec", "cat", "{}", ";"], check=True, capture_output=True
     )
@@ -181,7 +181,7 @@ def test_who_does_more_than_a_person_is_doubted_from_then_on(tmp_path: Path) -> 
     ],
 )
 def test_garbage_is_skipped_and_counted(tmp_path: Path, line: bytes) -> None:
-    """Whatever stands in a file, what comes after it is read."""
+    """Whatever a file contains, the lines after it are read."""
     log_all(tmp_path, slate(1))
     (path,) = (tmp_path / "log").iterdir()
     with path.open("ab") as file:
@@ -295,7 +295,7 @@ def test_kill_9_in_a_burst_loses_nothing_that_was_acknowledged(tmp_path: Path) -
 
 
 def test_a_full_disk_costs_nothing_but_time(tmp_path: Path) -> None:
-    """A fold that finds no room is undone and said plainly; when there is room, everything is counted once."""
+    """An ingestion without disk space is undone and reported; once there is space, everything is counted once."""
     log_all(tmp_path, *(slate(number, visitor=f"mark {number % 9}") for number in range(500)))
     with closing(EventStore(tmp_path)) as book:
         with no_file_larger_than(150_000), pytest.raises(StoreError, match="free disk space"):
@@ -306,7 +306,7 @@ def test_a_full_disk_costs_nothing_but_time(tmp_path: Path) -> None:
 
 
 def test_old_slates_go_and_common_queries_stay(tmp_path: Path) -> None:
-    """Of what is older than may be kept, only what several asked in the same hour is still counted."""
+    """Of searches older than the limit, only those of several people in the same hour are still counted."""
     old_s = NOW_S - 40 * DAY_S
     records = [slate(number, "common", at_s=old_s, visitor=f"mark {number}") for number in range(3)]
     records += [slate(10 + number, "rare", at_s=old_s, visitor="one") for number in range(3)]
@@ -341,7 +341,7 @@ def test_with_no_days_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_logs_of_living_servers_do_not_keep_what_is_folded(tmp_path: Path) -> None:
-    """A server that runs for months holds its file; what stands in it goes when the tables have it."""
+    """A server that runs for months holds its file; its lines are blanked once the tables have them."""
     with closing(EventLog(tmp_path, "server")) as log, closing(EventStore(tmp_path)) as book:
         log.append(slate(1, "early"))
         book.ingest_logs()
@@ -417,7 +417,7 @@ def test_everything_or_what_is_old_can_be_forgotten(tmp_path: Path) -> None:
 
 
 def test_imported_queries_are_kept_apart(tmp_path: Path) -> None:
-    """The same file twice changes nothing; they are no searches, and go when they are told to."""
+    """The same file twice changes nothing; imports are no searches, and are deleted on request."""
     rows = [("fox", NOW_S, 2), ("fox", NOW_S, 3), ("hen", NOW_S, 1)]
     with closing(EventStore(tmp_path)) as book:
         assert [book.import_queries(rows) for _ in range(2)] == [2, 2]
@@ -428,7 +428,7 @@ def test_imported_queries_are_kept_apart(tmp_path: Path) -> None:
 
 
 def test_numbers_over_time_are_thinned_with_age(tmp_path: Path) -> None:
-    """The last day is whole; what is older has fewer points, and the same whether it is tidied once or often."""
+    """The last day is complete; older series have fewer points, and the same whether pruned once or often."""
     with closing(EventStore(tmp_path)) as book:
         step_s = 300
         for back in range(40 * 24 * 12):

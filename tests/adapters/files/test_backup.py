@@ -135,7 +135,7 @@ def test_complete_files_are_linked_and_open_ones_copied(tmp_path: Path) -> None:
 
 def test_without_links_everything_is_copied(folder: Path) -> None:
     """Another file system takes a copy."""
-    elsewhere = Path("/dev/shm")  # noqa: S108 - another file system is what is wanted
+    elsewhere = Path("/dev/shm")  # noqa: S108 - another file system is needed
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == folder.stat().st_dev:
         pytest.skip("there is no other file system to copy to")
     target = elsewhere / f"vedette-test-{os.getpid()}"
@@ -195,7 +195,7 @@ def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_empty_folder_may_be_restored_into(folder: Path, tmp_path: Path) -> None:
-    """Whoever made the folder beforehand may have it filled."""
+    """An empty folder created beforehand may be filled."""
     create_backup(folder, tmp_path / "backup", quiet)
     (tmp_path / "empty").mkdir()
     restore_backup(tmp_path / "backup", tmp_path / "empty", quiet)
@@ -263,7 +263,7 @@ def searched(number: int) -> SearchEvent:
 
 
 def test_searches_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
-    """What is folded and what is only logged comes back, each once, and the servers' files are as they were.
+    """Ingested and merely logged events are restored, each once, and the servers' files are unchanged.
 
     What marks of visitors are made with stays where it is.
     """
@@ -287,7 +287,7 @@ def test_searches_are_part_of_a_backup(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_damaged_record_does_not_prevent_a_backup(folder: Path, tmp_path: Path) -> None:
-    """The crawl is copied, and what is missing is named."""
+    """The crawl is copied, and missing files are listed."""
     (folder / "record.db").write_bytes(b"no database" * 1000)
     copied = create_backup(folder, tmp_path / "backup", quiet)
     assert copied.pages == len(BODIES)
@@ -342,7 +342,7 @@ def test_a_report_that_cannot_be_read_is_named(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_backup_is_a_plain_database(folder: Path, tmp_path: Path) -> None:
-    """One file without a log beside it, whole by SQLite's own judgment."""
+    """One file without a log beside it, valid by SQLite's own check."""
     create_backup(folder, tmp_path / "backup", quiet)
     assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["format", "state.db", "warc"]
     with closing(sqlite3.connect(tmp_path / "backup" / "state.db")) as db:

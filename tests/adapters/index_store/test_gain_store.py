@@ -1,4 +1,4 @@
-"""The list of what fetches brought: appended by one, read by others, bounded, and never numbered backwards."""
+"""The gain store: appended by one process, read by others, bounded, and never numbered backwards."""
 
 import sqlite3
 from contextlib import closing
@@ -13,7 +13,7 @@ def gains(*pages: int) -> list[Gain]:
 
 
 def test_what_was_committed_is_read_in_order_by_whoever_asks(tmp_path: Path) -> None:
-    """Readers see what is durable, from any number on, so many at a time; asking drops nothing."""
+    """Readers see durable rows, from any number on, this many at a time; reading drops nothing."""
     assert read_gains_since(tmp_path, 0, 10) == []
     with closing(GainStore(tmp_path)) as book:
         book.append(gains(1, 2))
@@ -52,7 +52,7 @@ def test_views_may_be_unknown(tmp_path: Path) -> None:
 
 
 def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
-    """The next one goes on behind what is durable."""
+    """The next one continues after the durable rows."""
     with closing(GainStore(tmp_path)) as book:
         book.append(gains(1))
         book.commit()
@@ -75,7 +75,7 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
 
 
 def test_numbers_go_on_when_the_file_was_lost_or_is_damaged(tmp_path: Path) -> None:
-    """Whoever remembers an old number is told all that is new."""
+    """A reader with an old number gets everything new."""
     last = 0
     for loss in ("none", "lost", "damaged"):
         for path in sorted(tmp_path.glob(f"{FILE}*")):

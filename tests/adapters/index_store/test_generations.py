@@ -39,7 +39,7 @@ def test_who_only_looks_does_not_keep_the_writer_out(tmp_path: Path) -> None:
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    """The second is told what to do."""
+    """The second gets an error that says what to do."""
     generations = Generations(tmp_path)
     generation = generations.begin()
     with generations.lock(generation), pytest.raises(StoreBusy, match="stop it, or wait"):

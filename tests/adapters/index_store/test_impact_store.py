@@ -1,4 +1,4 @@
-"""What first fetches are expected to bring, as files: read whole or not at all, and what is damaged says nothing."""
+"""Impact estimates as files: read completely or not at all, and a damaged file counts as missing."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ def test_what_is_found_later_counts_as_is_usual_where_it_lies(tmp_path: Path) ->
 
 
 def test_another_making_is_seen_and_none_is_none(tmp_path: Path) -> None:
-    """The keeper looks now and then; what is forgotten is not foreseen any more."""
+    """The coordinator polls; after a deletion there are no estimates any more."""
     expected = ImpactEstimates(tmp_path)
     assert expected.version == 0
     assert not expected.refresh()

@@ -39,7 +39,7 @@ def test_a_known_page_with_a_new_name_is_to_be_indexed_anew_once(book: IndexerSt
 
 
 def test_a_page_inherits_the_names_of_what_leads_to_it(book: IndexerStore) -> None:
-    """So do redirects and copies: names given before and after count, until the URL stands for itself."""
+    """So do redirects and copies: anchor texts from before and after count, until the URL is no alias any more."""
     book.add_page(2, 200)
     book.add_anchors([(1, "old name")], again=False)
     book.add_alias(1, 2)

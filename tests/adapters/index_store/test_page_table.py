@@ -1,4 +1,4 @@
-"""What stands beside the index: written by one process, read by others meanwhile."""
+"""The page table: written by one process, read by others meanwhile."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -106,7 +106,7 @@ def test_files_cut_short_by_a_crash_of_the_machine_do_no_harm(writer: PageTableW
 
 
 def test_importance_is_neutral_until_it_is_known(writer: PageTableWriter, tmp_path: Path) -> None:
-    """Pages that came after it was worked out stand in the middle."""
+    """Pages added after it was computed get the middle rank."""
     put(writer, 1, "one", "one")
     table = PageTable(tmp_path)
     assert table.read_signals(np.array([1])).importance.tolist() == [0.5]

@@ -41,7 +41,7 @@ def test_each_language_is_tried() -> None:
 
 
 def test_unknown_languages_leave_words_alone() -> None:
-    """What is no language of ours stems nothing, and fails nothing."""
+    """An unsupported language stems nothing, and fails nothing."""
     words = ["houses", "running"]
     assert [stem(language, words) for language in ("ja", "", "english", "EN")] == [words] * 4
 

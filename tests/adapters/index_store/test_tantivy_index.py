@@ -1,4 +1,4 @@
-"""The index of words: what is found, what survives a failure, and each trap of the library underneath."""
+"""The full-text index: what is found, what survives a failure, and each pitfall of the library."""
 
 import json
 import re
@@ -76,7 +76,7 @@ def ids(reader: Searcher, node: Node, most: int = 1000) -> list[int]:
 
 @contextmanager
 def disk_without_room(largest_bytes: int = 0) -> Iterator[None]:
-    """No file of this process can grow beyond so many bytes: the system refuses, as it does when a disk is full."""
+    """No file of this process can grow beyond this many bytes: the system refuses, as with a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_bytes, before[1]))
     try:
@@ -103,7 +103,7 @@ def careless(tmp_path: Path) -> Iterator[Careless]:
     writer.close()
 
 
-# --- What is found ---
+# --- Results ---
 
 
 def test_a_reader_is_a_finder(shared: IndexReader) -> None:
@@ -125,7 +125,7 @@ def test_every_field_can_be_asked(tmp_path: Path) -> None:
 
 
 def test_scores_and_ids_come_as_arrays_best_first(shared: IndexReader) -> None:
-    """Ids are int64 and scores float64, the best first, and no one counted unless asked."""
+    """Ids are int64 and scores float64, the best first, and hits are counted only on request."""
     found = shared.find(Or((Term("title", "kafka"), Term("title", "streams"))), 10)
     assert found.ids.dtype == np.int64
     assert found.scores.dtype == np.float64
@@ -168,7 +168,7 @@ def test_the_best_part_counts_and_a_share_of_the_others(shared: IndexReader) -> 
 
 
 def test_words_of_a_phrase_stand_next_to_each_other_in_order(shared: IndexReader) -> None:
-    """A phrase is more than its words; slop lets other words stand between, and from 2 on also a pair be swapped."""
+    """A phrase is more than its words; slop allows other words in between, and from 2 on also a swapped pair."""
     assert ids(shared, Phrase("body", ("a", "b"))) == [1]
     assert ids(shared, Phrase("body", ("a", "b"), slop=1)) == [1, 2]
     assert ids(shared, Phrase("body", ("a", "b"), slop=2)) == [1, 2, 3]
@@ -382,7 +382,7 @@ def test_deep_trees_are_refused(shared: IndexReader) -> None:
 
 
 def test_wide_trees_are_refused(shared: IndexReader) -> None:
-    """The same for thousands of parts, words or values; also where few objects stand for many parts."""
+    """The same for thousands of parts, words or values; also if few objects represent many parts."""
     term = Term("body", "a")
     assert ids(shared, Or((term,) * 1_900)) == [1, 2, 3]
     doubled: Node = term
@@ -405,7 +405,7 @@ def test_none_asked_for_is_none_found(shared: IndexReader, most: int) -> None:
 
 @pytest.mark.parametrize("most", [6, 10**6, 2**62, 10**30])
 def test_more_asked_for_than_there_are(shared: IndexReader, most: int) -> None:
-    """Trap: room for as many hits as are asked for is made beforehand, and a panic if there is none."""
+    """Pitfall: memory for all requested hits is allocated in advance, with a panic if there is none."""
     assert ids(shared, EVERYTHING, most) == sorted(PAGES)
     assert len(shared.newest(EVERYTHING, most).ids) == len(PAGES)
 
@@ -514,7 +514,7 @@ def test_analyzers_are_there_at_each_open(tmp_path: Path) -> None:
 
 
 def test_deleted_documents_count_until_they_are_merged(tmp_path: Path) -> None:
-    """Trap: a replaced page counts twice in document frequencies. The number of pages is right; the share is told."""
+    """Pitfall: a replaced page counts twice in document frequencies. The number of pages is right; the share is known."""
     filled(tmp_path, {page_id: {"body": "word"} for page_id in range(10)})
     writer = open_writer(tmp_path, HEAP_BYTES)
     for page_id in range(5):
@@ -625,7 +625,7 @@ def test_other_fields_are_no_index_of_ours(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "{}", '{"segments": 5}'])
 def test_damaged_files_are_told(tmp_path: Path, content: str) -> None:
-    """Whoever opens a broken index learns that it is broken and how to make it again, in one line."""
+    """Opening a broken index reports that it is broken and how to rebuild it, in one line."""
     filled(tmp_path)
     (tmp_path / "meta.json").write_text(content)
     for opening in (open_reader, open_writer):

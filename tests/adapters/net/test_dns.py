@@ -35,7 +35,7 @@ print("end")
 
 
 def answers_of(resolver: Resolver, count: int) -> list[Lookup]:
-    """Wait on the descriptor, as a loop does, until so many look-ups are answered."""
+    """Wait on the descriptor, as a loop does, until this many lookups are answered."""
     found: list[Lookup] = []
     while len(found) < count:
         assert select.select([resolver.fd], [], [], 20)[0], "no answer came"
@@ -77,7 +77,7 @@ def test_what_is_no_name(host: str) -> None:
 @settings(max_examples=50)
 @given(st.text(max_size=80).map(lambda text: f"{text}.invalid"))
 def test_any_text_has_an_outcome(host: str) -> None:
-    """Whatever stands before .invalid, there is no such name."""
+    """Whatever comes before .invalid, there is no such name."""
     assert resolve_host(host).addresses == ()
 
 

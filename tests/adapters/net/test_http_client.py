@@ -34,7 +34,7 @@ def client() -> Iterator[HttpClient]:
 
 
 def outcomes_of(client: HttpClient, count: int) -> list[FetchOutcome]:
-    """Wait until so many requests came to an end."""
+    """Wait until this many requests have ended."""
     found: list[FetchOutcome] = []
     while len(found) < count:
         found += client.wait(0.05)
@@ -53,7 +53,7 @@ def outcome_of(client: HttpClient, server: WireServer, path: str = "/", host: st
 
 
 def answer_to(client: HttpClient, said: Said) -> FetchResponse:
-    """The answer that a client makes of what is said."""
+    """The response that a client parses from these bytes."""
     with WireServer(lambda _: said) as server:
         outcome = outcome_of(client, server)
     assert isinstance(outcome, FetchResponse), outcome
@@ -61,7 +61,7 @@ def answer_to(client: HttpClient, said: Said) -> FetchResponse:
 
 
 def failure_of(client: HttpClient, said: Said) -> Failure:
-    """Why there is no answer in what is said."""
+    """Why there is no response in these bytes."""
     with WireServer(lambda _: said) as server:
         outcome = outcome_of(client, server)
     assert isinstance(outcome, NoResponse), outcome
@@ -106,7 +106,7 @@ def test_interim_answers_leave_nothing_behind(client: HttpClient) -> None:
 
 
 def test_trailers_are_no_headers(client: HttpClient) -> None:
-    """What is sent after the body changes nothing that was said before it, whatever it looks like."""
+    """Bytes after the body change nothing in the response, whatever they contain."""
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Kept: 1\r\n\r\n"
     trailers = b"Content-Encoding: br\r\nHTTP/1.1 500 x: y\r\n\r\n"
     answer = answer_to(client, Said(head + b"4\r\nbody\r\n0\r\n" + trailers))
@@ -252,7 +252,7 @@ def test_hosts_go_where_they_are_pinned(client: HttpClient) -> None:
 
 
 def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the environment is neither asked nor missed."""
+    """A proxy in the environment is not used."""
     with WireServer(lambda _: whole(b"proxy")) as proxy, WireServer(lambda _: whole(b"site")) as server:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
@@ -413,7 +413,7 @@ def untrusted(tmp_path: Path) -> ssl.SSLContext:
 
 
 def test_an_untrusted_certificate(client: HttpClient, untrusted: ssl.SSLContext) -> None:
-    """Nothing is asked over a connection whose other end cannot prove its name."""
+    """Nothing is requested over a connection whose other end cannot prove its name."""
     with WireServer(lambda _: whole(b"secret")) as server:
         server.tls = untrusted
         client.submit(FetchRequest("https://one.test/", "page"), route_to(server))

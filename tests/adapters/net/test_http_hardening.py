@@ -61,7 +61,7 @@ def outcome_at(
 
 
 def failure_in(client: HttpClient, said: Said, kind: type[WireServer] = WireServer) -> NoResponse:
-    """Why there is no answer in what is said."""
+    """Why there is no response in these bytes."""
     with kind(lambda _: said) as server:
         outcome = outcome_at(client, server)
     assert isinstance(outcome, NoResponse), outcome
@@ -179,7 +179,7 @@ def test_a_dribble_is_too_slow(body: bytes) -> None:
 @FIXTURE
 @given(TOKENS, st.sampled_from(["cookie", "authorization", "x-key"]), st.sampled_from(["fine", "echo", "cut", "junk"]))
 def test_no_secret_is_ever_shown(client: HttpClient, secret: str, name: str, manner: str) -> None:
-    """The server gets the secret; neither what is archived of the request nor the reason of a failure has it.
+    """The server gets the secret; neither the archived request nor the failure reason contains it.
 
     Not even when the server repeats it where its words are quoted.
     """

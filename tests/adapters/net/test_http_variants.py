@@ -110,7 +110,7 @@ def test_roots_of_the_system_count_as_before(papers: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("name", "content"), [("missing", None), ("empty", b""), ("text", b"no certificate")])
 def test_a_file_without_roots_is_a_mistake(tmp_path: Path, name: str, content: bytes | None) -> None:
-    """It is told before anything is asked, with the name of the setting and of the file."""
+    """It is reported before any request, with the name of the setting and of the file."""
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=f"crawl.ca_file = .*{name}: "):
@@ -205,7 +205,7 @@ class Proxy:
 
 
 def script(asked: Question) -> Said:
-    """A page that says for what it was asked, under which name, and by whom."""
+    """A page that echoes the requested path, host and client."""
     return whole(f"{asked.header('host')}{asked.target} {asked.header('user-agent')}".encode())
 
 
@@ -218,7 +218,7 @@ def server() -> Iterator[WireServer]:
 
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
 def test_a_proxy_gets_everything(scheme: str, server: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proxy is told the name and finds the server; exceptions in the environment do not lead around it."""
+    """The proxy gets the name and resolves it; exceptions in the environment do not bypass it."""
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("NO_PROXY", "one.test")
     with closing(Proxy({"one.test": server})) as proxy:
@@ -245,7 +245,7 @@ def test_tls_goes_through_a_proxy_untouched(papers: Path, scheme: str, server: W
 
 
 def test_a_proxy_that_declines(server: WireServer) -> None:
-    """No tunnel is no connection: the server has said nothing."""
+    """No tunnel is no connection: the server has sent nothing."""
     with closing(Proxy({"one.test": server}, b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")) as proxy:
         outcome = outcome_by(ConnectionSettings(f"http://127.0.0.1:{proxy.port}"), "https://one.test/")
     assert isinstance(outcome, NoResponse)

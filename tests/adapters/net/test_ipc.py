@@ -207,7 +207,7 @@ def test_a_sender_never_waits(pair: tuple[Channel, Channel]) -> None:
 
 
 def test_a_descriptor_can_be_watched(pair: tuple[Channel, Channel]) -> None:
-    """Whoever polls is woken by a message."""
+    """A message wakes up a poller."""
     ours, theirs = pair
     poll = select.poll()
     poll.register(theirs.fd, select.POLLIN)
@@ -322,7 +322,7 @@ def test_whoever_sees_the_name_can_connect(tmp_path: Path) -> None:
 
 
 def test_without_a_listener_there_is_no_connection(tmp_path: Path) -> None:
-    """Whoever asks is told by an error of the system, and no socket is left open."""
+    """The caller gets a system error, and no socket is left open."""
     with pytest.raises(FileNotFoundError):
         connect(tmp_path / "nobody")
 
@@ -357,7 +357,7 @@ def test_a_socket_of_another_user_is_not_talked_to(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_a_process_of_another_user_is_not_ours() -> None:
-    """The kernel says who is at the other end, even where the file's permissions let him in."""
+    """The kernel identifies the other end, even if the file's permissions allow access."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         with listen(Path(name) / "s") as server:

@@ -54,6 +54,6 @@ def test_a_place_says_how_many_come_before(fronts: list[int], data: st.DataObjec
 
 
 def test_a_place_far_back_is_not_looked_for_without_end() -> None:
-    """A keeper with a million URLs of one host must not walk all of them to answer a question."""
+    """A coordinator with a million URLs of one host must not walk all of them for one lookup."""
     queues = filled([0] * 50)
     assert queues.find_position(50, 0, most=10) is None

@@ -1,4 +1,4 @@
-"""The store of known URLs: what is leased to whom, what survives, and which writes are refused."""
+"""The URL store: what is leased to whom, what survives, and which writes are refused."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ WORKER, OTHER_WORKER = 1, 2
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A database as the keeper opens it."""
+    """A database as the coordinator opens it."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -64,12 +64,12 @@ def tell(store: UrlStore, urls: list[str], priorities: list[int] | None = None, 
 
 
 def lease(store: UrlStore, count: int, host: int = 0, until_s: float = 60.0) -> list[LeasedUrl]:
-    """So many URLs of a host, the best first."""
+    """This many URLs of a host, the best first."""
     return store.lease([host] * count, WORKER, until_s)
 
 
 def test_only_unknown_links_become_rows(store: UrlStore, connection: sqlite3.Connection) -> None:
-    """Links told twice, in one batch or in two, are one row with all that was told the first time."""
+    """Links added twice, in one batch or in two, are one row with the data of the first time."""
     assert tell(store, [page(1), page(2), page(1)], [4, 5, 6]) == [1, 2]
     assert tell(store, [page(2), page(3)], [7, 7]) == [3]
     rows = connection.execute("SELECT id, partition, host, url, depth, priority, found_s FROM url").fetchall()
@@ -86,7 +86,7 @@ def test_ids_and_counts_are_found_by_url(store: UrlStore) -> None:
 
 
 def test_best_queue_first_then_first_come(store: UrlStore) -> None:
-    """Without lots the best queue is emptied first, and each queue gives in the order in which it was told."""
+    """Without random numbers the best queue is emptied first, and each queue is first in, first out."""
     tell(store, [page(number) for number in range(6)], [2, 0, 7, 0, 2, 0])
     leased = lease(store, 9)
     assert [one.url for one in leased] == [page(number) for number in (1, 3, 5, 0, 4, 2)]
@@ -103,7 +103,7 @@ def test_drawn_queues_halve_by_level(store: UrlStore) -> None:
 
 
 def test_a_url_has_one_lease_at_most(store: UrlStore) -> None:
-    """What is out is given to no one else, even when it is told again."""
+    """A leased URL is given to no one else, even if it is added again."""
     tell(store, [page(1)])
     assert [one.url for one in lease(store, 2)] == [page(1)]
     tell(store, [page(1)])
@@ -120,7 +120,7 @@ def test_hosts_have_their_own_queues(store: UrlStore) -> None:
 
 
 def test_acknowledgement_ends_a_url(store: UrlStore) -> None:
-    """What is acknowledged never waits again, and is counted under its fate."""
+    """An acknowledged URL never waits again, and is counted under its final state."""
     tell(store, [page(number) for number in range(4)])
     one, two, three, _ = lease(store, 4)
     store.acknowledge([one.id, two.id], UrlState.FETCHED, WORKER)
@@ -133,7 +133,7 @@ def test_acknowledgement_ends_a_url(store: UrlStore) -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_late_acknowledgement_does_not_count(store: UrlStore, *, again: bool) -> None:
-    """When a lease ran out, its worker's acknowledgement changes nothing, whoever has the URL by then."""
+    """After a lease expired, its worker's acknowledgment changes nothing, whoever has the URL by then."""
     tell(store, [page(1)])
     (out,) = lease(store, 1, until_s=5.0)
     store.requeue_expired(now_s=5.0)
@@ -154,7 +154,7 @@ def test_leases_run_out_by_time(store: UrlStore) -> None:
 
 
 def test_put_back_keeps_the_priority(store: UrlStore) -> None:
-    """What is put back waits again in its own queue, and only its worker can put it back."""
+    """A returned URL waits again in its own queue, and only its worker can return it."""
     tell(store, [page(1), page(2)], [1, 6])
     out = [one.id for one in lease(store, 2)]
     assert store.release_leases(out, OTHER_WORKER).tolist() == []
@@ -163,7 +163,7 @@ def test_put_back_keeps_the_priority(store: UrlStore) -> None:
 
 
 def test_empty_batches(store: UrlStore) -> None:
-    """Nothing told, nothing asked and nothing acknowledged is nothing done."""
+    """Empty batches of additions, leases and acknowledgments do nothing."""
     assert tell(store, []) == []
     assert store.lease([], WORKER, 60.0) == []
     assert store.acknowledge([], UrlState.FAILED, WORKER).tolist() == []
@@ -374,7 +374,7 @@ for round in range(10_000):
 
 @pytest.mark.parametrize("rounds", [1, 2, 5, 11, 23])
 def test_kill_leaves_a_consistent_store(path: Path, connection: sqlite3.Connection, rounds: int) -> None:
-    """A keeper killed in the midst of its work loses nothing that it had committed, and no URL is in two places."""
+    """A coordinator killed at work loses nothing that it had committed, and no URL is in two places."""
     child = subprocess.Popen([sys.executable, "-c", CHILD, path], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     with child.stdout as lines:

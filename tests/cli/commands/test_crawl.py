@@ -45,7 +45,7 @@ def complaint(*arguments: str, cwd: Path, code: int = 2) -> str:
 
 
 class _Web(BaseHTTPRequestHandler):
-    """Some pages, a robots.txt with one rule, and a list of what was asked for."""
+    """Some pages, a robots.txt with one rule, and a list of requests."""
 
     pages = {  # noqa: RUF012 - never changed
         "/robots.txt": "User-agent: *\nDisallow: /private/\n",
@@ -177,7 +177,7 @@ def test_status_is_the_same_from_a_running_tree_and_from_its_folder(site: str, t
     assert running["now"]["pages"] == 3
     for key in ("pages", "urls_known", "urls_waiting", "refusals", "sites", "archive"):
         assert running[key] == ended[key], key
-    # Two of the known URLs are where a sitemap was looked for in vain.
+    # Two of the known URLs are sitemap guesses that failed.
     assert ended["sites"] == [{"site": site, "paused": False, "known": 7, "pages": 3}]
     words = vedette("status", cwd=tmp_path).stdout
     assert "No crawl is running" in words
@@ -291,7 +291,7 @@ def test_settings_of_a_site_survive_another_up(site: str, tmp_path: Path) -> Non
 
 
 def test_a_wish_in_a_made_web_breaks_no_rule_of_politeness(tmp_path: Path) -> None:
-    """Pages fetched on request while the crawl runs are asked for no sooner than its host may be asked."""
+    """Pages fetched on request while the crawl runs respect its host's delay."""
     log = tmp_path / "access.log"
     with start_server("made:tiny", seed=3, speed=SPEED, log_path=log) as web:
         (tmp_path / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
@@ -317,7 +317,7 @@ def fetched(urls: list[str], cwd: Path) -> str:
 
 
 def times(folder: Path) -> dict[str, int]:
-    """When each file was last written; SQLite makes and removes its own beside the state while someone reads."""
+    """When each file was last written; SQLite creates and removes its own beside the state while someone reads."""
     return {entry.name: entry.stat().st_mtime_ns for entry in folder.iterdir() if "state.db-" not in entry.name}
 
 

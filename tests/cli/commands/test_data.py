@@ -1,4 +1,4 @@
-"""export, import, backup and restore as people type them: what goes in comes out, and what is wrong is named."""
+"""export, import, backup and restore as people type them: data round-trips, and errors are reported."""
 
 import json
 import random
@@ -104,7 +104,7 @@ def test_urls_are_written_one_a_line(folder: Path, tmp_path: Path) -> None:
 
 
 def test_urls_as_json_say_where_they_stand(folder: Path) -> None:
-    """Each line is an object with state, times and reason, without what is not known."""
+    """Each line is an object with state, times and reason, without unknown fields."""
     lines = [json.loads(line) for line in vedette("export", "urls", "--json", "--data", folder).stdout.splitlines()]
     assert [line["url"] for line in lines] == list(URLS)
     assert [line["state"] for line in lines] == ["fetched", "fetched", "refused", "failed", "waiting"]
@@ -164,7 +164,7 @@ def test_what_is_missing_from_the_archive_is_named(folder: Path, tmp_path: Path,
 
 
 def test_a_copy_that_was_given_up_is_explained(folder: Path) -> None:
-    """With a limit on size pages may lose their copy, and whoever asks is told why."""
+    """With a size limit pages may lose their copy, and ``explain`` says why."""
     with opened(folder) as state, Fetches(state) as fetches:
         fetches.page(f"https://{HOST}/new", b"new")
         retention = Retention(state, RetentionPolicy(keep_s=0.0, max_bytes=1), "test")
@@ -190,7 +190,7 @@ def test_urls_of_sites_become_known(empty: Path, tmp_path: Path) -> None:
 
 
 def test_exported_urls_can_be_imported(folder: Path, empty: Path) -> None:
-    """What one folder writes another reads, from standard input too; what is excluded by the site stays out."""
+    """One folder's export is another's import, also from standard input; URLs that the site excludes stay out."""
     lines = vedette("export", "urls", "--data", folder).stdout
     assert told(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))["urls"] == len(URLS) - 1
     again = told(vedette("import", "urls", "-", "--data", empty, "--json", stdin=lines))
@@ -301,7 +301,7 @@ def test_answers_that_make_no_page_are_counted(empty: Path, tmp_path: Path) -> N
 
 
 def test_an_archived_robots_txt_is_no_page(empty: Path, tmp_path: Path) -> None:
-    """Crawlers archive the file beside the pages; one of that name in a folder is a page like any other."""
+    """Crawlers archive the file with the pages; one of that name in a folder is a page like any other."""
     rules, page = (f"https://{HOST}/robots.txt", b"User-agent: *"), (f"https://{HOST}/docs/robots.txt", b"About it.")
     done = told(vedette("import", "warc", archive(tmp_path / "theirs", rules, page), "--data", empty, "--json"))
     assert (done["pages"], done["passed_over"]) == (1, {"robots.txt": 1})
@@ -376,7 +376,7 @@ def test_a_wrong_line_gets_one_line_that_helps(
 
 
 def test_a_backup_is_made_and_restored(folder: Path, tmp_path: Path) -> None:
-    """Both verbs say what they copied, and refuse to do it over what is there."""
+    """Both commands say what they copied, and refuse to overwrite."""
     made = told(vedette("backup", tmp_path / "backup", "--data", folder, "--json"))
     put_back = told(vedette("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json"))
     assert (made["pages"], made["missing"]) == (put_back["pages"], put_back["missing"]) == (2, [])

@@ -14,7 +14,7 @@ def told(**changed: Any) -> dict[str, Any]:
 
 
 def test_a_page_that_changes_now_and_then() -> None:
-    """Its rate with both ends, chance, worth and price, what the last fetch brought, and what counts as a change."""
+    """Its rate with both ends, probability, worth and price, the last fetch's gain, and what counts as a change."""
     lines = list(refresh_lines(told()))
     assert [line[:10].strip() for line in lines] == ["Changes", "Changed", "Worth", "Last", "Counts"]
     assert "about every 3 days (between 1 and 9)" in lines[0]

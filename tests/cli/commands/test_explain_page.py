@@ -164,7 +164,7 @@ def test_what_a_page_says_is_told(read: tuple[str, Path]) -> None:
 
 
 def test_of_two_copies_each_names_the_other_and_says_which_stands(read: tuple[str, Path]) -> None:
-    """The page that its copy names as canonical stands for both, and the copy says why it is not in the index."""
+    """The page that its copy names as canonical represents both, and the copy says why it is not in the index."""
     site, cwd = read
     original, copy = (told("explain", site + path, cwd=cwd) for path in ("story", "story?view=print"))
     assert copy["content"]["canonical"] == f"{site}story"
@@ -188,7 +188,7 @@ def test_a_near_copy_can_be_found_and_names_who_stands_for_it(read: tuple[str, P
 
 
 def test_a_page_that_needs_javascript_says_so_and_how_to_overrule_it(read: tuple[str, Path]) -> None:
-    """In plain words, with a command that names every judgment that stands in the way."""
+    """In plain words, with a command that names every judgment against it."""
     site, cwd = read
     words = vedette("explain", f"{site}app", cwd=cwd)
     assert "; text or links are missing without JavaScript" in words
@@ -227,7 +227,7 @@ def held_of(cwd: Path) -> list[str]:
 
 
 def test_a_calendar_without_end_is_held_back_and_says_until_when(read: tuple[str, Path]) -> None:
-    """It ends by itself; what is left of it has a reason, what pages like it brought, and a command."""
+    """It ends by itself; the rest has a reason, the yield of similar pages, and a command."""
     site, cwd = read
     first, *_ = held_of(cwd)
     page = told("explain", first, cwd=cwd)
@@ -240,7 +240,7 @@ def test_a_calendar_without_end_is_held_back_and_says_until_when(read: tuple[str
 
 
 def test_status_counts_what_reading_found(read: tuple[str, Path]) -> None:
-    """Copies, objections and what is held back are numbers of the folder, in words and for machines."""
+    """Copies, objections and held-back URLs are counted for the folder, in words and as JSON."""
     _, cwd = read
     reading = told("status", cwd=cwd)["reading"]
     assert reading["held"] == len(held_of(cwd))

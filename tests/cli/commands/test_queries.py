@@ -68,7 +68,7 @@ def search(number: int, words: str, days_ago: float, *, total: int = 3, doubt: s
 
 
 def a_month() -> list[SearchEvent]:
-    """Thirty days in which people asked for tides, on the last day for a storm, a few times in vain for ferries."""
+    """Thirty days of searches for tides, on the last day for a storm, a few times without results for ferries."""
     usual = [f"low tide {number % 7}" for number in range(300)]
     searches = [search(number, words, 1.0 + number / 10) for number, words in enumerate(usual)]
     searches += [search(1000 + number, "storm warning", number / 100) for number in range(40)]
@@ -78,7 +78,7 @@ def a_month() -> list[SearchEvent]:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a data folder lies in which searches were recorded; it is read and copied, never changed."""
+    """The path of a data folder with recorded searches; it is read and copied, never changed."""
     place = tmp_path_factory.mktemp("recorded")
     data = place / "vedette-data"
     with opened(data):
@@ -101,7 +101,7 @@ def folder(recorded: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def quiet(tmp_path: Path) -> Path:
-    """Where a data folder lies in which no one ever searched."""
+    """The path of a data folder without any search."""
     with opened(tmp_path / "vedette-data"):
         pass
     return tmp_path
@@ -113,7 +113,7 @@ def asked(cwd: Path) -> set[str]:
 
 
 def test_the_most_frequent_queries_are_listed(recorded: Path) -> None:
-    """With counts and as they were typed, the most frequent first, without what programs asked."""
+    """With counts and as they were typed, the most frequent first, without those of programs."""
     rows = told("queries", "list", "--days", "1", cwd=recorded)["queries"]
     assert [(row["query"], row["searches"], row["clicks"]) for row in rows[:1]] == [("Storm Warning", 40, 1)]
     assert "machine made" not in {row["words"] for row in rows}
@@ -206,7 +206,7 @@ def test_wrong_usage_is_one_line_that_says_what_to_do(arguments: tuple[str, ...]
 
 @pytest.mark.parametrize("arguments", [("queries", "list"), ("queries", "drop-imported"), ("forget", "--all", "--yes")])
 def test_a_folder_without_a_crawl_is_left_alone(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """A mistyped folder is told in words, and none is made."""
+    """A mistyped folder is reported in words, and not created."""
     assert "has no crawl yet" in complaint(*arguments, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -247,7 +247,7 @@ def read_up_to_the_end(screen: int) -> str:
 
 
 def on_a_terminal(answer: bytes, cwd: Path) -> tuple[int, str]:
-    """The exit code and what is shown, at a terminal where someone has typed this answer."""
+    """The exit code and output, at a terminal where someone typed this answer."""
     own, its = pty.openpty()
     os.write(own, answer)
     before = sys.stdin

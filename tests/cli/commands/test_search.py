@@ -44,7 +44,7 @@ def page(title: str, text: str, *links: str) -> str:
 
 
 class _Web(BaseHTTPRequestHandler):
-    """Pages that can be told apart by their words, one of them hostile, one too thin to be indexed."""
+    """Pages with distinctive words, one of them hostile, one too thin to be indexed."""
 
     pages: ClassVar[dict[str, str]] = {
         "/": page("Harbour", f"{WORDS} Start here.", "/lamp", "/evil", "/thin", "/buoy"),
@@ -152,7 +152,7 @@ def cwd(crawled: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def up(cwd: Path) -> Iterator[None]:
-    """A running ``vedette up`` over what is there; however the test ends, so does it."""
+    """A running ``vedette up``; it is stopped however the test ends."""
     command = [sys.executable, "-m", "vedette", "up", *PROMPT, "--quiet", "--listen", ""]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd)
     try:
@@ -265,7 +265,7 @@ def test_whatever_pages_say_only_text_is_shown(text: str, marks: list[tuple[int,
 
 
 def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
-    """The tree indexes, the search reads; rules and keys go through the keeper and hold at once."""
+    """The tree indexes, the search reads; rules and keys go through the coordinator and apply at once."""
     with up(cwd):
         patiently(lambda: found("beacon", cwd) == [f"{site}buoy"])
         assert told("rules", "synonym", "Fanal", "beacon", cwd=cwd)["running"] is True
@@ -280,7 +280,7 @@ def test_searching_beside_a_running_tree(site: str, cwd: Path) -> None:
 
 
 def test_reindex_says_how_many_can_be_found(cwd: Path) -> None:
-    """Even after the index was lost, and what is found is the same as before."""
+    """Even after the index was lost, and with the same results as before."""
     before = found("harbour", cwd)
     shutil.rmtree(cwd / "vedette-data" / "index")
     words = said("reindex", cwd=cwd)
@@ -290,7 +290,7 @@ def test_reindex_says_how_many_can_be_found(cwd: Path) -> None:
 
 
 def test_an_overruled_judgement_changes_what_can_be_found(site: str, cwd: Path) -> None:
-    """A thin page is left out until the operator says that it counts, and again when he takes that back."""
+    """A thin page is left out until the operator overrules that, and again when that is undone."""
     assert found("thimble", cwd) == []
     said("sites", "set", site, "overrule=thin", cwd=cwd)
     assert found("thimble", cwd) == [f"{site}thin"]
@@ -314,7 +314,7 @@ def test_private_pages_are_found_by_who_owns_the_folder(site: str, tmp_path: Pat
 
 
 def keys_of(cwd: Path) -> list[UserKeyRow]:
-    """What is kept of keys."""
+    """The stored data of keys."""
     with open_state_reader(cwd / "vedette-data") as view:
         return view.store.list_user_keys()
 
@@ -367,7 +367,7 @@ def test_a_damaged_key_is_told_as_damage(settings: dict[str, object]) -> None:
 
 
 def test_rules_change_what_a_query_finds(site: str, cwd: Path) -> None:
-    """Synonyms hold both ways, a pin stands first, what is hidden is not shown; each can be taken back."""
+    """Synonyms work both ways, a pin is first, hidden pages are not shown; each can be undone."""
     said("rules", "synonym", "Fanal!", "beacon", cwd=cwd)
     assert found("fanal", cwd) == [f"{site}buoy"]
     assert "Rule exists already" in said("rules", "synonym", "beacon", "fanal", cwd=cwd)
@@ -389,7 +389,7 @@ def test_rules_change_what_a_query_finds(site: str, cwd: Path) -> None:
 
 
 def test_exported_rules_can_be_imported(site: str, cwd: Path) -> None:
-    """The same rules, in a folder that had lost them; what is there already stays once."""
+    """The same rules, in a folder that had lost them; existing ones are not duplicated."""
     said("rules", "synonym", "k8s", "kubernetes", "cube", cwd=cwd)
     said("rules", "pin", 'time "off" é', f"{site}?a=1&b=2", cwd=cwd)
     written = said("rules", "export", cwd=cwd)

@@ -26,7 +26,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 
 
 def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It holds until it is as configured again; without a name all that may be set is told."""
+    """It applies until it is reset; without a name all settings are listed."""
     data = ("--data", str(folder))
     code, out, _ = said(capsys, "refresh.policy", "nutch", *data)
     assert (code, out.startswith("Set refresh.policy to nutch")) == (0, True)

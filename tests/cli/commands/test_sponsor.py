@@ -22,7 +22,7 @@ PUBLIC = ("--url", "https://93.184.216.34/shoes")
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Types a command for a folder that has a crawl; exit code, and what was said."""
+    """Run a command on a folder that has a crawl; return exit code and output."""
     write_sample(tmp_path / "data")
 
     def typed(*words: str) -> tuple[int, str]:

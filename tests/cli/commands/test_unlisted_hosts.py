@@ -43,7 +43,7 @@ def test_strangers_are_shown_with_the_command_that_adds_each(folder: Path, capsy
 
 
 def test_machines_are_told_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One JSON object, with as many hosts as were asked for."""
+    """One JSON object, with as many hosts as requested."""
     (row,) = json.loads(said(capsys, "--data", str(folder), "--json", "--limit", "1"))["offered"]
     assert row["add"].startswith("vedette sites add https://a.test/")
     del row["add"]
@@ -59,6 +59,6 @@ def test_a_folder_without_any_says_so(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1001", "x", "9" * 5000])
 def test_a_limit_is_a_number(limit: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Anything else is a wrong usage, told in one line."""
+    """Anything else is a usage error, reported in one line."""
     assert main(["sites", "offered", "--data", str(folder), f"--limit={limit}"]) == 2
     assert "from 1 to 1000" in capsys.readouterr().err

@@ -20,7 +20,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    """Types a command for a folder that has a crawl; exit code, and what was said."""
+    """Run a command on a folder that has a crawl; return exit code and output."""
     folder = tmp_path / "data"
     write_sample(folder)
     config = tmp_path / "vedette.toml"

@@ -12,7 +12,7 @@ from vedette.lab.judge.alert_delays import AlertDelays
 
 
 def run() -> BirthsReport:
-    """One way that told nearly all, and one that told little."""
+    """One strategy that reported nearly all, and one that reported little."""
     quick = AlertDelays(100, 98, 300.0, 600.0, 1200.0, 540.0, 660.0)
     poor = AlertDelays(100, 20, inf, inf, inf, 7200.0, inf)
     ways = [StrategyResult("default", quick, quick, 500), StrategyResult("sitemaps", poor, quick, 480)]
@@ -20,7 +20,7 @@ def run() -> BirthsReport:
 
 
 def test_a_table_has_minutes_and_says_what_was_never_told() -> None:
-    """A row for each way; what is infinite is a word there, and null for programs."""
+    """A row for each strategy; infinity is a word there, and null in JSON."""
     text = format_text(run())
     (row,) = [line.split() for line in text.splitlines() if line.startswith("default")]
     assert row[-1] == "500"

@@ -30,7 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("here")
 def test_rows_as_json_have_policy_world_budget_seed_and_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """One object a line and row, and nothing else on standard output; a world that is not here is said on the other."""
+    """One object per line and row, and nothing else on standard output; a missing world goes to standard error."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     command = [*TINY[:-1], "made:tiny,live:nowhere", "--budget", "2", "--policies", "random", "--seeds", "2", "--json"]
     assert main(command) == 0
@@ -60,7 +60,7 @@ def test_a_run_says_what_to_do_next_and_doing_it_works(here: Path, capsys: pytes
 def test_a_table_names_worlds_and_budgets_where_they_differ_and_stays_away_where_it_is_long(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What is the same on every line is left out; what no screen holds is for a report; quiet runs say nothing."""
+    """Columns that are equal on every line are left out; wide tables are for a report; quiet runs print nothing."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     assert main([*TINY, "--seeds", "1", "--policies", "default", "--budget", "2,4"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
@@ -110,7 +110,7 @@ def test_headlines_hold_a_policy_against_a_rival(here: Path, capsys: pytest.Capt
 
 
 def test_a_report_is_put_where_the_console_of_a_data_folder_finds_it(here: Path) -> None:
-    """With ``--data`` alone it is the folder of the settings; what is there is the same as elsewhere."""
+    """With ``--data`` alone it is the folder of the settings, with the same content."""
     pytest.importorskip("pyarrow", reason='rows are kept with pyarrow: pip install "vedette[lab]"')
     write_sample(here / "mine")
     (here / "vedette.toml").write_text('[store]\ndata = "mine"\n')
@@ -182,7 +182,7 @@ def test_list_names_experiments_policies_bounds_and_worlds(capsys: pytest.Captur
 def test_wrong_input_gets_one_line_that_helps(
     arguments: Sequence[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit code 2, nothing on standard output, and what is allowed, with the nearest where there is one."""
+    """Exit code 2, nothing on standard output, and the allowed values, with the nearest if there is one."""
     assert main(list(arguments)) == 2
     told = capsys.readouterr()
     assert told.out == ""

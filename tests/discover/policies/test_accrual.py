@@ -1,4 +1,4 @@
-"""The default of discovery: it looks where most would be lost by waiting, and learns from what looks brought."""
+"""The default discovery policy: it polls where waiting would lose most, and learns from the results."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ POLICY = Accrual()
 
 
 class Site:
-    """Sources that are looked at every hour or when told; each look is given the links that it shows."""
+    """Sources that are polled every hour or on request; each poll is given the links it shows."""
 
     def __init__(self, hosts: list[int]) -> None:
         self.book, self.state = PollHistory(np.array(hosts)), POLICY.start(None)
@@ -158,7 +158,7 @@ def test_the_rhythm_of_the_day_is_learned() -> None:
 
 
 def test_what_is_rare_is_not_forgotten() -> None:
-    """A page that led to something in a few weeks of the first year is told from one that never did, a year later."""
+    """A page that led to something in a few weeks differs from one that never did, a year later."""
     site = Site([0, 0])
     for week in range(80):
         site.look({0: [week] if week in (3, 6, 9) else [], 1: []}, week * 7 * DAY_S)
@@ -199,7 +199,7 @@ def test_a_dull_source_that_becomes_the_best_is_found() -> None:
 
 
 def test_a_source_that_never_brought_anything_has_its_turn_again() -> None:
-    """Though no poll of any source ever brought a link, after weeks one is worth a small price."""
+    """Even if no poll of any source ever found a link, after weeks one is worth a small price."""
     site = Site([0])
     for day in range(60):
         site.look({0: []}, day * DAY_S)
@@ -222,7 +222,7 @@ def test_looks_to_learn_are_few() -> None:
 
 
 def test_same_seed_same_picks() -> None:
-    """Nothing but what is handed in counts."""
+    """Only the arguments count."""
     one, other = (steady([1, 2, 3], [4, 8, 2], 6) for _ in range(2))
     assert one.picks(2, 7 * HOUR_S, 5) == other.picks(2, 7 * HOUR_S, 5)
 
@@ -269,7 +269,7 @@ def _size(state: AccrualState) -> int:
 
 
 def test_default_leads_to_it() -> None:
-    """Whoever asks the lab for the default of discovery gets this policy."""
+    """The lab's default discovery policy is this one."""
     assert find_policy("discover", DEFAULT).name == POLICY.name
 
 

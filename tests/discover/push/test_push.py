@@ -19,7 +19,7 @@ KEY = "0123456789abcdef"
 
 
 def body(**fields: object) -> bytes:
-    """A ping of some URLs with what is changed about it."""
+    """A ping of some URLs with some changes."""
     plain = {"host": "example.org", "key": KEY, "urlList": ["https://example.org/a", "https://example.org/b"]}
     return json.dumps(plain | fields).encode()
 
@@ -57,13 +57,13 @@ def test_a_topic_of_somebody_else_is_not_believed() -> None:
 
 @given(st.lists(st.text('<>;, ="relhubself/a\\', max_size=200), max_size=4))
 def test_no_link_header_breaks_the_reader(headers: list[str]) -> None:
-    """Whatever stands in Link headers gives an address or none."""
+    """Any Link header gives a URL or none."""
     found = find_link(headers, "hub", FEED)
     assert found is None or found.startswith("http")
 
 
 def test_a_ping_says_where_its_key_is() -> None:
-    """By default the key file has the key's name and lies at the root; or it is told where."""
+    """By default the key file has the key's name and is at the root; or its location is given."""
     plain = parse_ping({"url": "https://example.org/deep/a", "key": KEY})
     told = parse_ping(
         {"url": "https://example.org/deep/a", "key": KEY, "keyLocation": "https://example.org/deep/k.txt"}
@@ -108,7 +108,7 @@ def test_no_body_breaks_the_reader_of_pings(sent: bytes) -> None:
 
 @given(st.lists(st.booleans(), max_size=300))
 def test_credit_stays_a_chance_and_follows_what_came(came: list[bool]) -> None:
-    """However signals turn out, credit lies between nothing and certainty; one that comes true never lowers it."""
+    """However signals turn out, trust is between 0 and 1; one that was right never lowers it."""
     credit = NEW_SOURCE
     for each in came:
         credit = credit.update(came_true=each)
@@ -142,7 +142,7 @@ def test_promises_are_read_in_the_spelling_of_their_site() -> None:
 
 @given(st.lists(st.floats(1, 1e6), min_size=1, max_size=5), st.floats(0.1, 100))
 def test_what_is_said_to_be_possible_is(intervals: list[float], delay: float) -> None:
-    """Promises that are refused can be kept when all of them get the time that was said to be possible."""
+    """Rejected promises are accepted with the intervals that the error says are possible."""
     promises = [Promise(f"https://example.org/{place}", each) for place, each in enumerate(intervals)]
     shortest = find_feasible_s(promises, delay)
     if shortest is not None:
@@ -151,5 +151,5 @@ def test_what_is_said_to_be_possible_is(intervals: list[float], delay: float) ->
 
 @given(st.floats(1, 1e6), st.floats(0.001, 1e3))
 def test_a_promised_source_is_asked_for_before_its_time_is_over(interval: float, delay: float) -> None:
-    """It is asked for after its last fetch, and before its interval has passed."""
+    """It is requested after its last fetch, and before its interval has passed."""
     assert 0 < compute_due_s(Promise("https://example.org/", interval), 0.0, delay) < interval

@@ -76,13 +76,13 @@ def test_a_redirect_to_a_folder_says_nothing_about_other_names() -> None:
 
 
 def lessons(*pairs: tuple[str, str], same: bool = True, start: CopyEvidence | None = None) -> CopyEvidence:
-    """What is learned from pairs."""
+    """The evidence from pairs."""
     seen = [observation for url, leader in pairs for observation in observe_pair(url, leader, same=same)]
     return (start or CopyEvidence()).observe(seen)
 
 
 def tracked(count: int, *, paths: int = 1000, folder: str = "/shop/") -> list[tuple[str, str]]:
-    """Pairs of which one has a parameter more."""
+    """Pairs in which one URL has an extra parameter."""
     return [(f"{HOST}{folder}{n % paths}?ref={n}", f"{HOST}{folder}{n % paths}") for n in range(count)]
 
 
@@ -188,7 +188,7 @@ def test_any_pair_is_heard(one: str, other: str, same: bool, said: bool) -> None
 
 
 def test_pairs_in_another_order_teach_the_same() -> None:
-    """What is believed of plain evidence does not depend on the order in which a crawl met it."""
+    """Conclusions from plain evidence do not depend on the order of the crawl."""
     pairs = tracked(30) + [(f"{HOST}/{n}/", f"{HOST}/{n}") for n in range(30)]
     expected = subjects(lessons(*pairs).build_rules())
     random.Random(5).shuffle(pairs)  # noqa: S311 - a shuffle, no secret
@@ -245,7 +245,7 @@ def test_any_url_may_be_a_witness(texts: list[str]) -> None:
 
 
 def test_a_whole_host_is_named_so() -> None:
-    """The rule for a host's every folder is told from one for its pages at the top."""
+    """A rule for every folder of a host is distinguished from one for its top-level pages."""
     everywhere, top = observe_pair(f"{HOST}/x?p=1", f"{HOST}/x?p=2")
     assert everywhere.subject == RuleSubject("parameter", "a.example", EVERYWHERE, "p")
     assert top.subject.where == "/"

@@ -49,7 +49,7 @@ def test_each_kind_of_rule_rewrites_its_respect() -> None:
 
 
 def test_the_reason_is_told() -> None:
-    """A person reads what is rewritten, where, and on what evidence."""
+    """The description says what is rewritten, where, and on what evidence."""
     rule = CopyRule(RuleSubject("parameter", A, "/list/", "page"), 13, 14)
     assert str(rule) == "page= is dropped below /list/ on a.example: 13 of 14 pairs were copies"
 
@@ -95,7 +95,7 @@ def test_a_very_long_url_is_left_alone() -> None:
 
 
 def test_some_covered_urls_are_fetched_as_a_check() -> None:
-    """About one in so many comes back as it was, together with the rule that it checks, and always the same ones."""
+    """About one in this many is returned unchanged, with the rule it checks, and always the same ones."""
     rules = learned(*EVERY)
     urls = [f"https://{B}/x/{number}?ref=home" for number in range(100 * CHECK_EVERY)]
     checks = [url for url in urls if rules.apply(url)[0] == url]
@@ -106,6 +106,6 @@ def test_some_covered_urls_are_fetched_as_a_check() -> None:
 
 @given(SUBJECTS)
 def test_rules_survive_being_written(subjects: list[RuleSubject]) -> None:
-    """What a worker reads is what the keeper wrote."""
+    """A fetcher reads what the coordinator wrote."""
     rules = learned(*subjects)
     assert CopyRules.from_json(rules.to_json()) == rules

@@ -71,7 +71,7 @@ def test_a_base_that_is_no_web_page_still_carries_absolute_links(base: str) -> N
 
 
 def test_relative_links_inherit_the_port_and_credentials_of_the_base() -> None:
-    """All that stands before the path is taken over, whichever way the link is put together."""
+    """Everything before the path is kept, however the link is composed."""
     base = "http://user:word@example.org:8080/x/y?z"
     assert resolve("/a", base) == "http://user:word@example.org:8080/a"
     assert resolve("b", base) == "http://user:word@example.org:8080/x/b"
@@ -149,7 +149,7 @@ def test_a_host_that_looks_like_a_session_stays() -> None:
 
 
 def test_removing_a_session_never_makes_a_dot_segment() -> None:
-    """What is left of a segment may be ``..``, which would lead to another page: then the URL stays."""
+    """The rest of a segment may be ``..``, which would lead to another page: then the URL is unchanged."""
     for url in ("https://example.org/a/..;jsessionid=1/b", "https://example.org/a/%2e;jsessionid=1"):
         assert normalize(url, SITE) == url
 
@@ -161,7 +161,7 @@ def test_a_site_can_switch_its_rules_off() -> None:
 
 
 def test_patterns_of_a_site_are_its_own() -> None:
-    """A ``*`` may stand anywhere in the name of a parameter."""
+    """A ``*`` may be anywhere in the name of a parameter."""
     site = Site("https://example.org/", drop_parameters=("*token", "x*y*z", "page"))
     url = "https://example.org/?CsrfToken=1&tokens=2&x-y-z=3&xz=4&page=5&sid=6"
     assert normalize(url, site) == "https://example.org/?sid=6&tokens=2&xz=4"

@@ -204,7 +204,7 @@ def test_what_is_no_site_is_refused_with_what_to_type(text: str) -> None:
 
 
 def test_a_site_with_a_password_is_refused() -> None:
-    """Credentials are never sent, and dropping them silently would surprise whoever typed them."""
+    """Credentials are never sent, and dropping them silently would surprise the user."""
     with pytest.raises(SiteError, match="remove them"):
         read_site("https://user:word@example.org/")
 

@@ -1,4 +1,4 @@
-"""What the keeper does when things change under it: workers die, sites come and go, someone wants a page at once."""
+"""The coordinator under change: fetchers die, sites come and go, someone wants a page at once."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -31,7 +31,7 @@ def shared_address() -> MemoryWeb:
 
 
 def test_what_a_dead_worker_held_comes_back_once() -> None:
-    """Its leases are free at once, nothing is lost, and nothing that it had reported is asked for again."""
+    """Its leases are free at once, nothing is lost, and nothing that it had reported is requested again."""
     drive = begun({f"{A}/": page(*MANY)}, rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.pages()) == 4)
     kept = drive.pages()
@@ -43,7 +43,7 @@ def test_what_a_dead_worker_held_comes_back_once() -> None:
 
 
 def test_a_host_whose_worker_died_rests_first() -> None:
-    """No one knows what the answer would have said: the host waits, at least for its own pause, from the death on."""
+    """The response is unknown: the host waits, at least for its own delay, from the death on."""
     replies = {f"{A}/": page(*MANY), f"{A}/robots.txt": robots("Crawl-delay: 90")}
     drive = begun(dict(replies), rules_for(f"{A}/"), workers=1)
     drive.run(until=lambda: len(drive.asked_urls()) == 2)
@@ -54,7 +54,7 @@ def test_a_host_whose_worker_died_rests_first() -> None:
 
 
 def test_an_address_whose_worker_died_rests_first() -> None:
-    """A host that no one had asked yet is not asked at an address that the dead worker may just have used."""
+    """A host that was never requested is not requested at an address that the dead fetcher may have just used."""
     drive = Drive(shared_address(), rules_for(f"{A}/", address_delay_s=5.0), workers=1).begin()
     drive.run(until=lambda: len(drive.log) == 1)
     died_s = drive.now_s
@@ -139,7 +139,7 @@ def test_a_paused_site_is_left_alone_until_it_is_resumed() -> None:
 
 
 def test_a_paused_part_of_a_host_does_not_stop_the_rest() -> None:
-    """Two sites on one host: while one is paused the other goes on, however many URLs of the first stand before it."""
+    """Two sites on one host: while one is paused the other continues, however many URLs of the first are before it."""
     docs, blog = Site(f"{A}/docs/", scope="prefix"), Site(f"{A}/blog/", scope="prefix")
     replies = {f"{A}/docs/": page(*(f"/docs/{n}" for n in range(400))), f"{A}/blog/": page("/blog/1", "/blog/2")}
     drive = begun(dict(replies), rules_for(docs, delay_s=0.0))
@@ -151,7 +151,7 @@ def test_a_paused_part_of_a_host_does_not_stop_the_rest() -> None:
 
 
 def test_what_a_site_left_behind_is_refused() -> None:
-    """Of a site that was removed nothing is asked any more, and every URL says why."""
+    """Nothing of a removed site is requested any more, and every URL says why."""
     drive = begun({f"{A}/": page(*MANY)}, rules_for(f"{A}/"))
     drive.run(until=lambda: len(drive.pages()) == 3)
     drive.rule(replace(drive.rules, sites=()))
@@ -283,7 +283,7 @@ def test_a_host_that_is_being_asked_for_a_file_does_not_move() -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_time_that_lies_too_far_ahead_is_not_believed(clean: bool) -> None:  # noqa: FBT001 - both kinds
-    """The clock was put back since it was written down: the host is asked within two days all the same."""
+    """The clock was set back since it was saved: the host is requested within two days all the same."""
     drive = Drive(MemoryWeb({f"{A}/": page()}), rules_for(f"{A}/"))
     drive.book.save_hosts([HostRow("a.test", drive.now_s + 1e7, 3, "status 503")])
     drive.begin(clean=clean).run(2 * 86_400.0)

@@ -1,4 +1,4 @@
-"""Copies while a crawl goes on: grouped, one stands for all, and spellings that bring nothing new are learned."""
+"""Copies during a crawl: grouped, one represents all, and spellings without new content are learned."""
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, robots, rules_for
@@ -18,7 +18,7 @@ def crawled(web: MemoryWeb, *sites: Site | str) -> Drive:
 
 
 def chosen(drive: Drive, url: str) -> tuple[str, str, int]:
-    """Who stands for the group of a page, why, and how many are in it."""
+    """The canonical of a page's group, why, and the group's size."""
     sql = (
         "SELECT canonical.url, why, members FROM copies JOIN content ON content.grp = copies.grp "
         "JOIN url ON url.id = content.id JOIN url AS canonical ON canonical.id = copies.canonical WHERE url.url = ?"
@@ -39,12 +39,12 @@ def spelled_shop() -> MemoryWeb:
 
 
 def items_asked(drive: Drive) -> list[str]:
-    """The items that were asked for, in order, each as often as it was."""
+    """The requested items, in order, with repetitions."""
     return [url.partition("?")[0] for url in drive.asked_urls() if "/item/" in url]
 
 
 def test_copies_are_one_group_and_the_choice_is_explained() -> None:
-    """Three URLs with one text: the one that the others name stands for them, and the book says why."""
+    """Three URLs with one text: the one that the others declare is canonical, and the store says why."""
     text = text_of("same", 200)
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/copy/1", "/original", "/copy/2")})
     web.replies |= {
@@ -59,7 +59,7 @@ def test_copies_are_one_group_and_the_choice_is_explained() -> None:
 
 @pytest.mark.parametrize("answer", [Reply(404), moved(f"{A}/elsewhere"), robots("Disallow: /original")])
 def test_when_the_page_that_stands_for_copies_leaves_another_one_does(answer: Reply) -> None:
-    """Gone, moved or disallowed: the copies that are still there are found, and the one that stands is one of them."""
+    """Gone, moved or disallowed: the remaining copies are found, and the canonical is one of them."""
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 90), "/copy/1", "/original", "/copy/2")})
     for path in ("/copy/1", "/original", "/copy/2"):
         web.replies[A + path] = text_page(text_of("same", 200), canonical="/original")
@@ -116,7 +116,7 @@ def test_pages_that_readers_tell_apart_are_no_copies() -> None:
 
 
 def test_copies_in_one_report_find_each_other() -> None:
-    """Pages that the keeper hears of at the same moment are compared with one another, too."""
+    """Pages reported at the same moment are compared with one another, too."""
     web = MemoryWeb({f"{A}/": text_page(text_of("home", 300), *(f"/{name}" for name in "abcdef"))})
     web.replies |= {f"{A}/{name}": text_page(text_of("same", 300)) for name in "abcdef"}
     drive = crawled(web, Site(f"{A}/", overrule=("trap",), delay_s=0.001))
@@ -124,7 +124,7 @@ def test_copies_in_one_report_find_each_other() -> None:
 
 
 def test_a_parameter_that_makes_copies_is_learned() -> None:
-    """After some pairs its spellings are no longer asked for, every item still is, and a reason is noted."""
+    """After some pairs its spellings are no longer requested, every item still is, and a reason is noted."""
     drive = crawled(spelled_shop())
     asked = items_asked(drive)
     assert set(asked) == {f"{A}/item/{number}" for number in range(ITEMS)}
@@ -140,7 +140,7 @@ def test_an_operator_who_knows_better_gets_every_spelling() -> None:
 
 
 def test_a_mirror_is_learned() -> None:
-    """A second host of the same domain with the same pages is asked for a few of them, and then no more.
+    """A second host of the same domain with the same pages is requested a few times, and then no more.
 
     Traps are overruled here: on their own they would have held the mirror back before anything was learned.
     """
@@ -171,7 +171,7 @@ def test_a_check_that_disagrees_brings_a_rule_down() -> None:
 
 
 def test_what_was_learned_goes_on_after_a_restart() -> None:
-    """Lessons are kept as text: a keeper that takes them up applies the same rules."""
+    """Lessons are stored as text: a coordinator that loads them applies the same rules."""
     before = crawled(spelled_shop())
     after = DuplicateDetector(
         BandTable(None, before.urls.secret), before.book, before.urls, before.keeper.copies.lessons.to_json()

@@ -143,7 +143,7 @@ def test_it_goes_on_after_a_restart() -> None:
 
 
 def test_a_crawl_without_end_is_silent_for_a_week_only() -> None:
-    """A host whose queue never empties tells nothing at first, and after a week what is new on its pages."""
+    """A host whose queue never empties reports nothing at first, and after a week the new links on its pages."""
     endless: dict[str, Served | Server] = {f"{A}/{n}": page(f"/{n + 1}", title=f"Leaf {n}") for n in range(60)}
 
     def home(now_s: float) -> Served:

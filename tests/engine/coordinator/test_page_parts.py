@@ -1,4 +1,4 @@
-"""What rendered pages ask for: under the same rules as pages, from where their site allows, and back to who asked."""
+"""Requests of rendered pages: under the same rules as pages, from allowed hosts, and back to the requester."""
 
 from itertools import pairwise
 
@@ -37,7 +37,7 @@ def ask(drive: Drive, *urls: str) -> dict[str, int]:
 
 
 def test_a_page_loads_from_its_own_origin_by_its_robots_txt() -> None:
-    """Data comes, with redirects followed; what robots.txt disallows does not, nor what lies elsewhere."""
+    """Data is fetched, following redirects; what robots.txt disallows is not, nor what is elsewhere."""
     good, bad = (
         (f"{A}/data.json", "/there"),
         (f"{A}/private/x", f"{A}:8443/x", f"{A}/away", f"{CDN}/app.js", "ftp://a/"),
@@ -60,7 +60,7 @@ def test_private_addresses_are_refused(url: str) -> None:
 
 
 def test_a_host_that_the_site_names_is_asked_after_its_robots_txt() -> None:
-    """An allowed host is looked up, and its robots.txt decides before anything else is asked of it."""
+    """An allowed host is looked up, and its robots.txt decides before any other request."""
     drive = crawl(site=Site(f"{A}/", render_from=("cdn.test", "inside.test")))
     drive.web.names["inside.test"] = ("10.1.2.3",)
     assert ask(drive, f"{CDN}/app.js", f"{CDN}/no/x.js", "https://inside.test/") == {
@@ -80,7 +80,7 @@ def test_parts_keep_the_pauses_of_their_host() -> None:
 
 
 def test_the_parts_of_a_lost_fetcher_are_refused() -> None:
-    """Whoever renders hears of it, and the host is free for the next."""
+    """The rendering fetcher is notified, and the host is free for the next."""
     drive = crawl()
     drive.keeper.parts.request(PartRequest(f"{A}/data.json", PagePart(RENDERER, 1, f"{A}/")))
     room = {0: 9, 1: 9}

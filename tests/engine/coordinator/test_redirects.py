@@ -11,7 +11,7 @@ WALL = "https://a.test/wall"
 
 
 def wall(location: str, *, passes_after: int, cookie: str = "seen={}; Path=/; Secure") -> Server:
-    """A page that sets a cookie and redirects so many times, and then lets pass."""
+    """A page that sets a cookie and redirects this many times, and then responds."""
     number = count()
 
     def serve(_now_s: float) -> Reply:
@@ -24,13 +24,13 @@ def wall(location: str, *, passes_after: int, cookie: str = "seen={}; Path=/; Se
 
 
 def cookies_sent(drive: Drive) -> list[tuple[str, str]]:
-    """The cookie that each page was asked for with."""
+    """The cookie of each page's request."""
     pages = [asked for asked in drive.log if asked.purpose == "page"]
     return [(asked.url.removeprefix(START), dict(asked.headers).get("cookie", "")) for asked in pages]
 
 
 def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_read() -> None:
-    """The cookie is sent back once, to this page only, and what is kept is the page behind it."""
+    """The cookie is sent back once, to this page only, and the page after it is stored."""
     replies: dict[str, Served | Server] = {
         START: page("/wall", "/other"),
         WALL: wall("/wall?PHPSESSID=1", passes_after=1),

@@ -1,4 +1,4 @@
-"""robots.txt before everything: when it is asked for, what waits for it, and that no redirect can stop a crawl."""
+"""robots.txt before everything: when it is requested, what waits for it, and that no redirect can stop a crawl."""
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, Served, moved, page, robots, rules_for
@@ -24,14 +24,14 @@ def test_robots_txt_is_asked_first_and_once() -> None:
 
 
 def test_http_and_https_have_their_own_robots_txt() -> None:
-    """The file speaks for scheme, host and port; each is asked before its own pages."""
+    """The file applies to scheme, host and port; each is requested before its own pages."""
     drive = driven({f"{A}/": page("http://a.test/plain"), "http://a.test/robots.txt": robots("Disallow: /")})
     assert drive.asked_urls("robots") == [f"{A}/robots.txt", "http://a.test/robots.txt"]
     assert list(drive.refused()) == ["http://a.test/plain"]
 
 
 def test_what_is_disallowed_is_refused_and_never_asked_for() -> None:
-    """Refusals are told, and cost the server nothing."""
+    """Refusals are recorded, and cost the server nothing."""
     web = {f"{A}/robots.txt": robots("Disallow: /x", "Allow: /x/y"), f"{A}/": page("/x", "/x/z", "/x/y", "/ok")}
     drive = driven(dict(web))
     assert drive.asked_urls() == [f"{A}/", f"{A}/x/y", f"{A}/ok"]
@@ -46,7 +46,7 @@ def test_without_a_file_everything_is_allowed(status: int) -> None:
 
 @pytest.mark.parametrize("trouble", TROUBLES, ids=str)
 def test_while_robots_txt_cannot_be_had_nothing_else_is_asked_for(trouble: Served) -> None:
-    """The host waits, longer each time, and is asked for its robots.txt only; other hosts go on."""
+    """The host waits, longer each time, and only its robots.txt is requested; other hosts continue."""
     replies: dict[str, Served] = {f"{A}/robots.txt": trouble, f"{A}/": page(), f"{B}/": page("/1", "/2")}
     drive = driven(replies, f"{A}/", f"{B}/", for_s=4 * 3600.0)
     tries = drive.asked_of("a.test")
@@ -75,7 +75,7 @@ def test_one_silent_port_does_not_stop_the_rest_of_its_host() -> None:
 
 
 def test_robots_txt_is_asked_for_again_when_its_time_is_over() -> None:
-    """Never is a page asked for on the word of a file that is older than a day, or than the operator wants."""
+    """No page is requested by the rules of a file that is older than a day, or than the operator's limit."""
     links = tuple(f"/{number}" for number in range(30))
     for most_s, least in ((DAY_S, 3), (3 * 3600.0, 20)):
         replies: dict[str, Served] = {f"{A}/": page(*links), f"{A}/robots.txt": robots("Crawl-delay: 7200")}
@@ -102,7 +102,7 @@ def test_a_file_that_did_not_change_is_not_sent_again() -> None:
 
 @pytest.mark.parametrize("lines", [(), ("Crawl-delay: 5000",)])
 def test_a_rest_longer_than_the_lifetime_of_robots_txt_still_lets_pages_through(lines: tuple[str, ...]) -> None:
-    """Were the file stale after every rest, it would be asked for again and again and never a page."""
+    """If the file were stale after every delay, it would be requested again and again and never a page."""
     brief = Reply(200, (("cache-control", "max-age=60"),), robots(*lines).body)
     drive = driven({f"{A}/robots.txt": brief, f"{A}/": page("/1", "/2")}, delay_s=2000.0)
     assert drive.asked_urls() == [f"{A}/", f"{A}/1", f"{A}/2"]
@@ -141,14 +141,14 @@ def test_the_rules_at_the_end_of_a_redirect_hold(chain: tuple[str, ...], hops: i
 
 @pytest.mark.parametrize("target", [f"{A}/robots.txt", f"{B}/loop"])
 def test_a_loop_counts_as_no_file(target: str) -> None:
-    """After more than five redirects everything is allowed, and no station was asked more than six times."""
+    """After more than five redirects everything is allowed, and no host was requested more than six times."""
     replies: dict[str, Served] = {f"{A}/robots.txt": moved(target), f"{B}/loop": moved(f"{A}/robots.txt")}
     drive = driven({**replies, f"{A}/": page()})
     assert (drive.asked_urls(), len(drive.asked_urls("robots"))) == ([f"{A}/"], 6)
 
 
 def test_two_hosts_that_send_each_other_are_both_crawled() -> None:
-    """Each one's robots.txt lies with the other: neither waits forever."""
+    """Each one's robots.txt redirects to the other: neither waits forever."""
     replies: dict[str, Served] = {f"{A}/robots.txt": moved(f"{B}/a.txt"), f"{B}/robots.txt": moved(f"{A}/b.txt")}
     replies |= {f"{B}/a.txt": FORBIDS, f"{A}/b.txt": FORBIDS}
     replies |= {f"{host}/": page("/secret", "/open") for host in (A, B)}
@@ -158,7 +158,7 @@ def test_two_hosts_that_send_each_other_are_both_crawled() -> None:
 
 
 def test_a_ring_of_hosts_at_one_address_is_crawled() -> None:
-    """Every robots.txt lies with the next host, all at one address, all begun at once."""
+    """Every robots.txt redirects to the next host, all at one address, all started at once."""
     names = [f"https://h{number}.test" for number in range(8)]
     replies: dict[str, Served] = {}
     for name, following in zip(names, [*names[1:], names[0]], strict=True):
@@ -201,7 +201,7 @@ def test_a_redirect_to_a_host_whose_name_is_not_known_yet_waits_for_it() -> None
 
 
 def test_a_crawl_delay_told_elsewhere_holds_from_the_next_request_on() -> None:
-    """The file lies with another host: its crawl-delay counts from the last answer of the host that it is for."""
+    """The file redirects to another host: its crawl-delay counts from the last response of the host it is for."""
     web = MemoryWeb({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": robots("Crawl-delay: 30"), f"{A}/": page()})
     drive = Drive(web, rules_for(f"{A}/", delay_s=1.0)).begin().run()
     first, second = drive.asked_of("a.test")
@@ -209,7 +209,7 @@ def test_a_crawl_delay_told_elsewhere_holds_from_the_next_request_on() -> None:
 
 
 def test_pages_wait_while_robots_txt_is_asked_of_another_host() -> None:
-    """However slow the other host is, no page of this one is asked for meanwhile."""
+    """However slow the other host is, no page of this one is requested meanwhile."""
     slow = Reply(200, (), b"User-agent: *\nDisallow: /", took_s=500.0)
     drive = driven({f"{A}/robots.txt": moved(f"{B}/x"), f"{B}/x": slow, f"{A}/": page()})
     assert (drive.asked_urls(), list(drive.refused())) == ([], [f"{A}/"])

@@ -42,7 +42,7 @@ def test_a_guess_that_misses_is_no_page() -> None:
 
 
 def test_one_guess_for_both_schemes() -> None:
-    """A host that leads from http to https is asked once, and where that leads is followed."""
+    """A host that redirects from http to https is requested once, and the redirect is followed."""
     plain = "http://a.test/"
     replies = {
         plain: moved(START),
@@ -73,7 +73,7 @@ def test_an_unknown_host_of_a_domain_has_to_prove_itself_first() -> None:
 
 @pytest.mark.parametrize("line", ["/maps/all.xml", "maps/all.xml", f"{START}maps/all.xml"])
 def test_a_sitemap_line_may_be_relative(line: str) -> None:
-    """It counts like one with the host, and nothing is guessed beside it."""
+    """It counts like one with the host, and nothing else is guessed."""
     replies = {
         f"{START}robots.txt": robots(f"Sitemap: {line}"),
         f"{START}maps/all.xml": sitemap("/hidden"),

@@ -1,4 +1,4 @@
-"""What is held back while a crawl goes on: traps are, short pages are not, and nothing for longer than it must."""
+"""Held-back URLs during a crawl: traps are, short pages are not, and nothing for longer than necessary."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def crawled(web: MemoryWeb, site: Site | str = f"{A}/", **settings: object) -> D
 
 
 def restarted(before: Drive, site: Site | str = f"{A}/") -> Drive:
-    """The next run over the same database, with the accounts that a keeper leaves there."""
+    """The next run over the same database, with the accounts that a coordinator leaves there."""
     after = Drive(before.web, rules_for(site), start_s=before.now_s, db=before.db)
     old, new = before.keeper.trap_filter.traps, after.keeper.trap_filter.traps
     for name in old.hosts:
@@ -36,7 +36,7 @@ def restarted(before: Drive, site: Site | str = f"{A}/") -> Drive:
 
 
 def stuck(drive: Drive) -> list[str]:
-    """What is held back although it may go."""
+    """Held-back URLs that should be released."""
     keeper = drive.keeper
     return [
         place
@@ -84,7 +84,7 @@ def test_a_site_of_one_text_is_not() -> None:
 
 
 def test_a_trap_is_held_back_and_the_site_is_not() -> None:
-    """Beside a calendar without end all articles are fetched; hardly a day is."""
+    """With a calendar without end beside them all articles are fetched; hardly a day is."""
     web = trap_web()
     drive = crawled(web)
     asked = drive.asked_urls()
@@ -94,7 +94,7 @@ def test_a_trap_is_held_back_and_the_site_is_not() -> None:
 
 
 def test_little_is_no_reason_to_give_up() -> None:
-    """Short pages beside rich ones wait until nothing else does, and are then fetched to the last one."""
+    """Short pages among rich ones wait until nothing else does, and are then fetched to the last one."""
     articles, notes = [f"/article/{number}" for number in range(60)], [f"/note/{number}/1" for number in range(TRAP)]
     web = listed(articles + notes, text_of("home", 100))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
@@ -106,7 +106,7 @@ def test_little_is_no_reason_to_give_up() -> None:
 
 @pytest.mark.parametrize("at", ["https://a.test:8443", "https://b.test"])
 def test_urls_of_a_dead_port_or_host_keep_nothing_held_back(at: str) -> None:
-    """What cannot be asked waits for weeks; what is held back on the same or another host does not wait for it."""
+    """Unreachable URLs wait for weeks; held-back ones on the same or another host do not wait for them."""
     articles, notes = [f"/article/{number}" for number in range(60)], [f"/note/{number}/1" for number in range(TRAP)]
     web = listed([*articles, *notes, *(f"{at}/{number}" for number in range(90))], text_of("home", 100))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
@@ -122,7 +122,7 @@ def test_urls_of_a_dead_port_or_host_keep_nothing_held_back(at: str) -> None:
 
 
 def test_a_reference_that_grows_is_fetched_whole() -> None:
-    """Thin pages that differ, each of which leads to three more, are no trap: they come to an end."""
+    """Thin pages that differ, each leading to three more, are no trap: they come to an end."""
     articles, reference = [f"/article/{number}" for number in range(40)], [f"/api/html/{at}.htm" for at in range(400)]
     web = listed([*articles, reference[0]], text_of("home", 100))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 400)) for path in articles}
@@ -132,7 +132,7 @@ def test_a_reference_that_grows_is_fetched_whole() -> None:
 
 
 def test_with_a_budget_what_is_held_stays_held() -> None:
-    """A budget has better uses; the operator is told what is held, and says so where it matters."""
+    """A budget has better uses; the operator sees what is held, and can release it."""
     web = listed([f"/note/{number}/1" for number in range(TRAP)] + ["/article"], text_of("home", 400))
     web.replies[f"{A}/article"] = text_page(text_of("article", 400))
     web.replies |= {f"{A}/note/{number}/1": text_page(text_of(f"note {number}", 12)) for number in range(TRAP)}
@@ -153,7 +153,7 @@ def test_pages_that_differ_in_numbers_only_are_pages(differ_by: str) -> None:
 
 
 def test_images_and_dead_links_condemn_nothing() -> None:
-    """A hundred of them beside a page make no debt: its neighbors are fetched."""
+    """A hundred of them around a page make no debt: its neighbors are fetched."""
     images = [f"/image/{number}.png" for number in range(50)]
     paths = [f"/photo/{number}" for number in range(50)]
     web = listed([*images, *(f"/gone/{number}" for number in range(50)), *paths], text_of("home", 300))
@@ -163,7 +163,7 @@ def test_images_and_dead_links_condemn_nothing() -> None:
 
 
 def test_many_at_once_are_no_reason_to_give_up() -> None:
-    """Of a pattern no one knows yet only some go out at once; the rest follow as soon as those brought something."""
+    """Of an unknown pattern only some are sent at once; the rest follow as soon as those yielded something."""
     paths = [f"/{name}/{number}" for name in ("a", "b", "c", "d") for number in range(30)]
     web = listed(paths, text_of("home", 300))
     web.replies |= {f"{A}{path}": text_page(text_of(path, 300)) for path in paths}
@@ -173,7 +173,7 @@ def test_many_at_once_are_no_reason_to_give_up() -> None:
 
 
 def test_failures_set_free_what_waited_for_them() -> None:
-    """Requests of which nothing came prove nothing, so what was held back behind them is asked for."""
+    """Requests without a result prove nothing, so URLs held back behind them are requested."""
     broken, good = [f"/item/{number}" for number in range(20)], [f"/item/{number}" for number in range(20, 40)]
     web = listed(broken + good, text_of("home", 300))
     web.replies |= {f"{A}{path}": Failure.TOO_LARGE for path in broken}
@@ -204,7 +204,7 @@ def test_what_is_held_is_released_when_the_operator_says_so_in_a_later_run() -> 
 
 
 def test_what_is_held_is_released_when_the_operator_changes_his_mind() -> None:
-    """The same while the keeper runs."""
+    """The same while the coordinator runs."""
     web = trap_web()
     drive = crawled(web)
     drive.rule(replace(drive.rules, sites=(Site(f"{A}/", overrule=("trap",)),)))
@@ -214,7 +214,7 @@ def test_what_is_held_is_released_when_the_operator_changes_his_mind() -> None:
 
 
 def test_an_overruled_trap_was_never_held() -> None:
-    """Where the operator said so from the start, everything is fetched."""
+    """If the operator said so from the start, everything is fetched."""
     web = trap_web()
     drive = crawled(web, Site(f"{A}/", overrule=("trap",)))
     assert set(drive.asked_urls()) == set(web.replies)

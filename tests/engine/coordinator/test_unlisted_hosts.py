@@ -1,4 +1,4 @@
-"""Hosts that pages link to and that no site takes: told by the worker, counted by the keeper, never asked."""
+"""Hosts that pages link to but no site covers: reported by the fetcher, counted by the coordinator, never requested."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def offered(drive: Drive) -> dict[str, UnlistedHostRow]:
 
 
 def test_hosts_are_told_that_no_site_has() -> None:
-    """Of links elsewhere the host is told, in lower case and once; hosts of sites are not, whatever part is taken."""
+    """Of external links the host is reported, in lower case and once; hosts of sites are not, whatever their scope."""
     hrefs = ["https://X.test/1", "http://x.test/2", "//y.test", "https://c.test/blog", "https://www.d.test/", "/here"]
     assert LinkResolver(SITES).find_unlisted_hosts(hrefs) == ("x.test", "y.test")
 
@@ -67,7 +67,7 @@ def test_only_what_can_be_a_name_is_told() -> None:
 
 
 def test_names_of_other_scripts_are_told_as_the_network_knows_them() -> None:
-    """What is written in the letters of a language is the same host as its form in plain letters."""
+    """An internationalized name is the same host as its ASCII form."""
     assert LinkResolver(SITES).find_unlisted_hosts(["https://bücher.test/", "https://xn--bcher-kva.test/"]) == (
         "xn--bcher-kva.test",
     )
@@ -81,7 +81,7 @@ def test_a_page_names_a_few_strangers_at_most() -> None:
 
 @given(st.lists(HREFS, max_size=6))
 def test_a_stranger_is_a_host_that_the_link_leads_to(hrefs: list[str]) -> None:
-    """Whatever pages write, each host told is one that a link resolves to and no site has; memory changes nothing."""
+    """Whatever pages contain, each reported host is one that a link resolves to and no site has."""
     links = LinkResolver(SITES)
     told = links.find_unlisted_hosts(hrefs)
     urls = [url for href in hrefs if (url := resolve(href, f"{A}/")) is not None]
@@ -112,11 +112,11 @@ def test_a_page_that_is_asked_for_again_tells_nothing() -> None:
     assert read('<a href="https://x.test/">x</a>', copy=again).unlisted_hosts == ()
 
 
-# What the keeper makes of it
+# Counting in the coordinator
 
 
 def test_strangers_are_counted_by_page_and_never_asked() -> None:
-    """Each page counts once for each host, the most linked comes first, and nothing is asked of any of them."""
+    """Each page counts once for each host, the most linked comes first, and none of them is requested."""
     web = MemoryWeb(
         {
             f"{A}/": page("/1", "https://x.test/", "https://x.test/again", "https://y.test/"),

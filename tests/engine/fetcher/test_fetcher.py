@@ -51,7 +51,7 @@ def test_the_best_errand_comes_first_and_each_after_its_pause() -> None:
 
 
 def test_longer_pauses_hold_from_the_moment_they_are_told() -> None:
-    """Orders without errands change how a host is treated, also while it is being asked."""
+    """Assignments without tasks change a host's settings, even while a request to it is in flight."""
     worker = asker()
     worker.accept_batch(orders(errand("/1"), errand("/22")))
     assert asked_for(worker, 0.0) == "/1"
@@ -63,7 +63,7 @@ def test_longer_pauses_hold_from_the_moment_they_are_told() -> None:
 
 
 def test_what_robots_txt_no_longer_vouches_for_goes_back() -> None:
-    """An errand whose time is over is not sent; the keeper judges it again."""
+    """An expired task is not sent; the coordinator judges it again."""
     worker = asker()
     worker.accept_batch(orders(errand("/old", 2.0, valid_until_s=10.0), errand("/good", 1.0)))
     assert asked_for(worker, 10.0) == "/good"
@@ -71,7 +71,7 @@ def test_what_robots_txt_no_longer_vouches_for_goes_back() -> None:
 
 
 def test_a_new_robots_txt_sends_the_pages_of_its_host_back() -> None:
-    """From its answer on its word counts, and only the keeper can read it; other hosts' files stay in line."""
+    """From its response on its rules apply, and only the coordinator can parse it; other hosts' files stay queued."""
     worker = asker()
     file = FetchTask(0, HOST, ORIGIN.robots_url, "robots", 9.0, robots_of=ORIGIN)
     other = FetchTask(0, HOST, f"https://{HOST}/for-b", "robots", 8.0, robots_of=Origin("https", "b.test", 443))
@@ -84,7 +84,7 @@ def test_a_new_robots_txt_sends_the_pages_of_its_host_back() -> None:
 
 
 def test_a_recall_brings_back_what_has_not_left() -> None:
-    """What is on its way stays on its way; an unknown host means nothing."""
+    """A request in flight stays in flight; an unknown host is ignored."""
     worker = asker()
     worker.accept_batch(orders(errand("/out", 2.0), errand("/in")))
     assert asked_for(worker, 0.0) == "/out"
@@ -98,7 +98,7 @@ def test_a_recall_brings_back_what_has_not_left() -> None:
     [answer("/1", 0.0, 1.0, status=503), NoResponse(f"https://{HOST}/1", "page", Failure.TIMEOUT, "", 0.0, 30.0)],
 )
 def test_a_host_that_must_rest_for_long_gives_its_errands_back(outcome: FetchOutcome) -> None:
-    """Nothing waits in a worker that could wait in the keeper, who is told why and for how long."""
+    """Nothing waits in a fetcher that could wait in the coordinator, which learns why and for how long."""
     worker = asker()
     worker.accept_batch(orders(errand("/1", 1.0), errand("/22")))
     worker.take_request(0.0)
@@ -121,7 +121,7 @@ def test_a_slow_answer_makes_for_a_longer_pause(factor: float, speed: float, lea
 
 
 def test_a_host_that_moved_is_asked_where_it_lies_now() -> None:
-    """The keeper says so when it has nothing out: pauses of the new address count."""
+    """The coordinator does so when nothing is in flight: delays of the new address count."""
     worker = asker()
     worker.accept_batch(orders(errand("/1")))
     worker.take_request(0.0)

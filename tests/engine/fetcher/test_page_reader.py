@@ -1,4 +1,4 @@
-"""What the keeper is told of a page: what it says, whether that changed, and what speaks against it."""
+"""The report on a page: its content, whether that changed, and objections against it."""
 
 from datetime import UTC, datetime
 
@@ -46,7 +46,7 @@ def content(result: FetchSuccess) -> Content:
 
 
 def copy_of(result: FetchSuccess) -> StoredCopy:
-    """What is at hand when the page is asked for again."""
+    """The stored copy when the page is requested again."""
     held = content(result)
     return StoredCopy("", "", result.digest, "", result.ended_s, held.baseline, held.modified_s)
 
@@ -57,7 +57,7 @@ def page(main: str, *, title: str = "Harbour", around: str = "") -> str:
 
 
 def test_what_a_page_says() -> None:
-    """Language, charset, description, dates, canonical and the owner's wishes are told together."""
+    """Language, charset, description, dates, canonical and the owner's directives are reported together."""
     head = (
         '<meta name="description" content="Boats and nets"><link rel="canonical" href="/docs/harbour">'
         '<meta property="article:published_time" content="2026-08-01T12:00:00Z">'
@@ -73,7 +73,7 @@ def test_what_a_page_says() -> None:
 
 
 def test_links_have_the_names_that_the_page_gives_them() -> None:
-    """Each link within the sites once, with the first words for it; what is no link to click on has none."""
+    """Each link within the sites once, with its first anchor text; unclickable links have none."""
     body = page(
         f'{PROSE}<a href="/b"></a><a href="/b">Boats</a><a href="/c" rel=nofollow>c</a><a href="//x.test/">x</a>'
     )
@@ -150,7 +150,7 @@ def test_a_box_that_turns_all_the_time_is_no_change_after_a_while() -> None:
 
 
 def test_a_document_is_read_elsewhere() -> None:
-    """A PDF is handed out to be read; what comes back is told like a page, with the reason where nothing does."""
+    """A PDF is submitted to the reader; its text is reported like a page, with the reason if there is none."""
     body = b"%PDF-1.4 something"
     headers: Headers = (("content-type", "application/pdf"), ("x-robots-tag", "noindex"))
     links = LinkResolver(SiteIndex([Site("https://a.test/")]))
@@ -170,7 +170,7 @@ def test_a_document_is_read_elsewhere() -> None:
     [("md", "", "Harbour"), ("docx", "Tides", "Tides"), ("xlsx", "", "tides of 2026.xlsx")],
 )
 def test_the_headings_and_links_of_a_document(kind: str, stated: str, title: str) -> None:
-    """What was made of a document is told like a page: title, headings, links; all of its text counts."""
+    """A converted document is reported like a page: title, headings, links; all of its text counts."""
     url = "https://a.test/docs/tides%20of%202026.xlsx"
     links = LinkResolver(SiteIndex([Site("https://a.test/")]))
     answer = FetchResponse(url, "page", 200, (("content-type", "text/markdown"),), b"#", NOW_S - 1, NOW_S, "192.0.2.1")
@@ -244,7 +244,7 @@ def test_a_date_that_all_pages_share_is_no_date_of_a_page() -> None:
 
 
 def test_a_huge_page_is_read_up_to_a_bound() -> None:
-    """What lies behind some megabytes is archived and makes no difference to what is read."""
+    """Anything after some megabytes is archived and does not affect the parsed content."""
     result = read(page(PROSE) + " <p>x</p>" * 300_000 + '<a href="/behind">behind</a>')
     assert "https://a.test/behind" not in result.links
     assert result.body_bytes > 2_500_000

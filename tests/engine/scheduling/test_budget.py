@@ -45,14 +45,14 @@ def test_no_span_of_time_has_more_than_its_pace_and_one_burst(
     taken = [greedy(bucket, now_s) for now_s in times]
     for first in range(len(times)):
         for last in range(first, len(times)):
-            # Large times are told to a part of a microsecond only.
+            # Large times are exact only to a part of a microsecond.
             span_s = times[last] - times[first] + 1e-6
             assert sum(taken[first : last + 1]) <= burst + per_s * span_s + 1e-6
 
 
 @given(PACES, BURSTS, STARTS, st.integers(1, 300))
 def test_whoever_comes_when_told_gets_one_each_time(per_s: float, burst: float, start_s: float, count: int) -> None:
-    """The time that is told is one at which there is something, so no one comes in vain, and the pace is kept."""
+    """At the returned time there is a token, so no call is wasted, and the pace is kept."""
     bucket = TokenBucket(per_s, burst)
     now_s = start_s
     for _ in range(count):
@@ -106,7 +106,7 @@ class Wanting(NamedTuple):
 
 
 class Crowd:
-    """Everyone has one host, that waits for the budget as the keeper lets it wait."""
+    """Everyone has one host, which waits for the budget as in the coordinator."""
 
     def __init__(self, shares: dict[str, float], wanting: Sequence[Wanting], per_s: float) -> None:
         self._budget, self._wanting = FetchBudget(), wanting
@@ -176,7 +176,7 @@ def test_a_borrower_is_held_to_its_share_as_soon_as_others_have_work(share: floa
 @settings(max_examples=30)
 @given(PARTS, PARTS, RATES)
 def test_no_site_is_starved_of_its_share_by_borrowers_or_by_many(own: float, other: float, per_s: float) -> None:
-    """Whoever borrows before, and however many without a share want more: a site that wants its share has it."""
+    """Whoever borrows before, and however many hosts without a share want more: a site that wants its share gets it."""
     late = [Wanting(OTHER, 2 * per_s, 100.0, 1e9), Wanting("https://c.test/", 2 * per_s, 100.0, 1e9)]
     many = [Wanting(f"https://m{number}.test/", 2 * per_s, 0.0, 1e9) for number in range(5)]
     given_out = crowd({SITE: own, OTHER: other}, [Wanting(SITE, 2 * per_s, 0.0, 1e9), *late, *many], per_s, 200.0)
@@ -208,7 +208,7 @@ def test_what_a_site_does_not_take_is_left_to_the_others() -> None:
 
 
 def test_another_pace_brings_no_second_burst() -> None:
-    """Whoever changes the rules again and again gets no page out of it."""
+    """Changing the rules repeatedly gives no extra page."""
     allowance = BudgetBuckets()
     taken = 0
     for share in (0.5, 0.4, 0.3, 0.2):

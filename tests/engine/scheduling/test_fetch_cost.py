@@ -1,4 +1,4 @@
-"""What fetches cost: the request, bytes and seconds of connection; and that whoever asks for fetches is told."""
+"""Fetch costs: the request, bytes and seconds of connection; and that policies consider them."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -42,7 +42,7 @@ def test_before_anything_was_fetched_every_page_costs_the_same() -> None:
 
 
 def test_seconds_of_hosts_are_bounded_in_number() -> None:
-    """Who was not asked for longest is forgotten; who was asked again is not."""
+    """The least recently requested host is dropped; one that was requested again is not."""
     seconds = HostLatency()
     for number in range(MAX_HOSTS):
         seconds.observe([f"h{number}.test"], [1.0])
@@ -62,7 +62,7 @@ def test_seconds_are_of_our_own_clock_however_fast_time_goes(speed: float) -> No
 
 
 def crawled() -> Drive:
-    """Two hosts with the same pages, of which one takes six seconds for each."""
+    """Two hosts with the same pages; one takes six seconds for each."""
     web = MemoryWeb()
     for origin, took_s in ((QUICK, 0.1), (SLOW, 6.0)):
         paths = [f"/p/{n}" for n in range(12)]
@@ -73,7 +73,7 @@ def crawled() -> Drive:
 
 
 def test_pages_of_a_slow_host_are_worth_less_to_those_who_refresh_and_to_those_who_find() -> None:
-    """What is as probable to have changed, and as unknown, is worth less where it holds a connection for longer."""
+    """With the same probability of change, a page that holds a connection for longer is worth less."""
     drive = crawled()
     rows, worths = drive.pages(), {}
     for origin in (QUICK, SLOW):

@@ -1,4 +1,4 @@
-"""First fetches at the price: what is worth it leaves, what is not waits, and nothing is starved."""
+"""First fetches at the price: URLs worth it are fetched, others wait, and nothing starves."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def asker(price: float | None, budget_per_s: float = 1.0) -> FirstFetches:
 
 
 def let_through(firsts: FirstFetches, times_s: Sequence[float]) -> int:
-    """How many URLs may be fetched of those that are asked about at these times."""
+    """How many of these URLs may be fetched at these times."""
     return sum(firsts.check_price(f"{A}/page", 1, at_s) is None for at_s in times_s)
 
 
@@ -34,7 +34,7 @@ def test_what_is_worth_the_price_leaves(price: float | None, budget: float) -> N
 
 
 def test_a_part_of_the_budget_is_for_the_unseen_whatever_the_price() -> None:
-    """Of an hour at a page a second a tenth at least, and hardly more; the others are told when to come back."""
+    """In an hour at a page per second at least a tenth, and hardly more; the others get a time to come back."""
     firsts = asker(DEAR)
     assert 0.1 <= let_through(firsts, range(3_600)) / 3_600 < 0.12
     told = [firsts.check_price(f"{A}/page", 1, 3_600.0) for _ in range(2)]
@@ -59,7 +59,7 @@ def test_a_new_site_is_crawled_at_once_at_an_ordinary_price_and_slowly_at_any() 
 
 
 def test_sections_that_bring_more_are_worth_more_and_a_restart_remembers_it() -> None:
-    """By what their first fetches brought to search; what people never searched for keeps a part of its worth."""
+    """By the search gains of their first fetches; topics without searches keep a part of their worth."""
     web = MemoryWeb({f"{A}/{part}/{n}": page(title=f"{part} {n}") for part in ("news", "tags") for n in range(12)})
     web.replies[f"{A}/start"] = page(*(url.removeprefix(A) for url in web.replies))
     drive = Drive(web, rules_for(Site(f"{A}/start", scope="host"), delay_s=0.1), workers=1).begin().run()

@@ -1,4 +1,4 @@
-"""URLs that are gone: asked forever more rarely, given up after a bound, asked for again when something names them."""
+"""Gone URLs: rechecked at growing intervals, given up after a limit, rechecked when something links to them."""
 
 from itertools import pairwise
 from math import inf
@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 
 def drive_of(replies: dict[str, Served | Server], **settings: object) -> Drive:
-    """A crawl that goes on forever, by a quick policy; its start links to what is not there."""
+    """A crawl that runs forever, by a quick policy; its start links to a missing page."""
     web = MemoryWeb({START: page("/gone"), **replies})
     schedule = Schedule(recrawl=True, sources=Fixed(interval_s=DAY_S))
     return Drive(web, rules_for(START, recrawl=True, **{"refresh": "nutch", **settings}), schedule=schedule).begin()
@@ -35,12 +35,12 @@ def long_gone(drive: Drive) -> Drive:
 
 
 def id_of(drive: Drive) -> int:
-    """The number of what is gone."""
+    """The id of the gone page."""
     return drive.pages()[GONE].id
 
 
 def asks(drive: Drive) -> list[float]:
-    """When the URL that is gone was asked for."""
+    """When the gone URL was requested."""
     return [asked.sent_s for asked in drive.log if asked.url == GONE]
 
 
@@ -58,7 +58,7 @@ def test_what_stays_gone_is_asked_for_ever_more_rarely_and_given_up() -> None:
 
 
 def test_a_link_that_was_not_there_before_revives_what_was_given_up() -> None:
-    """A page that begins to link to it has it asked for again, though not at once, however many others do the same."""
+    """A new link to it causes a recheck, though not at once, however many others do the same."""
 
     def news(now_s: float) -> Reply:
         return page("/gone", title="new link") if now_s > 4 * DAY_S else page(title="none")

@@ -17,7 +17,7 @@ DAY_S = 86_400.0
 
 
 def crawl(days: float, **settings: object) -> Drive:
-    """A site of three pages, one of which changes every half day."""
+    """A site of three pages; one changes every half day."""
     replies: dict[str, Served | Server] = {
         START: text_page(text_of("start", 100), "/still", "/lively"),
         STILL: text_page(text_of("still", 100)),
@@ -27,7 +27,7 @@ def crawl(days: float, **settings: object) -> Drive:
 
 
 def requests(drive: Drive, url: str) -> list[float]:
-    """When a page was asked for, in days."""
+    """When a page was requested, in days."""
     return [asked.sent_s / DAY_S for asked in drive.log if asked.url == url]
 
 
@@ -55,7 +55,7 @@ def test_a_budget_is_spent_as_if_there_were_no_idle_time() -> None:
 
 
 def known_pages(count: int, drive: Drive) -> list[KnownPage]:
-    """So many pages of one host, fetched at time 0."""
+    """This many pages of one host, fetched at time 0."""
     row = drive.pages()[STILL]._replace(fetched_s=0.0, changed_s=0.0)
     return [KnownPage(f"https://a.test/{id_}", row._replace(id=id_), RefreshState(id_, 0.0)) for id_ in range(count)]
 

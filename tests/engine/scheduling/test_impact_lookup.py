@@ -1,4 +1,4 @@
-"""Unseen URLs by what is foreseen of them: the best leave first, nothing starves, and else nothing changes."""
+"""Unseen URLs by estimated impact: the best are fetched first, nothing starves, and nothing else changes."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -50,21 +50,21 @@ def site() -> MemoryWeb:
 
 
 def pages_of(drive: Drive) -> list[str]:
-    """The pages in the order in which they were asked for."""
+    """The pages in the order of their requests."""
     return [url for url in drive.asked_urls() if not url.endswith("robots.txt")]
 
 
 def crawled(
     order: str, foresight: ImpactEstimates, fetches: int = PAGES + 1, witness: list[Decision] | None = None
 ) -> list[str]:
-    """The URLs in the order in which they were asked for."""
+    """The URLs in the order of their requests."""
     schedule = Schedule(sources=Fixed(), witness=witness.append if witness is not None else None)
     rules = rules_for(SITE, order=order, max_pages=fetches)
     return pages_of(Drive(site(), rules, workers=1, schedule=schedule, foresight=foresight).begin().run())
 
 
 def test_without_foresight_the_order_is_exactly_breadth_first() -> None:
-    """Whoever has not searched yet notices nothing of the new default."""
+    """Without searches the new default changes nothing."""
     assert crawled("impact", NO_IMPACT) == crawled("breadth", NO_IMPACT)
 
 
@@ -98,7 +98,7 @@ def test_of_whom_nothing_is_foreseen_stays_in_line_and_is_fetched() -> None:
 
 
 def test_decisions_by_foresight_are_made_again_to_the_bit() -> None:
-    """What the keeper wrote down of an order by impact, the lab decides as well."""
+    """The lab makes the same decisions as the coordinator's log of an order by impact."""
     told: list[Decision] = []
     crawled("impact", ByNumber(), witness=told)
     orders = [decision for decision in told if decision.stage == "order"]

@@ -60,7 +60,7 @@ def test_a_first_fetch_is_no_look_and_one_without_an_answer_is_in_vain() -> None
 
 
 def test_a_reason_says_what_the_policy_knows() -> None:
-    """What waiting loses stands against what a poll must be worth, and a chosen source waits for its host."""
+    """The loss by waiting is compared with what a poll must be worth, and a chosen source waits for its host."""
     looking = SourcePoller(memory_book())
     for day in range(9):
         shown = [100 + number for number in range(day + 1)]
@@ -104,7 +104,7 @@ def test_what_requests_earn_is_spread_evenly_over_a_day() -> None:
 
 
 def test_a_feed_without_end_is_no_good_source() -> None:
-    """What is held back as a trap is not found: looks that name nothing else are in vain."""
+    """URLs held back as traps do not count as found: polls that find nothing else are wasted."""
     home, feed = "https://a.test/", "https://a.test/feed"
 
     def endless(now_s: float) -> Served:

@@ -60,7 +60,7 @@ class LabAgent:
 
 
 def run_both(world: Frontpages, lab: LabAgent, crawler: LivePoller, price: float, k: int) -> list[Decision]:
-    """Put a recording to the lab's agent and to the crawler's poller; both hear what the crawler's polls brought."""
+    """Run a recording through the lab's agent and the crawler's poller; both learn from the crawler's polls."""
     known = np.zeros(world.targets, bool)
     decisions: list[Decision] = []
     for snapshot in range(world.snapshots):

@@ -19,7 +19,7 @@ FEED, NEWS, STILL, PLAIN = 1, 2, 3, 4
 
 
 def kept_page(id_: int) -> PageRow:
-    """An answer that is at hand."""
+    """A response in memory."""
     return PageRow(id_, 0, 200, "page", 0.0, 0.0, "", "text/html", "", "", "", "", "", 9, None, HOUR_S, HOUR_S)
 
 
@@ -35,7 +35,7 @@ def looked(looking: SourcePoller, hours: int, *, each: int = 3, begin: int = 0) 
 
 
 def forecast(looking: SourcePoller, price: float, now_s: float, *ids: int) -> dict[int, float]:
-    """When sources will be polled once the policy was asked at a price."""
+    """When sources will be polled after the policy ran at a price."""
     looking.choose(price, MANY, now_s)
     return looking.forecast(ids, now_s)
 
@@ -51,7 +51,7 @@ def test_lists_are_sources_at_once_and_other_pages_by_what_they_bring() -> None:
 
 
 def test_what_brings_much_is_looked_at_sooner_and_a_higher_price_waits() -> None:
-    """The busy feed comes before the one that stands still, and both later when fetches cost more."""
+    """The busy feed comes before the quiet one, and both later when fetches cost more."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
     cheap, dear = (forecast(looking, price, now_s, FEED, STILL, PLAIN) for price in (0.3, 6.0))
@@ -74,7 +74,7 @@ def test_a_source_is_chosen_once_its_forecast_has_come_and_not_again_before_it_w
 
 
 def test_a_lower_price_brings_every_forecast_forward() -> None:
-    """The policy is asked again at another price: what was forecast before is outdated, and comes sooner."""
+    """The policy runs again at another price: earlier forecasts are outdated, and come sooner."""
     looking = SourcePoller(memory_book())
     now_s = looked(looking, 48)
     dear = forecast(looking, 6.0, now_s, FEED, STILL)
@@ -168,7 +168,7 @@ def test_without_room_the_least_valuable_leave(monkeypatch: pytest.MonkeyPatch) 
     assert before is not None
     assert after is not None
     assert (after.looks, after.found) == (before.looks, before.found)
-    # Its own links speak for it; that its neighbor is gone moves only what is usual at its host.
+    # Its own links are its evidence; a gone neighbor moves only the usual rate of its host.
     assert after.an_hour == pytest.approx(before.an_hour, rel=0.05)
     assert looking.counts.get(STILL).polls == 0
     looking.save(now_s)
@@ -200,7 +200,7 @@ def test_what_somebody_watches_is_looked_at_sooner(place: str) -> None:
 
 
 def test_a_watch_counts_from_the_next_question_on() -> None:
-    """One that runs hears of it without being told; a query that names no place moves nothing."""
+    """A running poller notices it by itself; a query without a place moves nothing."""
     book = memory_book("a.test")
     book.save_pages([(kept_page(FEED), (["http://a.test/1", "http://b.test/"], ["", ""]))])
     looking = SourcePoller(book)
@@ -225,7 +225,7 @@ def test_failures_put_a_source_off() -> None:
 
 
 def test_what_is_believed_survives() -> None:
-    """Another run goes on with the same beliefs, to the bit; what is invalid is begun again."""
+    """Another run continues with the same beliefs, to the bit; invalid ones are reset."""
     book = memory_book()
     looking = SourcePoller(book)
     now_s = looked(looking, 30)

@@ -73,7 +73,7 @@ def test_time_while_nobody_runs_is_not_counted() -> None:
 
 @given(st.text(max_size=40) | st.sampled_from(["[]", '{"price": -1, "policy": "a policy"}', '{"price": NaN}', "3"]))
 def test_a_purse_that_cannot_be_read_is_a_new_one(text: str) -> None:
-    """Nothing that stands there breaks a start."""
+    """No stored text breaks a start."""
     assert PriceController.from_json(text, "a policy") == PriceController("a policy")
 
 

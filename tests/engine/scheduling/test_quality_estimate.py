@@ -14,7 +14,7 @@ shares = st.floats(0.0, 1.0)
 
 @given(st.lists(st.tuples(shares, st.floats(0.0, 9.0) | st.just(float("nan"))), min_size=1, max_size=30), shares)
 def test_quality_is_a_share_that_no_batching_changes(pages: list[tuple[float, float]], lost: float) -> None:
-    """It lies between 0 and 1, page by page or all at once, and loses no more than the share of views at stake."""
+    """It is between 0 and 1, page by page or all at once, and loses no more than the share of views at stake."""
     chance, views = np.array(pages).T
     loss = ChangeLoss(1e9, lost, 1.0, 1.0)
     once = Freshness("any").observe(chance, views)
@@ -42,7 +42,7 @@ def test_pages_count_by_their_views() -> None:
 
 
 def test_true_chances_and_losses_give_the_true_quality_on_average() -> None:
-    """Pages are outdated as often as is said, and lose what changes were measured to bring: the mean truth is met."""
+    """Pages are outdated as often as estimated, and lose the measured gains: the mean truth is met."""
     rng = np.random.default_rng(3)
     chance, views, lost = rng.random(400), rng.pareto(1.5, 400), rng.uniform(0.0, 0.6, 400)
     per_view = 0.8
@@ -51,7 +51,7 @@ def test_true_chances_and_losses_give_the_true_quality_on_average() -> None:
     outdated = rng.random((4_000, 400)) < chance
     truth = 1.0 - (outdated * views * lost).sum(axis=1) / views.sum()
     assert said is not None
-    # Chance and loss are independent of one another here, page by page; that is what is assumed.
+    # Probability and loss are independent of one another here, page by page; that is the assumption.
     assert abs(said - truth.mean()) < 0.02
 
 

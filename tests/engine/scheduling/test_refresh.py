@@ -1,4 +1,4 @@
-"""Refreshing with a price: what is learned, what it costs, and what survives a restart or other settings."""
+"""Refreshing with a price: what is learned, what it costs, and what survives a restart or new settings."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ def letters(now_s: float, every_s: float = 1.0) -> str:
 
 
 def web_of(pages: int, **more: Served | Server) -> MemoryWeb:
-    """A start that links to so many pages that stay as they are, and to those that are named."""
+    """A start that links to this many unchanging pages, and to the named ones."""
     names = [f"/d/{n}" for n in range(pages)] + [f"/{name}" for name in more]
     replies: dict[str, Served | Server] = {f"{A}{name}": page(title=letters(ord(name[-1]))) for name in names}
     replies |= {f"{A}/{name}": served for name, served in more.items()}
@@ -48,7 +48,7 @@ def kept_of(drive: Drive, url: str) -> tuple[float | None, bytes]:
 
 
 def fetches(drive: Drive, since_s: float) -> int:
-    """How many pages were asked for since a time."""
+    """How many pages were requested since a time."""
     return sum(asked.purpose == "page" and asked.sent_s >= since_s for asked in drive.log)
 
 
@@ -67,7 +67,7 @@ def test_every_policy_runs_and_keeps_to_the_pace(name: str) -> None:
 
 
 def test_a_budget_is_spent_and_may_change_while_it_runs() -> None:
-    """With a budget of a page a day for each page about so many are fetched; with a tenth of it far fewer."""
+    """With a budget of a page per day for each page about this many are fetched; with a tenth of it far fewer."""
     drive = begun(web_of(5), budget_per_s=6 / DAY_S).run(40 * DAY_S)
     assert 0.5 < fetches(drive, drive.now_s - 20 * DAY_S) / 120 < 1.2
     drive.rule(replace(drive.rules, budget_per_s=0.6 / DAY_S))
@@ -177,7 +177,7 @@ def test_what_fetches_brought_is_learned_once_per_fetch() -> None:
 
 
 def measured_days(drive: Drive, days: int, gain_of: Mapping[str, float]) -> None:
-    """Run, and tell each hour what the latest fetches of some pages brought."""
+    """Run, and report each hour the gains of the latest fetches of some pages."""
     for _ in range(days * 24):
         drive.run(HOUR_S)
         rows = [(drive.pages()[url], gain) for url, gain in gain_of.items()]
@@ -245,7 +245,7 @@ def test_pages_that_are_due_all_the_time_have_turns_in_order() -> None:
     drive = begun(web_of(0, **more), refresh="nutch").run(60 * DAY_S)
     times = [[asked.sent_s for asked in drive.log if asked.url == f"{A}/{name}"] for name in names]
     assert abs(len(times[0]) - len(times[1])) <= 2
-    # Three pages, one fetch a day: two may stand before it, and it has its own interval.
+    # Three pages, one fetch a day: two may be before it, and it has its own interval.
     assert max(after - before for each in times for before, after in pairwise(each)) < 5 * DAY_S
 
 

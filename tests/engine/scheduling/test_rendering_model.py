@@ -29,7 +29,7 @@ def test_renderings_that_bring_nothing_become_rare_but_never_stop() -> None:
 
 
 def test_one_page_with_text_among_a_few_keeps_its_pattern_rendered() -> None:
-    """A pattern of which a part needs the browser is rendered, whatever another pattern of its host brings."""
+    """A pattern that partly needs the browser is rendered, whatever another pattern of its host yields."""
     model = RenderingModel()
     for number in range(40):
         model.on_results([fetched(f"/app/{number}", Rendering(1.0, 1, new_words=50 * (number % 4 == 0)))])

@@ -55,7 +55,7 @@ def test_a_source_that_brings_nothing_is_looked_at_again(price: float) -> None:
 @settings(max_examples=50)
 @given(st.integers(1, 10_000), st.floats(1e-6, 1e3))
 def test_a_section_that_brought_nothing_is_worth_something(fetches: int, change: float) -> None:
-    """However many first fetches of it brought nothing while changes brought much."""
+    """However many first fetches of it gained nothing while changes gained much."""
     firsts = (
         FirstFetchModel().add_changes(np.full(100, change)).add_first_fetches([["tags"]] * fetches, np.zeros(fetches))
     )

@@ -1,4 +1,4 @@
-"""Where the budget went: every request is counted once, under what it was for, with what it cost and brought."""
+"""Where the budget went: every request is counted once, by purpose, with its cost and gain."""
 
 from collections import Counter
 
@@ -105,7 +105,7 @@ def test_sites_of_a_day_are_bounded_and_nothing_is_lost(asked: list[tuple[int, i
 
 
 def test_days_go_by_themselves() -> None:
-    """A day that is a month old is not told, though its place may still hold it."""
+    """A day that is a month old is not reported, though its key may still have it."""
     book = memory_book()
     for number in (1, 5, 40):
         book.set_value(f"spending {number % DAYS}", DaySpending(number, {"a": {"first": FetchStats(1.0)}}).to_json())
@@ -129,7 +129,7 @@ def test_what_is_not_worth_the_price_is_told_until_it_is_fetched() -> None:
 
 
 def test_what_was_gone_and_what_was_asked_for_have_names_of_their_own() -> None:
-    """Whatever else a page is: what the operator asked for is that, and what was gone is tried once more."""
+    """Whatever else a page is: an operator's request counts as that, and a gone page is retried."""
     row = crawled().run(HOUR_S).pages()[f"{A}/two"]
     gone = row._replace(status=404)
     assert classify_fetch(gone, wished=False, is_polled=True) == "gone"

@@ -28,7 +28,7 @@ def site() -> MemoryWeb:
 
 
 def taught(gains: dict[str, float], order: str = "impact") -> Drive:
-    """A crawl that has fetched some of both, and was told what these brought; then a price was set."""
+    """A crawl that has fetched some of both, and learned their gains; then a price was set."""
     rules = rules_for(SITE, recrawl=True, budget_per_s=1.0, delay_s=0.5, order=order)
     drive = BusyDrive(site(), rules, workers=1).begin()
     drive.run(until=lambda: len(drive.pages()) > 2 * TRIED)
@@ -78,7 +78,7 @@ def test_what_is_found_later_joins_the_queue_of_its_worth() -> None:
 def test_where_nothing_was_learned_or_the_operator_wants_it_all_stays_breadth_first(
     gains: dict[str, float], order: str
 ) -> None:
-    """Then the line is as it was: what was found first stands before what was found later."""
+    """Then the order is as before: first found, first fetched."""
     drive = taught(gains, order)
     drive.run(150.0)
     host = drive.keeper.hosts["a.test"]
@@ -88,7 +88,7 @@ def test_where_nothing_was_learned_or_the_operator_wants_it_all_stays_breadth_fi
 
 
 def test_known_pages_that_wait_again_keep_their_place() -> None:
-    """A page that is to be refreshed is no unseen one, in whatever section it lies."""
+    """A page waiting for a refresh is not unseen, whatever its section."""
     drive = taught({"good": 9.0, "poor": 0.0})
     host = drive.keeper.hosts["a.test"].id
     seen = [row.id for url, row in drive.pages().items() if "/poor/" in url]
@@ -101,7 +101,7 @@ def test_known_pages_that_wait_again_keep_their_place() -> None:
 
 
 def test_many_worths_are_those_of_each() -> None:
-    """Whoever weighs a thousand at once comes to what one at a time comes to."""
+    """Scoring a thousand at once gives the same as one at a time."""
     firsts = taught({"good": 9.0, "poor": 0.0}).keeper.first_fetches
     urls = [f"{A}/{path}" for path in ("good/1", "poor/2", "good/x/y?a=/b/", "", "other/3", "good/4")]
     links = [1, 1, 5, 0, 200, 3]

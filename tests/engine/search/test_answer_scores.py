@@ -50,7 +50,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
 
 
 def watch(shelf: TestShelf, *queries: str) -> AnswerScorer:
-    """Watch queries, each asked as often."""
+    """Watch queries, each searched equally often."""
     read = [read_query(query, shelf, NOW_S) for query in queries]
     return AnswerScorer(build_watched([(one, 1.0) for one in read if one is not None]))
 
@@ -119,7 +119,7 @@ def test_a_score_is_what_its_reasons_add_up_to(shelf: TestShelf) -> None:
 
 
 def test_the_first_ten_measured_are_the_first_ten_served(shelf: TestShelf) -> None:
-    """At least four out of five over all queries: what is missing are looser matches, and turns between sites."""
+    """At least four out of five over all queries: the rest is due to looser matches and site diversity."""
     ids = np.arange(1, len(shelf.leaves) + 1)
     found = watch(shelf, *QUERIES).score(shelf.forward(ids), shelf.get_signals(ids))
     shared = served = 0
@@ -146,7 +146,7 @@ def test_words_are_told_apart_and_forms_count(shelf: TestShelf, tmp_path: Path) 
 
 
 def test_nothing_to_watch_and_nothing_to_score_are_fine(shelf: TestShelf) -> None:
-    """No queries, no pages; and what is no query, or too long to be one, is not watched."""
+    """No queries, no pages; and an invalid or too long query is not watched."""
     none = np.zeros(0, np.int64)
     assert len(watch(shelf).score(shelf.forward(np.array([1])), shelf.get_signals(np.array([1]))).page) == 0
     assert len(watch(shelf, "tide").score(shelf.forward(none), shelf.get_signals(none)).page) == 0

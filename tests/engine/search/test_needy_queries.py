@@ -18,14 +18,14 @@ MANY = int(4000 * MIN_CHANGES)
 
 
 def curves() -> QueryCurves:
-    """Words that are asked equally often; the first half has good results, the second half poor ones."""
+    """Words searched equally often; the first half has good results, the second half poor ones."""
     scores = np.where(np.arange(WORDS) < WORDS // 2, 0.8, 0.2)
     table = ScoreCurve(np.repeat([[1.0], [20.0]], WORDS, axis=1), np.stack([scores, np.zeros(WORDS)]))
     return QueryCurves(WATCHED, np.ones(WORDS), table, table)
 
 
 def needs_of(gained: np.ndarray[tuple[int], np.dtype[np.float64]], changes: float = 4 * MIN_CHANGES) -> QueryNeeds:
-    """So many changes, and what they brought to each word."""
+    """This many changes, and their gains for each word."""
     return QueryNeeds.empty().add_gains(NUMBERS, gained, int(changes))
 
 
@@ -55,7 +55,7 @@ def test_a_word_that_was_never_measured_is_judged_by_its_like() -> None:
 
 
 def test_nothing_is_left_out_for_ever() -> None:
-    """What is measured no more fades, until a word is worth what its like are."""
+    """Evidence without new measurements decays, until a word is judged like similar ones."""
     gained = np.where(NUMBERS % 10 == 0, 1.0, 0.0)
     needs = needs_of(gained, MANY)
     chosen = select_needy_queries(curves(), needs)

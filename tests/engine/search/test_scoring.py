@@ -1,4 +1,4 @@
-"""A search over a real index by what readers taught: what moves, what is said, and where nothing is tried."""
+"""A search over a real index with click learning: what moves, what is explained, and where nothing is tried."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
 
 
 def asked_for(known: Reputation, query: str, views: float = 100.0) -> Reputation:
-    """The same where this query is asked often."""
+    """The same if this query is searched often."""
     return known._replace(query=np.array([hash_query(query)]), query_views=np.array([views]))
 
 
@@ -35,7 +35,7 @@ def slate(
     query: str = "birds",
     rules: SearchRules = NO_RULES,
 ) -> Slate:
-    """What is shown."""
+    """The shown results."""
     return Searcher(shelf, rules, known).search(SearchRequest(query, audience=audience), NOW_S)
 
 
@@ -69,7 +69,7 @@ def test_unproven_pages_are_tried_and_say_so(shelf: TestShelf) -> None:
 
 
 def test_who_may_not_be_shown_any_is_not(shelf: TestShelf) -> None:
-    """Programs and people who had their share get what is known."""
+    """Programs and users beyond their quota get no trials."""
     known = asked_for(reputation(dict.fromkeys(range(1, 11), (10.0, 100.0)), teaching=1.0), "birds")
     assert UNPROVEN not in [result.note for result in slate(shelf, known).results]
 

@@ -1,4 +1,4 @@
-"""A search over a real index: what is found, in which order, and what is said about it."""
+"""A search over a real index: results, their order, and notes."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -87,7 +87,7 @@ def test_private_pages_are_for_those_who_may(folder: Path) -> None:
 
 
 def test_access_is_checked_again(folder: Path) -> None:
-    """An index that lies about who may see a page shows it to no one all the same, not even when it is pinned."""
+    """Even if the index is wrong about who may see a page, it is shown to no one else, not even when it is pinned."""
     leaves = [page(1), page(2, private="http://example.org/")]
     rules = parse_rules([], [("kites", "http://example.org/2")], [])
     assert urls(searched(folder, leaves, "kites", rules, lying=True)) == ["http://example.org/1"]
@@ -102,7 +102,7 @@ def test_copies_are_folded(folder: Path) -> None:
 
 
 def test_sites_share_the_first_page(folder: Path) -> None:
-    """A site with many good pages leaves room for others, and says so where it does; not when it was asked for."""
+    """A site with many good pages leaves room for others, with a note; not if it was requested."""
     leaves = [page(number, "big.org", title="Kites") for number in range(9)]
     leaves += [page(number, f"small{number}.org") for number in range(8)]
     slate = searched(folder, leaves, SearchRequest("kites", n=20))
@@ -143,7 +143,7 @@ def test_home_page_of_the_site_that_is_named(folder: Path) -> None:
 
 
 def test_looser_where_few_pages_have_all(folder: Path) -> None:
-    """Where no page has all words, those with most are shown, and what they lack is said."""
+    """If no page has all words, those with most are shown, and the missing words are listed."""
     leaves = [page(1, body="red kites fly"), page(2, body="blue boats")]
     slate = searched(folder, leaves, "red kites swim")
     assert urls(slate) == ["http://example.org/1"]
@@ -184,14 +184,14 @@ def test_no_other_spelling_of_what_a_title_has(folder: Path) -> None:
 
 
 def test_forms_find_pages(folder: Path) -> None:
-    """Another form of a word finds a page, and the form that was asked for is better."""
+    """Another form of a word finds a page, but the typed form ranks higher."""
     leaves = [page(1, title="Kite", body="one kite"), page(2, title="Kites", body="two kites")]
     slate = searched(folder, leaves, "kites", forms={"kites": (("kite", 0.8),)})
     assert urls(slate) == ["http://example.org/2", "http://example.org/1"]
 
 
 def test_rules_of_the_operator(folder: Path) -> None:
-    """Synonyms find, pinned pages stand first and say so, hidden ones are not shown."""
+    """Synonyms match, pinned pages are first and say so, hidden ones are not shown."""
     leaves = [page(1, title="Kites"), page(2), page(3), page(4, body="paper dragons")]
     rules = parse_rules(
         [("kites", "paper dragons")], [("Kites", "http://example.org/3")], [("kites", "http://example.org/2")]
@@ -204,7 +204,7 @@ def test_rules_of_the_operator(folder: Path) -> None:
 
 
 def test_filters_beside_the_query(folder: Path) -> None:
-    """What is chosen in the form narrows what the query says."""
+    """Filters chosen in the form narrow the query."""
     leaves = [
         page(1, kind="pdf", language="de", date_s=NOW_S - 1e7),
         page(2, date_s=NOW_S - 1e6),
@@ -218,7 +218,7 @@ def test_filters_beside_the_query(folder: Path) -> None:
 
 
 def test_words_far_into_a_long_text(folder: Path) -> None:
-    """What stands behind the words at hand of a long text counts as what stands in front of them."""
+    """Words of a long text beyond the stored part count like those in it."""
     far = f"{'nothing new ' * MAX_WORDS} red kites fly"
     leaves = [page(1, body=far), page(2, body="kites fly red over here"), page(3, body=FILLER)]
     assert urls(searched(folder, leaves, "red kites fly"))[0] == "http://example.org/1"
@@ -258,7 +258,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> TestShelf:
     number=st.integers(1, 1000),
 )
 def test_never_an_error(shelf: TestShelf, query: str, n: int, number: int) -> None:
-    """Whatever is typed, and however deep one goes, there is a slate of at most so many results."""
+    """For any input, and any page number, there is a slate of at most this many results."""
     slate = Searcher(shelf).search(SearchRequest(query, n=n, page=number), NOW_S)
     assert len(slate.results) <= n
     assert len({result.id for result in slate.results}) == len(slate.results)
@@ -266,7 +266,7 @@ def test_never_an_error(shelf: TestShelf, query: str, n: int, number: int) -> No
 
 
 def test_of_several_releases_the_newest_is_shown(folder: Path) -> None:
-    """Older pages of a manual are folded, unless they are asked for, or the newest no longer has the words."""
+    """Older pages of a manual are folded, unless they are requested, or the newest no longer has the words."""
     leaves = [
         Leaf(f"http://a.org/docs/{release}/setup", "Setup", f"how to set up the broker {more}")
         for release, more in (("1.9", "zookeeper"), ("1.10", "zookeeper"), ("2.0", "quorum"))

@@ -1,4 +1,4 @@
-"""What is said of a robots.txt to people and to a store."""
+"""Descriptions of a robots.txt state for people and for storage."""
 
 import json
 

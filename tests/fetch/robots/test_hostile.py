@@ -15,7 +15,7 @@ def test_ten_thousand_stars() -> None:
 
 
 def test_many_rules_with_stars_on_a_long_path() -> None:
-    """A file full of different wildcard rules is asked about a long path; the last, longer rule still decides."""
+    """A file full of different wildcard rules is matched against a long path; the last, longer rule still decides."""
     rules = b"".join(b"disallow: /*%d*z\n" % number for number in range(20_000))
     body = b"user-agent: *\n" + rules + b"disallow: /*long-enough-to-win\n"
     assert parse_robots(body, "vedette").check(f"{HOST}/{'a' * 8_000}").allowed

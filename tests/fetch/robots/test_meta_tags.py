@@ -74,7 +74,7 @@ def test_the_words(words: str, expected: Directives) -> None:
     ],
 )
 def test_a_header_may_address_one_agent(value: str, *, is_indexed: bool) -> None:
-    """A name holds for what follows it, up to the next name; what is said to others does not bind us."""
+    """A name applies to everything up to the next name; directives for others do not bind us."""
     assert of_header(value).index is is_indexed
 
 

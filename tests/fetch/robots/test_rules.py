@@ -58,7 +58,7 @@ def test_the_longest_match_example_of_rfc_9309() -> None:
 
 
 def test_a_tie_is_allowed() -> None:
-    """Of two patterns that are equally long the Allow wins, wherever it stands."""
+    """Of two patterns of equal length the Allow wins, wherever it is."""
     for body in (b"user-agent: *\nallow: /a\ndisallow: /a", b"user-agent: *\ndisallow: /a\nallow: /a"):
         assert is_allowed(body, "vedette", "https://example.org/a")
 
@@ -169,7 +169,7 @@ def test_what_of_a_url_is_matched(url: str, path: bytes) -> None:
 
 
 def test_a_verdict_quotes_the_line() -> None:
-    """The deciding rule is told as the file has it, in the usual spelling of its key."""
+    """The deciding rule is returned as in the file, in the usual spelling of its key."""
     rules = parse_robots("user-agent: *\ndisalow: /caf\u00e9/*  # not yet\n".encode(), "vedette")
     assert rules.check("https://example.org/caf%C3%A9/a").line == "Disallow: /caf\u00e9/*"
     assert rules.check("https://example.org/a").line is None
@@ -206,7 +206,7 @@ def test_crawl_delay_comes_from_the_group_that_applies() -> None:
 
 
 def test_sitemaps_are_for_everyone() -> None:
-    """Sitemap lines count wherever they stand, once each, in order."""
+    """Sitemap lines count anywhere, once each, in order."""
     body = b"Sitemap: https://a.example/1\nUser-agent: x\nDisallow: /\nsite-map: /2\nSITEMAP:https://a.example/1\nSitemap:\n"
     assert parse_robots(body, "vedette").sitemaps == ("https://a.example/1", "/2")
 

@@ -1,4 +1,4 @@
-"""What an origin's robots.txt answered, and what may be asked of the origin then."""
+"""The state of an origin's robots.txt, and what it allows."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def wait_of(state: RobotsState, now_s: float = NOW_S) -> float:
 
 
 def test_nothing_is_known_at_first() -> None:
-    """An origin that was never asked is asked for robots.txt first, whatever the time is."""
+    """A new origin needs its robots.txt first, whatever the time is."""
     assert [check_url(UNKNOWN, PAGE, now_s) for now_s in (-DAY_S, 0.0, NOW_S)] == [
         RobotsNeeded(),
         RobotsNeeded(),
@@ -54,7 +54,7 @@ def test_nothing_is_known_at_first() -> None:
 
 
 def test_a_file_decides() -> None:
-    """With a file at hand its rules decide and are named."""
+    """With a stored file its rules decide and are named."""
     state = after(UNKNOWN, 200)
     assert check_url(state, PAGE, NOW_S) == UrlDisallowed("Disallow: /private/")
     assert check_url(state, "https://example.org/a", NOW_S) == UrlAllowed()
@@ -79,7 +79,7 @@ def test_five_redirects_are_followed_and_six_are_not() -> None:
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 599, 429, 100, 199, 600, 999, 0, -1])
 def test_a_failing_host_waits(status: int) -> None:
-    """5xx, 429 and what is no HTTP status allow nothing, although a good copy and a body are there."""
+    """5xx, 429 and invalid statuses allow nothing, even with a good copy and a body."""
     for before in (UNKNOWN, after(UNKNOWN, 200), after(UNKNOWN, 404)):
         state = after(before, status)
         assert isinstance(check_url(state, "https://example.org/a", NOW_S), RobotsWait)
@@ -175,7 +175,7 @@ def test_a_304_makes_the_copy_valid_again() -> None:
 
 
 def test_a_304_without_a_copy_is_asked_again_once() -> None:
-    """A 304 that refers to nothing is asked again without conditions; a server that insists has to wait."""
+    """A 304 without a stored copy is requested again unconditionally; a server that insists has to wait."""
     state = after(UNKNOWN, 304)
     assert check_url(state, PAGE, NOW_S) == RobotsNeeded()
     assert build_conditional_headers(*state.validators) == ()
@@ -225,7 +225,7 @@ def test_only_the_first_500_kib_are_kept() -> None:
 
 @pytest.mark.parametrize("status", [200, 404])
 def test_the_operator_may_trust_a_copy_for_less_than_a_day(status: int) -> None:
-    """Whatever the server says, robots.txt is asked for again when the operator's own limit has passed."""
+    """Whatever the server says, robots.txt is requested again after the operator's own limit."""
     state = apply_event(UNKNOWN, RobotsResponse(NOW_S, status, FILE, 0, ()), "vedette", most_s=HOUR_S)
     assert not isinstance(check_url(state, PAGE, NOW_S + HOUR_S - 1), RobotsNeeded)
     assert isinstance(check_url(state, PAGE, NOW_S + HOUR_S), RobotsNeeded)

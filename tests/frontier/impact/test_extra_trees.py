@@ -24,7 +24,7 @@ def draw_rows(rows: int, seed: int) -> tuple[Floats, Floats]:
     st.integers(0, 9),
 )
 def test_every_row_has_a_leaf_with_enough_company(cells: list[tuple[float, int]], seed: int) -> None:
-    """Leaves hold the rows that lead to them, at least as many as asked for, and their mean."""
+    """Leaves have the rows that lead to them, at least the minimum number, and their mean."""
     rows = np.array([[first, second] for first, second in cells], np.float64)
     targets = rows[:, 1] ** 2 - rows[:, 0] / 1e12
     forest = fit_forest(rows, targets, seed)

@@ -15,7 +15,7 @@ SCORES = st.sampled_from([0.0, 1.0, 2.0, 3.0])
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 6), SCORES), max_size=30))
 def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
-    """However scores come, the first ones are the best of what was last said of each page."""
+    """However scores arrive, the first ones are the best of the latest scores of each page."""
     sketches = Sketches.empty(3, first=2, spare=9)
     last: dict[tuple[int, int], float] = {}
     for query, page, score in told:
@@ -74,7 +74,7 @@ def test_at_least_one_query_is_needy() -> None:
 
 @given(st.lists(st.floats(-5, 5), min_size=6, max_size=20), st.integers(0, 19))
 def test_no_page_meets_itself_in_a_mean(gains: list[float], row: int) -> None:
-    """What a page brought itself makes no difference to the mean that it is described by."""
+    """A page's own gain makes no difference to the mean that describes it."""
     row %= len(gains)
     keys, fold = np.arange(len(gains)) % 3, np.arange(len(gains)) % FOLDS
     before = compute_out_of_fold(keys, np.array(gains), fold)[row]
@@ -92,7 +92,7 @@ def test_a_mean_of_few_leans_on_all() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.floats(0, 9)), min_size=1, max_size=20))
 def test_no_other_weights_fit_better(rows: list[tuple[float, float, float]]) -> None:
-    """Weights are not below 0, and no pair of a grid comes nearer to what pages brought."""
+    """Weights are not below 0, and no pair of a grid is closer to the gains of pages."""
     one, other, came = np.array(rows).T
     best = fit_weights(one, other, came)
     error = ((best[0] * one + best[1] * other - came) ** 2).sum()

@@ -15,7 +15,7 @@ WORDS = st.lists(st.sampled_from(["tide", "moon", "ferry", "rope", "gull"]), max
 
 
 def wanted_of(queries: list[str]) -> QuerySet:
-    """Queries that are all asked once; rarer letters at their begin make words more telling."""
+    """Queries that are all searched once; rarer first letters make words rarer."""
     words = [split_words(query) for query in queries]
     start = np.append(0, np.cumsum([len(each) for each in words], dtype=np.int64))
     flat = [word for each in words for word in each]
@@ -90,7 +90,7 @@ def test_a_form_says_less_than_the_word_and_a_chosen_query_keeps_its_forms() -> 
 
 
 def test_a_run_across_two_strings_is_none() -> None:
-    """Words that stand at the end of one link and at the begin of the next were never said together."""
+    """Words at the end of one link and at the beginning of the next were never adjacent."""
     pairs = Matcher(wanted_of(["low tide"[4:] + " moon"])).match_pairs(
         tokenize_texts(["x://a"], [(0, "tide"), (0, "moon")])
     )

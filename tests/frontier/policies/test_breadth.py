@@ -47,7 +47,7 @@ def test_neither_time_nor_chance_matters() -> None:
 
 
 def test_the_reason_names_the_distance() -> None:
-    """A person reads how far a URL lies from a start URL."""
+    """The reason says how far a URL is from a start URL."""
     policy = Breadth()
     batch = UnseenUrls(np.array([5, 8]), np.array([0, 1]), np.array([1, 1]))
     assert "8 links" in policy.reason(policy.start(None), batch, 1, 0.0)

@@ -57,12 +57,12 @@ def placed(**places: int) -> PageWords:
 
 
 def watching(*terms: str) -> WatchedQueries:
-    """These single words, each asked in every search."""
+    """These single words, each searched in every search."""
     return build_watched([(WatchedQuery.of_word(Slot((hash_word(term),), (1.0,), 1.0)), 1.0) for term in terms])
 
 
 def answers(watched: WatchedQueries, pages: list[PageWords]) -> QueryScores:
-    """How well pages answer, of which nothing but the words is known."""
+    """How well pages answer if only their words are known."""
     return AnswerScorer(watched).score(concatenate_words(pages), PageSignals.neutral(len(pages)))
 
 
@@ -223,7 +223,7 @@ def test_gains_are_those_of_the_lab(pages: int, curves: Callable[[Floats], Score
 
 
 def test_importance_moves_nothing_unless_a_word_comes_or_goes() -> None:
-    """By importance a page stands where it stood while it has the word at all."""
+    """By importance a page keeps its rank while it has the word at all."""
     watched = watching("tide")
     page = words("tide sand")
     curves = curves_of(watched, [page, words("tide")])
@@ -261,7 +261,7 @@ def test_nothing_asked_and_nothing_there_are_fine() -> None:
 
 
 def test_before_anybody_searches_names_of_pages_are_watched_and_fade_later() -> None:
-    """Titles and texts of links stand for searches until there are real ones; of too many words the rarest go."""
+    """Titles and link texts replace searches until there are real ones; of too many words the rarest are dropped."""
     named = count_naming_words(concatenate_words([words("sand", "tide table"), words("sand", "tide", "moon")]))
     share = dict(zip(*(column.tolist() for column in weigh_words({}, named, 0.0)), strict=True))
     assert share[hash_word("tide")] == 2 * share[hash_word("moon")] > 0

@@ -1,4 +1,4 @@
-"""The query language: each operator, what is no operator, the bounds, and that any text at all can be asked."""
+"""The query language: each operator, non-operators, the limits, and that any text can be parsed."""
 
 # ruff: noqa: RUF001 - typographic signs and look-alikes are what people type
 from datetime import UTC, datetime
@@ -50,7 +50,7 @@ def words(asked: ParsedQuery) -> list[list[str]]:
 
 
 def unsaid(asked: ParsedQuery) -> ParsedQuery:
-    """A query without what is said about it."""
+    """A query without its notes."""
     return asked._replace(text="", notes=())
 
 
@@ -97,7 +97,7 @@ def test_words(text: str, groups: list[list[str]]) -> None:
 
 
 def test_quotes_are_remembered() -> None:
-    """A word in quotes is one that was meant as it stands; a word that falls apart was not quoted."""
+    """A quoted word is meant literally; a word that splits was not quoted."""
     quoted, plain = parse_query('"gulls" 3.9').every
     assert quoted == (QueryPart(("gulls",), quoted=True),)
     assert plain == (QueryPart(("3", "9")),)
@@ -125,7 +125,7 @@ def test_only_exclusion() -> None:
 
 
 def test_places() -> None:
-    """Words may be asked for in titles and URLs, also as alternatives."""
+    """Words may be searched in titles and URLs, also as alternatives."""
     asked = parse_query('intitle:Gulls OR inurl:gulls intitle:"sea birds"')
     assert asked.every == (
         (QueryPart(("gulls",), "title"), QueryPart(("gulls",), "url")),
@@ -228,7 +228,7 @@ def test_values_without_sense(text: str, group: str) -> None:
 
 
 def test_or_between_other_things() -> None:
-    """OR beside something that is not to be found changes nothing, and is pointed out."""
+    """OR next to an excluded word changes nothing, and is reported."""
     asked = parse_query("gulls OR site:example.org -a OR terns")
     assert words(asked) == [["gulls"], ["terns"]]
     assert asked.sites == ("example.org",)

@@ -1,4 +1,4 @@
-"""What is asked of the index for a query: every group required, small words and order wished, filters always."""
+"""Index queries for a query: every group required, common words and order optional, filters always."""
 
 from collections.abc import Iterator, Sequence
 
@@ -62,7 +62,7 @@ def test_every_word_must_be_in_some_text_field() -> None:
 
 
 def test_other_forms_count_less() -> None:
-    """A form of a word may stand for it, for less than the word itself."""
+    """A form of a word matches, with less weight than the word itself."""
     (group,) = (part for part in required(planned("cars").node) if isinstance(part, Or))
     boosts = {(term.field, term.word): term.boost for term in nodes(group) if isinstance(term, Term)}
     assert boosts["body", "car"] < boosts["body", "cars"]
@@ -94,7 +94,7 @@ def test_order_is_a_wish() -> None:
 
 
 def test_filters_are_required() -> None:
-    """Site, kind, language, access and dates are filters, and what is excluded is excluded."""
+    """Site, kind, language, access and dates are filters, and exclusions are excluded."""
     plan = planned(
         "kites site:example.org type:pdf lang:de after:2024 before:2025 -boat -site:example.com", ("public", "x")
     )

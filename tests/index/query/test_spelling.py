@@ -1,4 +1,4 @@
-"""Did you mean: slips are put right, what is known is left alone, and nothing takes a query it cannot read amiss."""
+"""Did you mean: typos are corrected, known words are kept, and no input fails."""
 
 import re
 
@@ -89,7 +89,7 @@ def test_nothing_better(typed: str) -> None:
 
 
 def test_neighbours_decide() -> None:
-    """Of two words as near and as frequent, the one that pages have beside the next word is meant."""
+    """Of two words equally near and frequent, the one that pages have next to the following word is chosen."""
     spelling = spelling_of({"mouse": 500, "house": 500, "trap": 800, "roof": 800, "the": 9_000})
     together = {("mouse", "trap"): 90, ("house", "roof"): 90}
 
@@ -112,7 +112,7 @@ def test_words_that_stand_apart_on_pages() -> None:
 
 
 def test_questions_about_pairs_are_few() -> None:
-    """However long the query, what costs a search in the index is asked a bounded number of times."""
+    """However long the query, the number of index searches is bounded."""
     asked = []
 
     def followed(one: str, other: str) -> int:
