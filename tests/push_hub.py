@@ -31,8 +31,8 @@ class Reader(NamedTuple):
 class Hub:
     """Listens from its ``with`` on. ``status`` is how it takes requests, ``lease_s`` what it grants.
 
-    With ``calls_port`` callbacks are called at that port of loopback, whatever their addresses say; no one is called
-    before it is told.
+    With ``calls_port`` callbacks are called at that port of loopback, whatever their URLs say; no one is called before
+    it is set.
     """
 
     lease_s: int = 3_600
@@ -60,11 +60,11 @@ class Hub:
 
     @property
     def url(self) -> str:
-        """Where it is asked."""
+        """Its URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/hub"
 
     def publish(self, topic: str, body: bytes, method: str = "sha256") -> list[int]:
-        """Something new of a topic: told to everyone who subscribed, and signed for each; how they took it."""
+        """News of a topic: sent to every subscriber, signed for each; returns their responses."""
         told = [reader for reader in self.readers.values() if reader.topic == topic]
         return [self.send(reader, body, self.signature(reader, body, method)) for reader in told]
 
@@ -91,7 +91,7 @@ class Hub:
         return self.status
 
     def _verify(self, form: dict[str, str]) -> None:
-        """It asks back, and believes whoever repeats its challenge."""
+        """It calls back, and trusts subscribers that repeat its challenge."""
         callback, topic, mode = form["hub.callback"], form["hub.topic"], form["hub.mode"]
         challenge = f"challenge {len(self.forms)}"
         lease = {"lease_seconds": str(self.lease_s)} if mode == "subscribe" else {}

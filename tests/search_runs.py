@@ -1,6 +1,6 @@
 """A small web whose pages a test changes, crawled and served by the real ``vedette up``; and ways to ask that server.
 
-All hosts lie on one port of loopback. What they were asked, and when, is the servers' own record.
+All hosts are on one port of loopback. Requests and their times are recorded by the servers.
 """
 
 import http.client
@@ -49,7 +49,7 @@ class Leaf(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """One request, by the record of the server that was asked."""
+    """One request, as recorded by its server."""
 
     at_s: float
     url: str
@@ -58,14 +58,14 @@ class Visit(NamedTuple):
 
 @dataclass(slots=True)
 class SmallWeb:
-    """Pages by URL, all of them http; what is not there answers 404."""
+    """Pages by URL, all of them http; missing ones are 404."""
 
     port: int
     pages: dict[str, Leaf] = field(default_factory=dict)
     visits: list[Visit] = field(default_factory=list)
 
     def answer(self, url: str, key: str) -> Leaf:
-        """What a request is told; it is on the record from then on."""
+        """The response to a request; it is recorded from then on."""
         leaf = self.pages.get(url, Leaf("nothing is here", 404))
         if leaf.key and leaf.key != key:
             leaf = Leaf("say who you are", 403)
@@ -73,7 +73,7 @@ class SmallWeb:
         return leaf
 
     def visited(self, url: str) -> list[Visit]:
-        """The requests for a page that brought it, the first one first."""
+        """The requests for a page that returned it, the first one first."""
         return [visit for visit in self.visits if visit.url == url and visit.status == 200]
 
 
@@ -192,7 +192,7 @@ class Up:
         return found[f"vedette {name}"]
 
     def said(self) -> str:
-        """What it told people of trouble."""
+        """Its messages about trouble."""
         return (self.folder / "said.txt").read_text()
 
 
@@ -218,7 +218,7 @@ def up(
 ) -> Iterator[Up]:
     """Run ``vedette up`` over some sites of a small web (none: those that the folder has) until the block ends.
 
-    Home pages are looked at every ten seconds of world time, of which ``speed`` pass in one of ours.
+    Home pages are polled every ten seconds of world time; ``speed`` of them pass in one of ours.
     """
     (folder / "vedette.toml").write_text(SETTINGS.format(serve=serve))
     command = [sys.executable, "-m", "vedette", "up", *sites, "--connect-to", f"*:80=127.0.0.1:{web.port}"]

@@ -29,7 +29,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 def test_every_public_name_is_there() -> None:
-    """Each name of ``__all__`` can be had, and what is not in it is an ordinary error."""
+    """Each name of ``__all__`` can be imported, and any other is an ordinary error."""
     assert all(getattr(vedette, name) is not None for name in vedette.__all__)
     with pytest.raises(AttributeError, match="no attribute 'serach'"):
         vedette.serach  # type: ignore[attr-defined]  # noqa: B018 - that is the test

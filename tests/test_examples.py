@@ -40,7 +40,7 @@ def run(script: str, *words: str, folder: Path) -> str:
     ],
 )
 def test_crawling_and_the_lab(script: str, words: Sequence[str], tmp_path: Path) -> None:
-    """These need nothing beside them."""
+    """These need nothing else."""
     printed = run(script, folder=tmp_path)
     assert all(word in printed for word in words)
 

@@ -14,13 +14,13 @@ HOUR_S, DAY_S = 3_600.0, 86_400.0
 
 
 def spends(price: float, worths: list[float]) -> float:
-    """What is worth its price is bought."""
+    """A fetch worth its price is made."""
     return float(sum(worth >= price for worth in worths))
 
 
 @given(st.floats(1e-9, 1e9), st.integers(1, 400), st.integers(0, 2**32 - 1))
 def test_it_settles_where_spending_meets_the_budget(first: float, budget: int, seed: int) -> None:
-    """Wherever it begins, within a month of hours what is bought is what may be, give or take a fifth."""
+    """Wherever it starts, within a month of hours spending matches the budget, give or take a fifth."""
     worths = np.random.Generator(np.random.PCG64(seed)).lognormal(0.0, 2.0, 1000).tolist()
     price, spent = Price(first), []
     for _ in range(30 * 24):
@@ -32,7 +32,7 @@ def test_it_settles_where_spending_meets_the_budget(first: float, budget: int, s
 
 @given(st.floats(1e-6, 1e6), st.floats(0, 1e9), st.floats(1e-3, 1e6), st.floats(1.0, 1e7))
 def test_it_moves_towards_the_budget(value: float, spent: float, budget: float, span_s: float) -> None:
-    """Too much spent never makes it lower, too little never higher; it is above 0 and finite whatever is told."""
+    """Overspending never lowers it, underspending never raises it; it is above 0 and finite for any input."""
     after = Price(value).update(spent, budget, span_s).value
     assert isfinite(after)
     assert after > 0
@@ -58,7 +58,7 @@ def test_what_is_no_price_is_refused(value: float) -> None:
 
 
 def test_what_was_never_fetched_is_worth_what_is_usual_and_what_brought_nothing_is_worth_something() -> None:
-    """However often a section brought nothing, it keeps a part; and one that brings much is worth more."""
+    """However often a section gained nothing, it keeps a part; and one with gains is worth more."""
     firsts = (
         FirstFetchModel()
         .add_changes(np.full(20, 1.0))
@@ -71,7 +71,7 @@ def test_what_was_never_fetched_is_worth_what_is_usual_and_what_brought_nothing_
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1e6, 1e6)), max_size=30), st.floats(1e-9, 1e9))
 def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]], factor: float) -> None:
-    """Whether gains are told in one unit or another, what first fetches are worth in ordinary changes is the same."""
+    """Whatever the unit of gains, the worth of first fetches in ordinary changes is the same."""
     names, gains = [[name] for name, _ in came], np.array([gain for _, gain in came], np.float64)
     one, other = (
         FirstFetchModel().add_changes(np.array([2.0]) * by).add_first_fetches(names, gains * by) for by in (1.0, factor)
@@ -83,7 +83,7 @@ def test_worth_does_not_depend_on_the_unit_of_gains(came: list[tuple[str, float]
 
 @given(st.lists(st.floats(0, 1e9), max_size=50), st.integers(0, 60))
 def test_nobody_who_is_left_out_is_worth_more_than_the_price(worth: list[float], most: int) -> None:
-    """So many are fetched as may be, each worth the price, and no one above it waits."""
+    """As many are fetched as allowed, each worth the price, and none above it waits."""
     values = np.array(worth, np.float64)
     found = clear_price(values, most)
     others = np.delete(values, found.rows)

@@ -1,6 +1,6 @@
 """Words: one form for everything that reads the same, numbers for words, and no text that is too much."""
 
-# ruff: noqa: RUF001 - letters that look alike are what is tested here
+# ruff: noqa: RUF001 - look-alike letters are tested here
 import unicodedata
 
 import numpy as np
@@ -68,7 +68,7 @@ def test_what_is_a_word(text: str, words: str) -> None:
     ],
 )
 def test_names_with_punctuation(text: str, words: str) -> None:
-    """C++, C#, F# and .NET are words where they stand for themselves, and not inside something else."""
+    """C++, C#, F# and .NET are words on their own, and not inside something else."""
     assert split_words(text) == words.split()
 
 
@@ -88,7 +88,7 @@ def test_equivalent_spellings_are_one(text: str) -> None:
 
 @given(TRICKY, TRICKY)
 def test_a_space_parts_texts(one: str, other: str) -> None:
-    """The words of two texts beside each other are the words of the one and then of the other."""
+    """The words of two concatenated texts are the words of the one and then of the other."""
     assert split_words(f"{one} {other}") == split_words(one) + split_words(other)
 
 
@@ -102,7 +102,7 @@ def test_words_are_spaced_once_and_short(text: str) -> None:
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_short_way_is_the_long_way(text: str) -> None:
-    """A text in ASCII has the words that it has beside a letter of another alphabet."""
+    """An ASCII text has the same words next to a letter of another alphabet."""
     assert split_words(f"{text} ж") == [*split_words(text), "ж"]
 
 
@@ -155,7 +155,7 @@ def test_monotonous_texts(text: str) -> None:
 
 @given(st.lists(TRICKY, max_size=30))
 def test_equal_numbers_are_equal_words(texts: list[str]) -> None:
-    """Each word has its number wherever it stands, and no two words of a text share one."""
+    """Each word has its number wherever it is, and no two words of a text share one."""
     form = normalize_words(" ".join(texts))
     words = form.decode().split()
     numbers = hash_words(form).tolist()
@@ -190,7 +190,7 @@ def test_no_word_has_no_number() -> None:
 
 @given(TRICKY)
 def test_words_are_located(text: str) -> None:
-    """Each word of a text, cut out from where it is said to stand, is that word; nothing lies between but signs."""
+    """Each word of a text, cut out at its reported position, is that word; only separators are in between."""
     text = compose(text)
     found = locate_words(text)
     if found is None:

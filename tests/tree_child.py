@@ -1,7 +1,8 @@
 """A process tree over a folder of ``tree_runs``, with a lease that a test chooses: ``python -m tests.tree_child``.
 
-What the supervisor says comes on standard output, a line each; SIGTERM ends it. With ``--outage`` there is a keeper
-and a worker, and for that many world seconds the keeper's resolver answers nothing; it ends when all pages are there.
+The supervisor's messages are printed to standard output, one per line; SIGTERM ends it. With ``--outage`` there is a
+coordinator and a fetcher, and for that many world seconds the coordinator's resolver does not respond; it ends when all
+pages are fetched.
 """
 
 import argparse
@@ -63,7 +64,7 @@ class Outage(Resolver):
 
 
 def crawl_through_outage(settings: RuntimeSettings, outage_s: float) -> None:
-    """The keeper has no detours and must look hosts up; the worker finds them at the world's port all the same."""
+    """The coordinator has no overrides and must look hosts up; the fetcher finds them at the world's port."""
     worker = os.fork()
     if worker == 0:
         while not (settings.folder / SOCKET).exists():

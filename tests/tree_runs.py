@@ -62,7 +62,7 @@ class Run:
         return [sys.executable, "-m", "vedette", "crawl", *sites, *options, *more]
 
     def start(self, *more: str) -> subprocess.Popen[bytes]:
-        """The program in a session of its own; what it says goes to ``said``."""
+        """The program in a separate session; its output goes to ``said``."""
         with (self.folder / "said.txt").open("ab") as said, (self.folder / "told.json").open("wb") as told:
             return subprocess.Popen(self.command(*more), stdout=told, stderr=said, start_new_session=True)
 
@@ -72,7 +72,7 @@ class Run:
         return told
 
     def said(self) -> str:
-        """What all crawls said to people."""
+        """The messages of all crawls."""
         return (self.folder / "said.txt").read_text()
 
     def entries(self) -> list[AccessEntry]:
@@ -97,7 +97,7 @@ class Run:
         return {url: (page.status, page.place.file, page.place.offset) for url, page in rows if page.place}
 
     def archived(self) -> dict[str, list[tuple[str, int]]]:
-        """Where each page's answers stand in the archive."""
+        """The locations of each page's responses in the archive."""
         places: dict[str, list[tuple[str, int]]] = {}
         for file in self.files():
             with file.open("rb") as stream:

@@ -42,7 +42,7 @@ class Manners:
 
     @property
     def is_good(self) -> bool:
-        """Whether every request is answered at once and with what was asked for."""
+        """Whether every request gets the requested response at once."""
         return self.page == "none" and self.robots == "none"
 
 
@@ -63,7 +63,7 @@ class Town:
         return tuple(WorldHost(each.name, each.address) for each in self.manners)
 
     def urls(self) -> list[str]:
-        """Every page that may be asked for."""
+        """Every page that may be requested."""
         return [f"http://{each.name}{_path(number)}" for each in self.manners for number in range(each.pages)]
 
     def reply(self, question: WorldRequest, now_s: float) -> Reply:

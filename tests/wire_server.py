@@ -127,7 +127,7 @@ class WireServer:
         return question, rest
 
     def _say(self, connection: socket.socket, said: Said) -> bool:
-        """Send; whether another request is to be read."""
+        """Send; return whether another request should be read."""
         connection.sendall(said.data)
         while said.then == "repeat" and not self._ending.is_set():
             connection.sendall(said.data)

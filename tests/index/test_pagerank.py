@@ -38,8 +38,8 @@ def solved(
     return np.linalg.solve(np.eye(pages) - damping * weights, np.full(pages, (1 - damping) / pages))
 
 
-# Graphs as they are drawn in the literature: four pages of which three point at the first; a ring; a star; the
-# eleven pages with a hub and a dangling page; two cliques with a bridge.
+# Graphs from the literature: four pages, three pointing at the first; a ring; a star; the eleven pages with a hub and a
+# dangling page; two cliques with a bridge.
 TOYS: dict[str, tuple[int, Links]] = {
     "three cite one": (4, [(1, 0), (2, 0), (3, 0)]),
     "unequal out-degrees": (4, [(1, 0), (1, 2), (2, 0), (3, 0), (3, 1), (3, 2)]),
@@ -104,7 +104,7 @@ def test_default_rounds_keep_the_promise(graph: tuple[int, Links, list[int]]) ->
 
 @given(GRAPHS, st.randoms(use_true_random=False))
 def test_order_of_links_makes_no_difference(graph: tuple[int, Links, list[int]], random: Random) -> None:
-    """Links in another order, and told twice, give the same to the last bit."""
+    """Links in another order, and repeated, give the same to the last bit."""
     pages, links, hosts = graph
     shuffled = links * 2
     random.shuffle(shuffled)

@@ -70,7 +70,7 @@ def test_words_of_every_section_tell_nothing() -> None:
 
 
 def test_navigation_headings_are_no_sections() -> None:
-    """A heading of a menu that is written like one of the text does not stand in for it."""
+    """A menu heading that is written like one of the text does not replace it."""
     page = store(f"<nav><h2 id=menu>Boats</h2><a href=/>Home</a></nav>{MANUAL}")
     assert search(page, "boats moored")[0] == ("Boats", "boats")
 

@@ -1,6 +1,6 @@
 """Snippets: the piece with the most of the query, marked as words are matched, within its bound, for any text."""
 
-# ruff: noqa: RUF001 - letters that look alike, and full-width signs, are what is tested here
+# ruff: noqa: RUF001 - look-alike letters and full-width signs are tested here
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ def snippet_of(text: str, wanted: list[list[str]], most: int = 200) -> Snippet:
 
 
 def marked(piece: Snippet) -> list[str]:
-    """What is highlighted."""
+    """The highlighted parts."""
     return [piece.text[start:end] for start, end in piece.marks]
 
 
@@ -105,7 +105,7 @@ def test_no_match_gives_the_beginning() -> None:
 
 
 def test_match_at_the_end() -> None:
-    """A word at the end of a text is shown with what stands before it, and nothing is said to follow."""
+    """A word at the end of a text is shown with its preceding text, and no ellipsis follows."""
     piece = snippet_of("word " * 200 + "gulls", [["gulls"]], 100)
     assert piece.text.endswith("word gulls")
     assert len(piece.text) > 70

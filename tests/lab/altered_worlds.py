@@ -68,7 +68,7 @@ class _DrawnVersions(NamedTuple):
 
 
 def _draw_pages(history: History, future: _Future) -> History:
-    """The pages of the past, of which some die otherwise, and new ones; versions are still the real ones."""
+    """The pages of the past, some with other deaths, and new ones; versions are still the real ones."""
     old, begin_s, end_s, rng = future
     new = int(rng.poisson(history.pages - old + 1)) + 1 if len(history.digest) else 0
     born_s = np.concatenate((history.born_s[:old], np.sort(rng.uniform(begin_s, end_s, new))))

@@ -4,8 +4,9 @@ Nothing is sampled. Between two events of a page (a new version, a new copy, its
 not, so a page's time falls into pieces, and integrals over them are exact.
 
 - *freshness*: the share of live known pages whose copy says what the page says, averaged over time;
-- *age*: for how many days a copy has not said it (0 while it does), averaged over live known pages, then over time;
-- *changed per fetch*: the share of fetches that brought something else than the copy, or found the page dead for the
+- *age*: for how many days a copy has been outdated (0 while it is current), averaged over live known pages, then over
+time;
+- *changed per fetch*: the share of fetches that found something other than the copy, or found the page dead for the
   first time. First fetches have nothing to compare with, and do not count.
 
 A page is known from its first copy on. Copies come from fetches, or they are *given*: where a run begins with a current
@@ -27,7 +28,7 @@ from vedette.timeutil import DAY_S
 
 
 class Copies(NamedTuple):
-    """Copies that were taken: of which page, when; in any order."""
+    """Copies: their page and time; in any order."""
 
     pages: Ints
     at_s: Floats
@@ -188,7 +189,7 @@ def _count_changed_fetches(history: History, events: _Events) -> tuple[int, int]
     """How many fetches found a change, and how many had a copy to compare with."""
     fetches = np.flatnonzero(events.is_fetch & (events.before >= 0))
     now, before = events.live[fetches], events.live[events.before[fetches]]
-    digest = np.append(history.digest, np.uint64(0))  # the last stands for none
+    digest = np.append(history.digest, np.uint64(0))  # the last is for none
     gone = (now < 0) != (before < 0)
     changed = gone | ((now >= 0) & (digest[now] != digest[before]))
     return int(changed.sum()), len(fetches)

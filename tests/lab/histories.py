@@ -41,7 +41,7 @@ class Life(NamedTuple):
 
 
 class Kept(MemoryTexts):
-    """Texts in memory, which count how often they are asked for."""
+    """Texts in memory, which count how often they are read."""
 
     asked = 0
 
@@ -52,7 +52,7 @@ class Kept(MemoryTexts):
 
 
 def web(pages: Sequence[P], begin_s: float = 0.0, end_s: float = 1e9) -> History:
-    """A history of these pages, which stand in the order of their births; no two versions have the same digest."""
+    """A history of these pages, in the order of their births; no two versions have the same digest."""
     versions = [(number, version) for number, page in enumerate(pages) for version in page.versions]
     links = [link for _, version in versions for link in version.links]
     return History(

@@ -3,7 +3,7 @@
 The impact of a page is how often people would see it: ``I(p) = sum_q f(q) V(R(p, q))``, with its rank among *all*
 pages, crawled or not. The impact of a set of pages is the sum of theirs.
 
-Before a page is fetched its score is not known, but perhaps between what it lies: the *worst case* of fetching a set is
+Before a page is fetched its score is unknown, but it may be bounded: the *worst case* of fetching a set is
 ``compute_worst_case``.
 """
 
@@ -16,14 +16,14 @@ from vedette.frontier.impact.url_features import Flags
 from vedette.lab.quality.workload import TieBreak, Workload, compute_slot_scores, rank_results
 from vedette.policy import Floats, Ints
 
-# For a given set it is easily worked out: what is fetched scores as low as it may, all else as high as it may, and
-# whoever is equal stands before it. (Every other case follows from this one by raising fetched pages and lowering
-# others, and no rank of a fetched page gets worse by that.) What is hard is to choose the set: the worst case of two
-# pages is not the sum of their worst cases.
+# For a given set it is easy to compute: fetched pages score as low as possible, all others as high as possible, and
+# ties are lost. (Every other case follows from this one by raising fetched pages and lowering others, and no rank of a
+# fetched page gets worse by that.) What is hard is choosing the set: the worst case of two pages is not the sum of
+# their worst cases.
 
 
 class ScoreBounds(NamedTuple):
-    """What is known of a query's results, a row a page: between what its score lies. Equal bounds: it is crawled."""
+    """The known results of a query, one row per page: the bounds of its score. Equal bounds: it is crawled."""
 
     low: Floats
     high: Floats
@@ -51,7 +51,7 @@ TOP_RESULTS = 10  # the paper's K
 def compute_page_impacts(
     versions: Ints, workload: Workload, seen: Visibility | None = None, ties: TieBreak = TieBreak.OLDER_FIRST
 ) -> Floats:
-    """The impact of each page when pages have these versions; viewed are the first ten, or whoever ``seen`` says."""
+    """The impact of each page when pages have these versions; the first ten are viewed, or as ``seen`` says."""
     seen = step_visibility(TOP_RESULTS) if seen is None else seen
     lists = rank_results(workload, compute_slot_scores(workload, versions), np.arange(workload.queries), ties)
     weights = workload.frequency[lists.row] * seen(lists.rank)

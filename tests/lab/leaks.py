@@ -1,6 +1,6 @@
 """Does the future leak? The same past with another future must give the same decisions up to then.
 
-Whoever decides by what it cannot know decides otherwise when that is altered. This finds it without reading any code.
+A policy that uses what it cannot know decides differently when that is altered. This finds it without reading any code.
 """
 
 from collections.abc import Callable, Sequence

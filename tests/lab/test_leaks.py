@@ -1,4 +1,4 @@
-"""Whoever looks ahead is caught, and whoever does not is left alone."""
+"""A policy that looks ahead is caught, and one that does not is not."""
 
 from collections.abc import Callable
 
@@ -45,7 +45,7 @@ def test_an_honest_policy_has_no_leak(at: int) -> None:
 
 @given(st.integers(1, STEPS - 1))
 def test_a_policy_that_looks_one_step_ahead_is_caught_at_that_step(at: int) -> None:
-    """The first decision that depends on what is altered is the one just before."""
+    """The first decision that depends on the altered part is the one just before."""
     assert find_first_leak(playing(cheat), WORLD, altered, at) == at - 1
 
 

@@ -47,7 +47,7 @@ def test_the_order_of_searches_makes_no_difference(rows: list[tuple[float, str, 
 
 @given(st.lists(searches, min_size=1, max_size=15), st.floats(DAY_S, 400 * DAY_S))
 def test_a_half_life_halves_every_count(rows: list[tuple[float, str, float]], half_life_s: float) -> None:
-    """A half-life later everything that was not asked again counts half."""
+    """A half-life later everything that was not searched again counts half."""
     workload = Workload.create(half_life_s, half_life_s / 10)
     for at_s, words, times in rows:
         workload.add(words, at_s, times)
@@ -58,7 +58,7 @@ def test_a_half_life_halves_every_count(rows: list[tuple[float, str, float]], ha
 
 @given(st.lists(searches, min_size=1, max_size=15), st.integers(2, 1000))
 def test_more_of_everything_changes_counts_and_no_shares(rows: list[tuple[float, str, float]], factor: int) -> None:
-    """Searches told many times over weigh as much more, and their shares are the same."""
+    """Searches added many times weigh accordingly more, and their shares are the same."""
     once = build_workload(rows)
     often = build_workload((at_s, words, times * factor) for at_s, words, times in rows)
     for _, words, _ in rows:
@@ -82,7 +82,7 @@ def test_shares_sum_to_one_and_the_top_is_sorted(rows: list[tuple[float, str, fl
     st.floats(allow_nan=False),
 )
 def test_no_time_and_no_number_breaks_it(rows: list[tuple[float, str, float]], now_s: float) -> None:
-    """The beginning and the end of time, and what is no number, leave counts that are finite and not negative."""
+    """Extreme times and NaN leave counts that are finite and not negative."""
     workload = build_workload(rows)
     told = [workload.frequency(words, now_s) for _, words, _ in rows]
     told += [workload.count_searches(now_s), workload.max_missed(now_s), workload.measure_drift(now_s).distance]
@@ -92,14 +92,14 @@ def test_no_time_and_no_number_breaks_it(rows: list[tuple[float, str, float]], n
 
 
 def test_time_does_not_run_back() -> None:
-    """Asked about a moment before the latest search, it answers as of that search, and no count grows beyond itself."""
+    """For a moment before the latest search, results are as of that search, and no count grows beyond itself."""
     workload = build_workload([(NOW_S, "tide", 3.0)])
     assert workload.frequency("tide", 0.0) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize("room", [10, 100])
 def test_room_is_bounded_and_so_is_the_error(room: int) -> None:
-    """With too little room the heavy queries stay, and no count is off by more than is said and promised."""
+    """With too little capacity the heavy queries stay, and no count is off by more than the stated bound."""
     rows = traffic(1, 400.0, 20, 3000)
     true = build_workload(rows)
     small = build_workload(rows, most=room)
@@ -146,7 +146,7 @@ def test_noise_raises_no_alarm(per_day: float, days: int, kinds: int) -> None:
 
 
 def test_a_burst_is_found() -> None:
-    """A query that twenty people ask today, and no one before, rises; so does one that is asked ten times as often."""
+    """A query that twenty people search today, and no one before, rises; so does one searched ten times as often."""
     rows = [*traffic(3, 150.0, 30, 1000), *burst("storm warning", 20), *burst("t5 q5", 60, DAY_S)]
     rising = {each.words: each for each in build_workload(rows).find_rising(NOW_S, 9)}
     assert rising.keys() == {"storm warning", "t5 q5"}
@@ -157,14 +157,14 @@ def test_a_burst_is_found() -> None:
 
 
 def test_one_search_of_something_new_is_no_news() -> None:
-    """A new query that was asked once or twice does not rise, on a quiet site either; nor does anything on day one."""
+    """A new query with one or two searches does not rise, not even on a quiet site; nor does anything on day one."""
     rows = [*traffic(4, 20.0, 30, 50), *burst("storm", 2)]
     assert build_workload(rows).find_rising(NOW_S, 9, least=0.0) == []
     assert build_workload(burst("storm", 500)).find_rising(NOW_S, 9) == []
 
 
 def test_a_busy_day_makes_nothing_rise() -> None:
-    """Where all queries are asked three times as often, none is asked more than the others."""
+    """If all queries are searched three times as often, none rises."""
     workload = build_workload([*traffic(5, 150.0, 30, 300), *traffic(7, 300.0, 1, 300)])
     assert workload.find_rising(NOW_S, 9) == []
     assert not workload.measure_drift(NOW_S).is_notable
@@ -181,7 +181,7 @@ def test_a_shift_is_loud_and_names_who_moved() -> None:
 
 
 def test_drift_is_between_the_same_and_nothing_in_common() -> None:
-    """A public that asks for wholly other things than before is as far away as can be; little is not told at all."""
+    """Completely different searches have the maximum distance; too few searches have no verdict."""
     before = [(NOW_S - 30 * DAY_S, f"old{number % 10}", 50.0) for number in range(20)]
     after = [(NOW_S, f"new{number % 10}", 50.0) for number in range(20)]
     assert 0.9 < build_workload([*before, *after]).measure_drift(NOW_S).distance <= 1.0
@@ -232,7 +232,7 @@ def test_query_files_may_say_more_or_less() -> None:
     ids=lambda line: line[:30],
 )
 def test_a_wrong_line_is_named_and_the_others_are_read(line: str) -> None:
-    """What cannot be used is told with its number and a reason of one short line."""
+    """An unusable line is reported with its number and a short reason."""
     first, wrong, last = lines_of("tide", line, "lamp")
     assert isinstance(wrong, InvalidLine)
     assert wrong.number == 2
@@ -243,6 +243,6 @@ def test_a_wrong_line_is_named_and_the_others_are_read(line: str) -> None:
 
 @given(st.lists(st.text() | st.text(alphabet='{}[]":,\tquerycountat0123456789-#'), max_size=5))
 def test_no_line_breaks_the_reading(lines: list[str]) -> None:
-    """Whatever stands there becomes a query or a reason."""
+    """Any line becomes a query or a reason."""
     for line in parse_queries(lines, NOW_S):
         assert isinstance(line, InvalidLine) or (line.words and 0.0 <= line.at_s <= NOW_S and line.times >= 1)

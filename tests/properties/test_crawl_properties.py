@@ -1,4 +1,4 @@
-"""What holds for every crawl of every small web: politeness, obedience, and that nothing is lost or stands still.
+"""Properties of every crawl of every small web: politeness, obedience, and that nothing is lost or stuck.
 
 The webs are drawn with little in them and much to go wrong: hosts that share addresses, robots.txt that lie with other
 hosts or come late, slow pages, failures, redirects to and fro, workers that die, keepers that are cut off.
@@ -26,7 +26,7 @@ urls = st.builds("https://{}{}".format, st.sampled_from(HOSTS), st.sampled_from(
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The robots.txt of a host: where it lies, from when on it can be had, and what it says."""
+    """The robots.txt of a host: its location, from when on it is available, and its content."""
 
     at: str
     since_s: float
@@ -119,13 +119,13 @@ def seen_before_death(log: list[Asked], died_s: float) -> list[Asked]:
 
 @given(worlds())
 def test_hosts_and_addresses_get_their_rest(world: World) -> None:
-    """With several workers, too, no host and no address is asked twice at once, nor before it has rested."""
+    """With several fetchers, too, no host and no address gets two requests at once, nor one before its delay."""
     check_rests(world, crawl(world).log)
 
 
 @given(worlds(), st.sampled_from([0.1, 1.0, 2.5, 10.0, 40.0]), st.integers(0, 1))
 def test_a_worker_that_dies_costs_nobody_rest_and_no_url(world: World, after_s: float, number: int) -> None:
-    """What it held comes back once, what it asked rests first, and in the end every URL has come to its end."""
+    """Its tasks come back once, its hosts wait first, and in the end every URL is finished."""
     drive = drive_of(world, max_attempts=2).run(after_s)
     died_s, kept = drive.now_s, drive.pages()
     drive.kill_worker(number)
@@ -139,7 +139,7 @@ def test_a_worker_that_dies_costs_nobody_rest_and_no_url(world: World, after_s: 
 
 @given(worlds())
 def test_robots_txt_is_known_and_obeyed(world: World) -> None:
-    """No page is asked for before the host's file was had, and none that it disallows."""
+    """No page is requested before the host's file was fetched, and none that it disallows."""
     drive = crawl(world)
     known_s = {host: _known_s(drive, host, world.files[host]) for host in HOSTS}
     for asked in drive.log:
@@ -154,14 +154,14 @@ def _known_s(drive: Drive, host: str, file: File) -> float:
 
 
 def most_in_a_row(drive: Drive, url: str) -> int:
-    """How often a page was asked for at most before it was left alone for an hour."""
+    """The maximum number of requests for a page before it was left alone for an hour."""
     times = [asked.sent_s for asked in drive.log if asked.url == url and asked.purpose == "page"]
     return max((sum(0.0 <= time_s - since_s < FIRST_RETRY_S for time_s in times) for since_s in times), default=0)
 
 
 @given(worlds())
 def test_every_url_that_was_seen_comes_to_one_end(world: World) -> None:
-    """Fetched, refused or failed: exactly one of them, and never asked for more often in a row than wanted."""
+    """Fetched, refused or failed: exactly one of them, and never more requests in a row than allowed."""
     drive = crawl(world, max_attempts=2)
     ends = [*drive.pages(), *drive.refused(), *drive.given_up()]
     assert sorted(ends) == sorted(drive.depths())

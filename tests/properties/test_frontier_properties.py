@@ -36,7 +36,7 @@ class Thing:
 
 @dataclass(slots=True)
 class Address:
-    """A server, and which of its hosts is being asked."""
+    """A server, and which of its hosts is busy."""
 
     ready_s: float = 0.0
     busy: str | None = None
@@ -44,7 +44,7 @@ class Address:
 
 @dataclass(slots=True)
 class Model:
-    """A host as the model sees it; ``overtaken`` counts who was asked while this host's time had come."""
+    """A host in the model; ``overtaken`` counts requests to others while this host was ready."""
 
     address: Address
     ready_s: float
@@ -132,7 +132,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(name=hosts, span_s=spans)
     def rest(self, name: str, span_s: float) -> None:
-        """A host is to be left alone for longer."""
+        """A host gets a longer delay."""
         host = self.hosts[name]
         if self.now_s + span_s > host.ready_s:
             host.ready_s = self.now_s + span_s
@@ -151,7 +151,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(name=hosts, address=addresses, span_s=spans)
     def move(self, name: str, address: str, span_s: float) -> None:
-        """A host with nothing to be asked for lies elsewhere, or where it lay."""
+        """An idle host moves to another address, or stays."""
         host = self.hosts[name]
         if host.out is None and not host.things:
             host.address = self.addresses[address]
@@ -169,7 +169,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @invariant()
     def next_time_is_never_late(self) -> None:
-        """Whoever sleeps until ``next_s`` misses nothing."""
+        """Sleeping until ``next_s`` misses nothing."""
         first_s = min((host.first_s() for host in self.hosts.values()), default=inf)
         next_s = self.frontier.peek_next_s()
         assert first_s == inf or (next_s is not None and next_s <= first_s)
@@ -208,7 +208,7 @@ class FrontierMachine(RuleBasedStateMachine):
                 assert neighbour.overtaken.total() <= FAIR_TURN * len(HOSTS)
 
     def _not_asked(self, name: str) -> None:
-        """Taken in vain: the address was not used, so no one was overtaken."""
+        """Taken and dropped: the address was not used, so no one was overtaken."""
         for host in self.hosts.values():
             host.overtaken[name] -= host.overtaken[name] > 0
 

@@ -91,7 +91,7 @@ def test_the_case_of_the_agent_changes_nothing(written: list[bytes], agent: list
 @given(st.lists(lines), st.integers(0, 200))
 @settings(deadline=None)
 def test_clipping_leaves_whole_lines(written: list[bytes], limit_bytes: int) -> None:
-    """What is left of a long file fits the limit and is a run of the file's first lines."""
+    """The clipped file fits the limit and consists of the file's first lines."""
     clipped = clip_lines(b"\n".join(written), limit_bytes)
     assert len(clipped) <= limit_bytes
     assert clipped in [b"\n".join(written[:count]) for count in range(len(written) + 1)]
@@ -117,7 +117,7 @@ def test_the_matcher_agrees_with_the_definition(pattern: str, path: str) -> None
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An event, the time until it, and the time after it at which a page is asked about."""
+    """An event, the time until it, and the time after it at which a page is checked."""
 
     pause_s: float
     event: RobotsResponse | RobotsFailure
@@ -148,7 +148,7 @@ steps = st.builds(
 
 
 def is_found(event: RobotsResponse | RobotsFailure) -> bool:
-    """Whether the event brought a file."""
+    """Whether the event delivered a file."""
     return isinstance(event, RobotsResponse) and event.redirects <= 5 and event.status // 100 == 2
 
 
@@ -160,7 +160,7 @@ def is_missing(event: RobotsResponse | RobotsFailure) -> bool:
 
 
 def is_unchanged(event: RobotsResponse | RobotsFailure) -> bool:
-    """Whether the event says that the copy at hand is good."""
+    """Whether the event confirms the stored copy."""
     return isinstance(event, RobotsResponse) and event.redirects <= 5 and event.status == 304
 
 
@@ -185,7 +185,7 @@ def test_nothing_is_allowed_before_it_is_known(taken: list[Step], now_s: float, 
 @given(st.lists(steps, max_size=6), st.floats(-DAY_S, 2e9), st.floats(0.0, MINUTE_S - 1))
 @settings(deadline=None)
 def test_a_failure_is_not_answered_by_another_request(taken: list[Step], now_s: float, look_s: float) -> None:
-    """After a failure nothing is asked for a minute, nor is anything put off for longer than a day."""
+    """After a failure nothing is requested for a minute, nor is anything delayed for longer than a day."""
     state = UNKNOWN
     for step in taken:
         state = apply_event(state, _at(step.event, now_s), "vedette")
@@ -236,7 +236,7 @@ directives = st.builds(
 @given(phrases, any_text, any_text)
 @settings(deadline=None)
 def test_any_directive_is_read(phrase: str, name: str, agent: str) -> None:
-    """No text in a header, a meta tag or a date raises, and what everyone is told reaches every agent."""
+    """No text in a header, a meta tag or a date raises, and directives for everyone apply to every agent."""
     headers: Headers = (("x-robots-tag", phrase),)
     assert isinstance(parse_header_directives(headers, agent), Directives)
     assert not parse_meta_directives([(name, phrase), ("robots", phrase + ", noindex")], agent).index

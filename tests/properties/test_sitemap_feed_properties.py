@@ -79,7 +79,7 @@ def test_every_entry_that_is_written_is_read(written: list[tuple[str, str]]) -> 
 
 @given(st.lists(words, min_size=1, max_size=8), st.data())
 def test_a_shorter_file_names_no_other_pages(written: list[str], data: st.DataObject) -> None:
-    """Wherever a file is cut off, what is read is the beginning of what the whole file names."""
+    """Wherever a file is cut off, the result is a prefix of the whole file's entries."""
     body = ("<urlset>" + "".join(f"<url><loc>/x{escape(word)}</loc></url>" for word in written) + "</urlset>").encode()
     cut = body[: data.draw(st.integers(0, len(body)))]
     whole, part = parse_sitemap(body, HOME).entries, parse_sitemap(cut, HOME).entries
@@ -87,7 +87,7 @@ def test_a_shorter_file_names_no_other_pages(written: list[str], data: st.DataOb
 
 
 @given(
-    st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30)),  # noqa: DTZ001 - the zone is drawn beside it
+    st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30)),  # noqa: DTZ001 - the zone is drawn separately
     st.integers(-14 * 60, 14 * 60),
 )
 def test_dates_are_read_to_the_second(naive: datetime, offset_minutes: int) -> None:

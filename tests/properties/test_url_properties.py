@@ -141,7 +141,7 @@ def test_normalising_twice_is_normalising_once(url: str, site: Site) -> None:
 
 @given(URLS, SITES)
 def test_normalising_keeps_scheme_host_and_port(url: str, site: Site) -> None:
-    """A URL never moves to another origin, and what is sent to it holds no credentials."""
+    """A URL never moves to another origin, and no credentials are sent."""
     before, after = URL(url), URL(normalize(url, site))
     assert (after.protocol, after.host, after.username, after.password) == (before.protocol, before.host, "", "")
 

@@ -61,7 +61,7 @@ class Model:
 
 
 class KnownUrls(RuleBasedStateMachine):
-    """Store and model are told the same."""
+    """Store and model get the same operations."""
 
     @initialize()
     def start(self) -> None:

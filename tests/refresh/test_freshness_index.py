@@ -80,7 +80,7 @@ def drawn_cycle(staleness: float, recall: float, false: float, rng: np.random.Ge
     for signal in signals:
         if signal >= end:
             break
-        # Before the last announcement anything may have happened, after it only what is not announced.
+        # Before the last announcement anything may have happened, after it only unannounced changes.
         end = max(signal, (staleness - jump - recall * signal) / (1 - recall))
     return end, min(float(changes[0]), end)
 

@@ -205,7 +205,7 @@ class SmallWatch:
 
 
 class SmallDesk:
-    """Sites in a list, of which nothing else is known."""
+    """Sites in a list, with no other data."""
 
     def __init__(self, *sites: Site) -> None:
         self.kept = [StoredSite(site, paused=False) for site in sites]
@@ -229,7 +229,7 @@ class SmallDesk:
         return SitePreview(site.start.split("/")[2], "192.0.2.1", robots, ())
 
     def list_urls(self, which: UrlFilter, after: int, most: int) -> UrlPage:
-        """As set, behind an id; what was asked for is noted."""
+        """As set, by id; requests are recorded."""
         self.asked.append(which)
         rows = [row for row in self.listed if row.id > after][:most]
         last, known = (rows[-1].id if rows else after), (self.listed[-1].id if self.listed else 0)

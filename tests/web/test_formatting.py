@@ -34,7 +34,7 @@ def plain(text: str) -> str:
     ],
 )
 def test_ages_are_told_as_people_do(seconds: float, said: str) -> None:
-    """The unit fits the age, and the future is told as now."""
+    """The unit fits the age, and the future is shown as now."""
     assert plain(words.ago(1e9, 1e9 - seconds)) == said
 
 
@@ -60,7 +60,7 @@ def test_numbers_lose_nothing_but_gain_spaces(count: int) -> None:
 
 @given(ANY_NUMBER)
 def test_features_values_are_short(value: float) -> None:
-    """A value never breaks its column, and what is no number is a dash."""
+    """A value never breaks its column, and NaN is a dash."""
     shown = words.real(value)
     assert 1 <= len(shown) <= 24
     assert (shown == "\N{EM DASH}") == (not math.isfinite(value))
@@ -75,13 +75,13 @@ def test_crumbs_are_decoded_and_cannot_deceive() -> None:
 
 
 def test_the_end_of_a_long_host_stays() -> None:
-    """Whose host it is stands at its end, so that a long name before it cannot hide it."""
+    """The owner's domain is at the end of a host, so that a long name before it cannot hide it."""
     assert words.crumbs("https://" + "www.bank.example." * 20 + "evil.example/")[0].endswith("evil.example")
 
 
 @given(st.text())
 def test_every_url_has_bounded_crumbs(url: str) -> None:
-    """There are few crumbs, each short, whatever stands in the place of a URL."""
+    """There are few crumbs, each short, whatever the URL contains."""
     found = words.crumbs(url + "/x" * 50)
     assert 1 <= len(found) <= words.MAX_CRUMBS + 1
     assert all(len(crumb) <= words.MAX_CRUMB_LENGTH for crumb in found)
@@ -89,7 +89,7 @@ def test_every_url_has_bounded_crumbs(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", " https://x/", "data:text/html,x", "", "vbscript:x", "//x/"])
 def test_links_lead_to_the_web_only(url: str) -> None:
-    """What is no address of the web gets no link."""
+    """A URL that is not of the web gets no link."""
     assert words.linkable(url) == ""
 
 
@@ -108,5 +108,5 @@ def test_a_marked_snippet_has_its_whole_text_and_no_other_tags(text: str, marks:
 
 @given(st.text(alphabet="ab<>&\"'", max_size=50))
 def test_snippets_read_as_they_were_written(text: str) -> None:
-    """What is shown is what the page said, sign for sign."""
+    """The page's text is shown, character for character."""
     assert unescape(str(words.marked(Snippet(text)))) == text

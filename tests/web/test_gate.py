@@ -22,7 +22,7 @@ def parts() -> ConsoleServices:
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Ask]:
-    """A real server on loopback, of which no name was told."""
+    """A real server on loopback, without a configured name."""
     with served(Serve(rate=Rate(0, 1.0)), lambda: [KEY], console=parts()) as (ask, _):
         yield ask
 
@@ -38,7 +38,7 @@ def named() -> Iterator[Ask]:
 @pytest.mark.parametrize("host", FOREIGN)
 @pytest.mark.parametrize("path", GUARDED)
 def test_a_foreign_name_opens_nothing_of_the_operators(ask: Ask, path: str, host: str) -> None:
-    """Not even the sign-in page; and it is said what to do if the name is one's own."""
+    """Not even the sign-in page; and the error says what to do if the name is one's own."""
     heard = ask(path, {"Host": host, **bearer(SECRET)})
     assert heard.status == 421
     assert b"serve.hosts" in heard.body
@@ -60,13 +60,13 @@ def test_an_order_under_a_foreign_name_is_not_carried_out(ask: Ask) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/search?q=lag", "/api/v1/search?q=lag", "/healthz", "/privacy"])
 def test_searching_goes_by_any_name(ask: Ask, path: str) -> None:
-    """Who may search is asked elsewhere."""
+    """Who may search is decided elsewhere."""
     assert ask(path, {"Host": "any.example"}).status == 200
 
 
 @pytest.mark.parametrize("host", ["search.example.org", "SEARCH.example.org.:443", "find.example.org", "127.0.0.1"])
 def test_names_that_were_told_are_ours(named: Ask, host: str) -> None:
-    """Of the address, and of the list beside it."""
+    """Of the address, and of the configured list."""
     assert named("/console/signin", {"Host": host}).status == 200
 
 

@@ -1,4 +1,4 @@
-"""The page on privacy says what is true of this server, to whoever asks."""
+"""The privacy page is true for this server, for any visitor."""
 
 import re
 
@@ -19,7 +19,7 @@ def said(ask: Ask, path: str = "/privacy") -> str:
 
 
 def test_the_mark_that_is_shown_is_the_one_that_is_kept() -> None:
-    """So a visitor can have everything under it deleted, with the command that stands there."""
+    """So a visitor can have everything under it deleted, with the command shown there."""
     log = HeldLog()
     with served(OPEN, recording=recording_to(log)) as (ask, _):
         ask("/search?q=lag", BROWSER)

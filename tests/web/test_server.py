@@ -68,7 +68,7 @@ def test_half_open_connections_of_one_address_leave_room_for_others(said: bytes,
 
 
 def test_a_trusted_proxy_speaks_for_many() -> None:
-    """Its connections are not counted, however many stand open."""
+    """Its connections are not counted, however many are open."""
     with running("127.0.0.2", "10.0.0.0/8") as port, ExitStack() as stack:
         crowd = [opened(stack, port, "127.0.0.2", WHOLE) for _ in range(2 * MAX_PER_ADDRESS)]
         assert all(b"200 OK" in heard(each) for each in crowd)
@@ -77,7 +77,7 @@ def test_a_trusted_proxy_speaks_for_many() -> None:
 
 
 class Guest:
-    """A connection of which only this is known."""
+    """A connection with only this data."""
 
     def __init__(self, *, idle: bool) -> None:
         self.idle, self.left = idle, False

@@ -514,7 +514,7 @@ def test_analyzers_are_there_at_each_open(tmp_path: Path) -> None:
 
 
 def test_deleted_documents_count_until_they_are_merged(tmp_path: Path) -> None:
-    """Pitfall: a replaced page counts twice in document frequencies. The number of pages is right; the share is known."""
+    """Pitfall: a replaced page counts twice in document frequencies. The number of pages and the share are right."""
     filled(tmp_path, {page_id: {"body": "word"} for page_id in range(10)})
     writer = open_writer(tmp_path, HEAP_BYTES)
     for page_id in range(5):

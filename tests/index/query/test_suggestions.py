@@ -60,14 +60,14 @@ def test_last_word_is_completed() -> None:
 
 
 def test_finished_word_is_not_completed() -> None:
-    """Behind a space the last word stands as it is: titles that have it are offered, longer words are not."""
+    """After a space the last word is complete: titles that have it are offered, longer words are not."""
     assert "kafkaesque" in suggestions().complete("kafka", 8)
     found = suggestions().complete("kafka ", 8)
     assert found == ("Kafka Streams", "Kafka Connect: getting started", "Apache Kafka")
 
 
 def test_a_word_begun_is_another_word() -> None:
-    """What stands for one typed word does not stand for the next that begins like it."""
+    """A match for one typed word does not count for the next with the same prefix."""
     found = suggestions([("Strings", 9.0), ("Strings and string builders", 1.0)]).complete("strings str", 5)
     assert found[0] == "Strings and string builders"
     assert "Strings" not in found
@@ -110,7 +110,7 @@ TYPED = st.one_of(
 
 @given(TYPED, st.integers(-1, 9))
 def test_anything_typed(typed: str, most: int) -> None:
-    """Whatever is typed, at most so many are offered; each is short, and all are read differently."""
+    """For any input, at most this many are offered; each is short, and all are read differently."""
     found = suggestions().complete(typed, most)
     assert len(found) <= max(most, 0)
     assert all(len(each) <= 80 and len(each.split()) <= 8 for each in found)
@@ -125,7 +125,7 @@ TITLES = st.lists(
 
 @given(TITLES, st.lists(st.sampled_from(split_words("red reed r re de dead")), min_size=1, max_size=3, unique=True))
 def test_all_titles_that_fit(titles: list[list[str]], typed: list[str]) -> None:
-    """What is found by slices and tables is what reading all titles finds, where no word is begun twice."""
+    """Slices and tables find the same as reading all titles, if no word is a repeated prefix."""
     whole, begun = typed[:-1], typed[-1]
     if any(word.startswith(begun) for word in whole):
         return

@@ -1,4 +1,4 @@
-"""The words of an index: each is found with its pages, prefixes are ranges, and forms are told apart from strangers."""
+"""The words of an index: each is found with its pages, prefixes are ranges, and forms are distinguished from others."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def unstemmed(_: str, words: Sequence[str]) -> list[str]:
 
 
 def vocabulary(*languages: str, words: Sequence[str] = ENGLISH) -> Vocabulary:
-    """Words, of which the first is the most frequent."""
+    """Words; the first is the most frequent."""
     return build_vocabulary([(word, 10 * len(words) - place) for place, word in enumerate(words)], stem, languages)
 
 
@@ -31,7 +31,7 @@ WORDS = st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=6
 
 @given(WORDS, st.text(max_size=6))
 def test_words_are_found_with_their_pages(pages: dict[str, int], other: str) -> None:
-    """Every word but the empty one has the number told, and every other word none."""
+    """Every word but the empty one has its number, and every other word none."""
     found = build_vocabulary(pages.items(), unstemmed, [])
     pages.pop("", None)
     assert {word: found.doc_freq(word) for word in pages} == pages
@@ -75,7 +75,7 @@ def test_unknown_word_has_forms() -> None:
 
 
 def test_most_frequent_forms_come_first() -> None:
-    """Forms are in the order of how many pages have them, and no more than asked for."""
+    """Forms are ordered by how many pages have them, and no more than requested."""
     forms = [form for form, _ in vocabulary("en").find_forms("connecting", 3)]
     assert forms == ["connect", "connected", "connection"]
     assert vocabulary("en").find_forms("connecting", 0) == ()
@@ -103,7 +103,7 @@ def test_other_scripts_have_their_own_say() -> None:
     "word", ["mp3s", "1990s", "cats", "runs", "run", "", "x" * 500, "\ud800\ud800\ud800\ud800", "a b c d"]
 )
 def test_words_without_forms(word: str) -> None:
-    """Numbers, very short words, and what is no word have no forms, and fail nothing."""
+    """Numbers, very short words, and non-words have no forms, and fail nothing."""
     assert vocabulary("en", "de").find_forms(word) == ()
 
 

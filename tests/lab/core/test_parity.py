@@ -28,7 +28,7 @@ def decisions_of(log: Path) -> list[Decision]:
 
 
 def is_about_gain(decision: Decision) -> bool:
-    """Whether it is about what a fetch brought."""
+    """Whether it is about the gain of a fetch."""
     told = decision.stage in {"refresh/fetched", "refresh/gained"}
     return told and bool(np.isfinite(np.array(decision.facts["gain"], float)).any())
 
@@ -44,7 +44,7 @@ def test_a_crawl_replayed(tmp_path: Path) -> None:
         seen = len(web.visited(HOME))
         patiently(lambda: len(web.visited(HOME)) >= seen + 2, 20.0)
         patiently(lambda: log.exists() and log.read_text().count("due_s") > 1)
-        # What a fetch brings is measured once the index has curves; whoever measures it is in no hurry.
+        # Gains are measured once the index has curves; measuring is not urgent.
         patiently(lambda: any((tmp_path / "data" / "index").glob("*/curves")))
         web.pages[f"{HOME}0"] = page("Page 0", "nothing is as it was before")
         ask_coordinator(tmp_path / "data", Request("fetch", {"urls": [f"{HOME}0"]}), 20.0)
@@ -98,7 +98,7 @@ def refresh_decision() -> Decision:
 
 
 def test_a_difference_is_found_and_named() -> None:
-    """What a crawl could not have decided is named by its number, column and row; what is not whole is passed over."""
+    """An impossible decision is reported by its number, column and row; incomplete lines are skipped."""
     right = refresh_decision()
     wrong = right._replace(outcome={**right.outcome, "due_s": [6760.0, 1501.0]})
     assert find_difference([right, None, right]) is None

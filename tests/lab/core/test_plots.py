@@ -59,7 +59,7 @@ def test_any_plot_is_well_formed_and_inside_its_box(plot: Plot) -> None:
 
 @pytest.mark.parametrize("policy", ["default", "random", "bound-best"])
 def test_each_kind_of_policy_has_its_look(policy: str) -> None:
-    """Bounds, baselines and ``default`` are told apart by class, and each line is labelled by name."""
+    """Bounds, baselines and ``default`` differ by class, and each line is labeled by name."""
     groups = list(ET.fromstring(draw_svg(Plot("t", "x", "y", "share", LINES))).iter(f"{SVG}g"))  # noqa: S314 - our own text
     mine = next(group for group in groups if group.find(f"{SVG}text").text == policy)  # type: ignore[union-attr]  # every group has one
     kind = {"default": "default", "random": "baseline", "bound-best": "bound"}[policy]
@@ -68,7 +68,7 @@ def test_each_kind_of_policy_has_its_look(policy: str) -> None:
 
 
 def test_default_is_drawn_last() -> None:
-    """It lies above all others."""
+    """It is drawn above all others."""
     classes = re.findall(r'<g class="series (\w+)"', draw_svg(Plot("t", "x", "y", "", LINES)))
     assert classes == ["bound", "baseline", "default"]
 
@@ -102,7 +102,7 @@ def test_it_reads_in_light_and_dark() -> None:
 
 
 def numbers_below(plot: str) -> list[str]:
-    """What is written below the axis, from left to right."""
+    """The labels below the axis, from left to right."""
     root = ET.fromstring(plot)  # noqa: S314 - our own text
     written = [each for each in root.iter(f"{SVG}text") if each.attrib.get("text-anchor") == "middle"]
     return [each.text or "" for each in written][:-1]

@@ -40,7 +40,7 @@ def test_policies_are_found_by_their_published_names() -> None:
 
 
 def test_a_misspelt_name_gets_the_nearest() -> None:
-    """Whoever mistypes is told what was meant, and all that there is."""
+    """A typo gets a suggestion, and all known names."""
     with pytest.raises(UsageError, match=r"did you mean nutch\?.*fixed"):
         find_policy("refresh", "nutsch")
     with pytest.raises(UsageError, match="there is no experiment"):
@@ -48,7 +48,7 @@ def test_a_misspelt_name_gets_the_nearest() -> None:
 
 
 def test_a_policy_from_elsewhere_that_keeps_the_rules_is_run(elsewhere: str) -> None:
-    """It is made without arguments and can be asked like any of ours."""
+    """It is created without arguments and can be called like any of ours."""
     assert find_policy("refresh", f"{elsewhere}:Hourly").name == "hourly"
 
 

@@ -54,7 +54,7 @@ def test_means_are_over_seeds_with_an_interval_where_seeds_differ(tiny: Experime
 
 
 def test_hosts_are_resampled_with_their_means(tiny: Experiment) -> None:
-    """Two hosts with two seeds each are two values: (0.1 + 0.3) / 2 and (0.5 + 0.7) / 2, of which the mean is 0.4."""
+    """Two hosts with two seeds each are two values: (0.1 + 0.3) / 2 and (0.5 + 0.7) / 2, with the mean 0.4."""
     had = {(1, 0): 0.1, (2, 0): 0.3, (1, 1): 0.5, (2, 1): 0.7}
     (table,) = build_tables([row("random", seed, value, host=host) for (seed, host), value in had.items()], tiny)
     assert table.over == "hosts"
@@ -63,14 +63,14 @@ def test_hosts_are_resampled_with_their_means(tiny: Experiment) -> None:
 
 
 def test_coordinates_make_tables_of_their_own(tiny: Experiment) -> None:
-    """Rows with a column k are told for each k, beside those without."""
+    """Rows with a column k are reported for each k, in addition to those without."""
     found = build_tables([row("random", 1, 0.1), row("random", 1, 0.2, k=1), row("random", 1, 0.3, k=2)], tiny)
     assert [table.coordinates for table in found] == [(), ("k",)]
     assert [line.coordinates for line in found[1].lines] == [(1,), (2,)]
 
 
 def test_policies_are_compared_run_by_run(tiny: Experiment) -> None:
-    """``default`` gains 0.1 and 0.3 on its twins: mean 0.2, p = 2/4 (of four ways, ++ and --). Bounds are not asked."""
+    """``default`` gains 0.1 and 0.3 on its twins: mean 0.2, p = 2/4 (of four patterns, ++ and --). No bounds."""
     rows = [row("random", 1, 0.1), row("random", 2, 0.9), row("bound-best", 1, 1.0), row("bound-best", 2, 1.0)]
     rows += [row("default", 1, 0.2), row("default", 2, 1.2)]
     (found,) = compare_policies(rows, tiny)
@@ -154,7 +154,7 @@ def test_runs_that_contradict_each_other_are_not_mixed(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
-    """Whoever asks for a report too early is told how to go on."""
+    """Reporting too early says how to continue."""
     with pytest.raises(UsageError, match="vedette lab run"):
         read_run(tmp_path)
     (tmp_path / "command").write_text("vedette lab run x")
@@ -174,7 +174,7 @@ def test_a_run_that_is_not_finished_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: bytes) -> None:
-    """Whatever became of its files, it is said how to get a run that can be read."""
+    """Whatever happened to its files, the error says how to get a readable run."""
     folder = tmp_path / "run"
     folder.mkdir()
     write_rows([row("random", 1, 0.1)], ["freshness"], folder / "rows.parquet")
@@ -187,7 +187,7 @@ def test_a_damaged_run_is_refused_in_words(tmp_path: Path, file: str, content: b
 
 @pytest.mark.usefixtures("tiny")
 def test_a_report_needs_a_folder(tmp_path: Path) -> None:
-    """Where a file is in the way, it is said, and the file stays."""
+    """If a file is in the way, the error says so, and the file stays."""
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(UsageError, match="name another folder"):
@@ -197,7 +197,7 @@ def test_a_report_needs_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_one_number_is_no_figure(tmp_path: Path) -> None:
-    """A single value, or the same one for all policies, stands in the table and is not drawn."""
+    """A single value, or the same one for all policies, is in the table but not drawn."""
     write_report([run_of([row("random", 1, 0.1), row("default", 1, 0.1)])], tmp_path / "one")
     assert [path.name for path in (tmp_path / "one").glob("*.svg")] == []
     write_report([run_of([row("random", 1, 0.1), row("default", 1, 0.2)])], tmp_path / "two")
@@ -206,7 +206,7 @@ def test_one_number_is_no_figure(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tiny")
 def test_what_a_crawl_of_ones_own_cannot_say_is_said(tmp_path: Path) -> None:
-    """Whoever reads a page about a live world is told what its births and changes are; others are not."""
+    """A page about a live world explains its births and changes; others do not."""
     for world in ("live:mine", "made:tiny"):
         run = run_of([row("random", 1, 0.1)])
         write_report([run._replace(manifest={**run.manifest, "worlds": {world: "ab"}})], tmp_path / world[:4])

@@ -109,7 +109,7 @@ def test_a_run_survives_anything_and_comes_out_the_same(here: Path) -> None:
 
 
 def test_rows_and_manifest_say_everything_and_no_path(here: Path) -> None:
-    """Rows stand in the order of the plan; the manifest names command, versions, worlds, seeds and the rows' hash."""
+    """Rows are in the order of the plan; the manifest names command, versions, worlds, seeds and the rows' hash."""
     plan = build_plan(SMALL)
     kept = finished(plan, here / "out", jobs=2)
     assert [row.cell for row in kept.load_rows()] == list(plan.cells)
@@ -152,7 +152,7 @@ def test_a_cell_that_fails_is_named_and_the_rest_is_kept(here: Path, monkeypatch
 
 @pytest.mark.usefixtures("here")
 def test_cells_are_all_combinations_each_once() -> None:
-    """Policies, budgets and seeds are those that were asked for, or else the experiment's own."""
+    """Policies, budgets and seeds are the requested ones, or else the experiment's own."""
     cells = build_plan(WANTED).cells
     assert len(cells) == len(set(cells)) == CELLS
     assert {cell.seed for cell in cells} == {1, 2, 3}
@@ -187,7 +187,7 @@ def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: s
 
 
 def test_rows_come_back_from_parquet_as_they_were(tmp_path: Path) -> None:
-    """Numbers are kept to the bit, absent ones stay absent; for programs what is not finite is null."""
+    """Numbers are exact to the bit, absent ones stay absent; in JSON infinite ones are null."""
     one = Row(Cell("tiny", "made:tiny", "default", 1.5, 3, Span("1", "9")), {"b": 0.1 + 0.2, "a": float("inf")})
     two = Row(one.cell._replace(seed=4), {"c": 1e-300})
     write_rows([one, two], ["b"], tmp_path / "rows")

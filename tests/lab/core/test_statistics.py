@@ -53,7 +53,7 @@ def test_more_values_make_a_narrower_interval() -> None:
 
 
 def test_too_few_values_have_no_interval() -> None:
-    """One value has a mean and no ends, none has nothing; what is NaN does not count."""
+    """One value has a mean and no ends, none has nothing; NaN does not count."""
     assert bootstrap_interval([4.0])[0] == 4.0
     assert math.isnan(bootstrap_interval([4.0, math.nan]).low)
     assert math.isnan(bootstrap_interval([]).mean)
@@ -61,7 +61,7 @@ def test_too_few_values_have_no_interval() -> None:
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
-    """What is drawn follows from the seed; another one gives other ends."""
+    """Draws follow from the seed; another one gives other ends."""
     sample = [1.0, 5.0, 2.0, 8.0, 3.0]
     assert bootstrap_interval(sample, 1) == bootstrap_interval(sample, 1)
     assert bootstrap_interval(sample, 1) != bootstrap_interval(sample, 2)

@@ -1,4 +1,4 @@
-"""How pages change: what is counted, and whether the test of memorylessness keeps its level."""
+"""How pages change: the counts, and whether the test of memorylessness has the right level."""
 
 import numpy as np
 import pytest
@@ -181,7 +181,7 @@ def test_the_hazard_of_periodic_pages_is_at_the_period() -> None:
 
 
 def test_spans_are_read_within_the_world() -> None:
-    """Dates and numbers of days both work, what lies outside is cut off, and an empty span is refused in words."""
+    """Dates and numbers of days both work, anything outside is cut off, and an empty span is refused in words."""
     assert resolve_span(Span(), 5.0, 9.0) == (5.0, 9.0)
     assert resolve_span(Span("1969-01-01", "2"), 0.0, 9 * DAY_S) == (0.0, 2 * DAY_S)
     with pytest.raises(UsageError, match="1970-01-01 to 1970-01-10"):

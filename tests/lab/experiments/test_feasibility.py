@@ -1,4 +1,4 @@
-"""The experiments on what is new: whether few old pages lead to it, and how much of it is on new sites."""
+"""The experiments on new pages: whether few old pages lead to them, and how many are on new sites."""
 
 import numpy as np
 import pytest

@@ -33,7 +33,7 @@ def test_only_what_lives_is_seen_as_it_is_then() -> None:
 def test_impact_is_how_often_a_page_is_among_the_first() -> None:
     """With one result a query, the page that says tide most densely has both queries; two results reach the other.
 
-    "tide" is asked 3 times and "low tide" once: page 1 gets 4. With two results, page 2 gets the 3 of "tide".
+    "tide" is searched 3 times and "low tide" once: page 1 gets 4. With two results, page 2 gets the 3 of "tide".
     """
     seen = take_snapshot(small(), 10.0)
     queries = build_queries([("tide", 3.0), ("low tide", 1.0), ("nobody says this", 9.0)])
@@ -49,7 +49,7 @@ def test_rank_correlation_of_a_worked_example() -> None:
 
 
 def test_the_interval_holds_the_correlation() -> None:
-    """The bootstrap interval lies around the estimate, the bins hold all pages, and their mean impact is 1."""
+    """The bootstrap interval contains the estimate, the bins have all pages, and their mean impact is 1."""
     rng = np.random.default_rng(2)
     importance = rng.random(400)
     seen = compute_impact(take_snapshot(small(), 10.0), build_queries([("tide", 1.0)]), 1)._replace(

@@ -25,7 +25,7 @@ SPLIT_NAMES = ("default", *SPLITS)
 
 
 def asking(history: History) -> QuerySet:
-    """Some words are asked for; a page has them or has them not."""
+    """Some words are searched for; a page has them or not."""
     queries = build_queries([("word0", 4.0), ("word1", 3.0), ("word2", 2.0), ("word3", 1.0)])
     return QuerySet(build_workload(load_corpus(history), queries, BooleanScoring()), FROM_PAGES)
 

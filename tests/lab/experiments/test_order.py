@@ -1,4 +1,4 @@
-"""The web cut in two, what policies are told of it, and what their orders are worth."""
+"""The split web, what policies know about it, and what their orders are worth."""
 
 import numpy as np
 import pytest
@@ -145,7 +145,7 @@ def test_impact_counts_the_first_ten_among_all_pages() -> None:
 
 @pytest.mark.parametrize("budget", [0.0, 1.5])
 def test_a_budget_is_a_share(budget: float) -> None:
-    """Whoever writes a number of pages is told what is meant."""
+    """A number of pages gets an error that says what to write."""
     with pytest.raises(UsageError, match="share"):
         parse_fetch_count(Cell("order", "w", "default", budget, 1), 100)
 

@@ -34,7 +34,7 @@ def a_turn(waited: Ints, budget: float, bound: float = np.inf) -> Turn:
 
 
 def time_to_find(order: Ints, chance: Floats, time: Floats) -> float:
-    """T1 + (1 - P1) [T2 + (1 - P2) [ … ]]: eq. 35 multiplies T1 by P1, as if a fetch in vain took no time."""
+    """T1 + (1 - P1) [T2 + (1 - P2) [ … ]]: eq. 35 multiplies T1 by P1, as if a wasted fetch took no time."""
     left = np.append(1.0, np.cumprod(1 - chance[order])[:-1])
     return float(left @ time[order])
 
@@ -79,7 +79,7 @@ def test_days_of_a_history() -> None:
 
 
 def test_short_spans_are_refused() -> None:
-    """It is said what to do."""
+    """The error says what to do."""
     with pytest.raises(UsageError, match="--from and --to"):
         read_days(web([P([V(-1.0)]), P([V(-1.0)])]), 0.0, 3 * DAY_S, seed=1)
 

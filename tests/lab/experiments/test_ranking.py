@@ -42,7 +42,7 @@ def test_a_cell_gives_the_same_row_again(policy: str) -> None:
 
 
 def test_every_policy_of_the_experiment_can_be_asked_for() -> None:
-    """Each name stands for a policy; what is no name is refused in words."""
+    """Each name is a policy; any other is refused in words."""
     assert len(frozenset(list_policy_names())) == len(list_policy_names())
     with pytest.raises(UsageError, match="no rank policy"):
         EXPERIMENT.run(Cell("ranking", "community:small", "selectiv", 0.1, 1))
@@ -51,7 +51,7 @@ def test_every_policy_of_the_experiment_can_be_asked_for() -> None:
 
 
 def test_items_of_the_study_have_the_quality_that_is_said(ratings: Path) -> None:
-    """Jokes are at least as funny as the items that they stand for, and the best item is the funniest joke."""
+    """Jokes are at least as funny as their items, and the best item is the funniest joke."""
     jokes = load_ratings(ratings)
     shelf = draw_items(jokes, 1)
     assert np.all(shelf.accept_rate <= 1 + 1e-9)
@@ -77,7 +77,7 @@ def test_votes_are_found_where_they_were_said_to_be(ratings: Path, monkeypatch: 
 
 
 def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:
-    """Whoever names a wrong file is told what is expected."""
+    """A wrong file gets an error that says what is expected."""
     path = tmp_path / "other.npz"
     np.savez(path, other=np.zeros(3))
     with pytest.raises(UsageError, match="user, joke and rating"):
@@ -86,7 +86,7 @@ def test_a_file_that_holds_no_ratings_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def searches(tmp_path: Path) -> tuple[Path, Path]:
-    """A log in which each query's results are shown in a poor order, and people click on what is good."""
+    """A log in which each query's results are shown in a poor order, and people click on good ones."""
     rng = rng_for(2, "test/log")
     lines, grades = [], ["query\turl\trelevance"]
     good = {query: int(rng.integers(1, 4)) for query in range(20)}

@@ -1,4 +1,4 @@
-"""Refreshing week by week for those who search: the weekly web, who chooses what, and the numbers that are told."""
+"""Weekly refreshing for searchers: the weekly web, who chooses what, and the reported numbers."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def turning(*, until: int = WEEKS) -> Life:
 
 
 def advertising() -> Life:
-    """A page whose words all change every week, and none of which is asked for."""
+    """A page whose words all change every week; none of them is searched for."""
     letters = "abcdefghi"
     return Life(
         [
@@ -51,13 +51,13 @@ def changes_s(until: int) -> list[float]:
 def a_history(first: Life | None = None) -> History:
     """One page that matters, three that change more and do not, some that stay, one that is there for a while."""
     lives = [first or turning(), *(advertising() for _ in range(3))]
-    # The last of these answers the same query, less well: where the first is listed in vain, it stands too low.
+    # The last of these answers the same query, less well: while the first is listed wrongly, it ranks too low.
     lives += [Life([(0, text)], links=(0,)) for text in ("ebb", "ebb and", "ebb and so", f"{FILL} {FILL} tide")]
     return small_history([*lives, Life([(0, "tide")], died_s=3 * WEEK_S)], end_s=WEEKS * WEEK_S)
 
 
 def setting_of(weekly: WeeklyWeb) -> WeeklySetting:
-    """What is asked of it, scored by text."""
+    """Its queries, scored by text."""
     corpus = load_corpus(weekly.web)
     workload = build_workload(corpus, QUERIES, build_tfidf(corpus, weekly.version[0]))
     shares = ShingleDistance(weekly.web)
@@ -106,7 +106,7 @@ def test_user_centric_fetches_what_matters_and_the_others_what_changes(setting: 
 
 @pytest.mark.parametrize("policy", EXPERIMENT.policies)
 def test_everything_is_current_where_the_budget_reaches_for_all(setting: WeeklySetting, policy: str) -> None:
-    """As many fetches as pages: nothing is ever missed, whoever chooses."""
+    """As many fetches as pages: nothing is ever missed, whichever policy chooses."""
     assert measure_quality(setting, policy, setting.weekly.pages) == 1.0
 
 
@@ -139,7 +139,7 @@ def test_a_ratio_is_read_between_budgets_and_bounded_by_them() -> None:
 
 
 def test_gains_that_repeat_are_foreseen() -> None:
-    """Halves in the same order agree entirely; a page with gains in one half only is told apart."""
+    """Halves in the same order agree entirely; a page with gains in one half only is reported separately."""
     row, *bins = build_predictability_rows(np.array([[1.0, 2.0, 4.0, 0.0, 0.0], [2.0, 4.0, 8.0, 0.0, 0.0]]))
     assert row["spearman"] == pytest.approx(1.0)
     assert row["apart"] == pytest.approx(2.0)

@@ -1,4 +1,4 @@
-"""The access log: what is written is read back, torn or continued; anything else is refused in words."""
+"""The access log: it round-trips, torn or continued; anything else is refused in words."""
 
 import json
 from dataclasses import replace
@@ -110,7 +110,7 @@ def test_large_robots_do_not_pile_up_in_memory(tmp_path: Path) -> None:
     [b"", b"hello\n", b"{}\n", b"[]\n", b'{"log":"other"}\n', b"\x89PNG\r\n", b'{"log":"vedette access log 1"}\n'],
 )
 def test_a_file_that_is_no_log_is_named(content: bytes, tmp_path: Path) -> None:
-    """The message says which file and what is wrong with it."""
+    """The message names the file and the problem."""
     path = tmp_path / "notes"
     path.write_bytes(content)
     with pytest.raises(UsageError, match="notes is not an access log"):
@@ -160,5 +160,5 @@ def test_one_log_is_of_one_world_and_its_time_never_goes_back(
     [("/b", "http://a.test/b"), ("", "http://a.test/x?y"), ("mailto:a@b", None), ("http://[", None)],
 )
 def test_redirects_lead_where_browsers_go(location: str, target: str | None) -> None:
-    """Relative to the URL asked for; nowhere if not to http."""
+    """Relative to the requested URL; None if not http."""
     assert resolve_redirect("http://a.test/x?y", location) == target

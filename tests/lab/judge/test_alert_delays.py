@@ -1,4 +1,4 @@
-"""How soon births are told: quarters that count what was never told, intervals, and a receiver of messages."""
+"""How soon new pages are reported: quartiles that count missed ones, intervals, and a webhook receiver."""
 
 import json
 from http.client import HTTPConnection
@@ -25,7 +25,7 @@ def sent(port: int, name: str, body: bytes) -> int:
 
 @given(waits)
 def test_quarters_are_in_order_and_the_interval_holds_the_median(found: list[float | None]) -> None:
-    """Whatever was told; what was not is later than all that was."""
+    """Whatever was reported; missed pages are later than all reported ones."""
     born = {str(number): 10.0 * number for number in range(len(found))}
     told = {str(number): 10.0 * number + wait for number, wait in enumerate(found) if wait is not None}
     delays = measure_delays(born, told)
@@ -45,7 +45,7 @@ def test_without_births_nothing_is_said() -> None:
 
 
 def test_messages_are_noted_with_their_names_and_times(tmp_path: Path) -> None:
-    """Each item of a message, in order; what is no message is refused and not noted."""
+    """Each item of a message, in order; anything else is refused and not recorded."""
     clock, log = start_clock(5000.0, 60.0), tmp_path / "told.log"
     item = {"url": "http://a.test/new", "first_seen_at": "2026-01-05T00:00:00Z"}
     with start_receiver(clock, log) as receiver:

@@ -1,4 +1,4 @@
-"""Live crawlers measured against the truth of a made web: what is held, what it cost, and what it was good for."""
+"""Live crawlers measured against the truth of a synthetic web: what they hold, its cost, and its quality."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -71,7 +71,7 @@ def looks_s() -> list[float]:
 
 
 def run_of(entries: Sequence[AccessEntry]) -> CrawlQuality:
-    """What is measured of one crawler, from just after the first fetches on."""
+    """The measurements of one crawler, from just after the first fetches on."""
     begin_s = world().start_s + 1.0
     return measure_runs(truth(), looks_s(), begin_s, SEED, [watched("one", entries)], pages())[0]
 
@@ -118,7 +118,7 @@ def test_what_is_found_changed_agrees_with_what_was_stale() -> None:
 
 
 def test_asking_again_for_what_is_gone_is_no_refresh() -> None:
-    """A URL that had no page when it was last asked for is counted apart: no refresh policy has decided on it."""
+    """A URL that had no page at its last request is counted separately: no refresh policy has decided on it."""
     url, begin_s = pages()[0], world().start_s
     gone = [asked(f"{url}-is-gone", begin_s + day * DAY_S, 404) for day in range(3)]
     run = run_of([*entries_of((), pages()), *gone])

@@ -89,7 +89,7 @@ def test_polite_log_has_no_violation_and_says_what_it_saw() -> None:
 
 
 def test_empty_log_is_polite() -> None:
-    """Nothing asked, nothing wrong."""
+    """No requests, no violations."""
     assert judged([]).total == 0
 
 
@@ -313,7 +313,7 @@ def _world_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def crawl(web: ServerHandle, targets: Iterable[str], *, rest_s: float) -> None:
-    """Ask for these targets, resting for exactly so many world seconds after the last byte of each answer."""
+    """Request these targets, waiting for exactly this many world seconds after the last byte of each response."""
     with socket.create_connection(("127.0.0.2", web.port)) as connection, connection.makefile("rb") as answers:
         for target in targets:
             request = f"GET {target} HTTP/1.1\r\nHost: a.test\r\nUser-Agent: vedette/0.1\r\n\r\n"

@@ -59,7 +59,7 @@ def test_the_90th_percentile_counts_what_was_never_found() -> None:
     """Eleven targets appear at 0. Nine are found after 0, 1 … 8 h; two never, and are gone after 20 and 30 h.
 
     Sorted, the hours are 0 … 8, 20, 30. The 90th percentile of eleven is the tenth: 20 h. Of the nine that were found
-    it lies at place 0.9 * 8 = 7.2, between 7 and 8 h: 7.2 h.
+    it is at position 0.9 * 8 = 7.2, between 7 and 8 h: 7.2 h.
     """
     appeared_s, found_s = hours(*[0] * 11), hours(*range(9), NEVER, NEVER)
     gone_s = hours(*[40] * 9, 20, 30)
@@ -68,7 +68,7 @@ def test_the_90th_percentile_counts_what_was_never_found() -> None:
 
 
 def test_missing_more_never_helps_where_the_missed_live_long() -> None:
-    """Ten targets, all seen for 50 h. Whoever finds one of them at once has 0 h by the printed form, 50 h by ours."""
+    """Ten targets, all seen for 50 h. Finding one of them at once gives 0 h by the published form, 50 h by ours."""
     appeared_s, gone_s, found_s = hours(*[0] * 10), hours(*[50] * 10), hours(0, *[NEVER] * 9)
     assert htd_p90_found(appeared_s, found_s) == 0.0
     assert htd_p90(appeared_s, gone_s, found_s) == 50.0

@@ -67,7 +67,7 @@ def test_what_is_not_known_does_not_count() -> None:
 
 
 def test_the_dead_are_found_dead_once() -> None:
-    """Of three fetches the first finds the page as it was, the second finds it gone, the third finds what is known."""
+    """Of three fetches the first finds the page unchanged, the second finds it gone, the third finds nothing new."""
     history = small_history([page((0, "a"), died=2)])
     told = measure_freshness(history, copies((0, 0)), copies((0, 1), (0, 3), (0, 4)), 0, 5 * DAY_S)
     assert told == pytest.approx((1, 0, 1 / 3, 3))
@@ -116,7 +116,7 @@ def at_moments(history: History, taken: list[tuple[int, float]], end_day: int) -
 
 
 def stale_days(history: History, one: int, taken: list[float], day: float) -> float | None:
-    """For how long a page's copy has not said what the page says; None if there is no copy."""
+    """For how long a page's copy has been outdated; None if there is no copy."""
     held = [int(history.version_at(np.array([one]), at * DAY_S)[0]) for at in sorted(taken)]
     if not held or held[-1] < 0:
         return None
@@ -146,7 +146,7 @@ def test_integrals_are_what_looking_all_the_time_would_show(
 def test_given_copies_differ_from_fetches_only_in_what_they_cost(
     lives: list[Life], taken: list[tuple[int, float]]
 ) -> None:
-    """The same copies, given or fetched, make the same freshness and age; what is given is no fetch."""
+    """The same copies, given or fetched, make the same freshness and age; given ones are no fetches."""
     history = small_history(lives)
     same = copies(*(one for one in taken if one[0] < len(lives)))
     given_ = measure_freshness(history, same, copies(), 0, 9 * DAY_S)

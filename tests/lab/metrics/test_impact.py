@@ -19,14 +19,14 @@ FREQUENCY = 7.0
 
 
 def two_queries() -> Workload:
-    """Page 0 says both words and is linked to least, 1 and 2 one each; "tide" is asked for three times as often."""
+    """Page 0 has both words and the fewest links, 1 and 2 one each; "tide" is searched three times as often."""
     lives = [Life([(0, "low tide")]), Life([(0, "tide")]), Life([(0, "low")]), Life([(0, "ebb")])]
     queries = build_queries([("tide", 3.0), ("low", 1.0)])
     return build_workload(load_corpus(small_history(lives)), queries, InLinkScoring(np.array([0, 5, 5, 9])))
 
 
 def test_impact_is_how_often_a_page_is_seen() -> None:
-    """Pages 1 and 2 stand first for one query each, page 0 second for both; no one asks for page 3."""
+    """Pages 1 and 2 are first for one query each, page 0 second for both; no one searches for page 3."""
     second = 2**-1.5
     impacts = compute_page_impacts(np.arange(4), two_queries(), visibility)
     assert impacts.tolist() == pytest.approx([4 * second, 3, 1, 0])

@@ -1,4 +1,4 @@
-"""The words of versions as arrays, and what query files say about how often each query is asked."""
+"""The words of versions as arrays, and the frequencies in query files."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_words_of_versions() -> None:
 
 
 def test_words_that_nobody_asks_for_are_left_out_but_counted() -> None:
-    """Only the words that are asked for are kept; how long a text is stays the same."""
+    """Only the requested words are kept; the length of a text stays the same."""
     history = small_history([Life([(0, "Low, low tide")])])
     corpus = load_corpus(history, only=hash_words(b"tide ebb"))
     assert corpus.term.tolist() == [hash_word("tide")]
@@ -48,7 +48,7 @@ def test_a_timed_query_file_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_counted_query_file_is_believed(tmp_path: Path) -> None:
-    """Counts beside queries are their frequencies."""
+    """Counts in the file are frequencies."""
     path = tmp_path / "log.tsv"
     path.write_text('low tide\t2\n{"query": "ebb", "count": 5}\n\n')
     queries = read_query_file(path)
@@ -56,7 +56,7 @@ def test_a_counted_query_file_is_believed(tmp_path: Path) -> None:
 
 
 def test_a_plain_query_file_gets_frequencies_by_zipfs_law(tmp_path: Path) -> None:
-    """The i-th query of an order that the seed draws is asked 1/i as often as the first."""
+    """The i-th query of an order drawn by the seed is searched 1/i as often as the first."""
     path = tmp_path / "plain.txt"
     path.write_text("\n".join(f"query {at}" for at in range(50)))
     queries = read_query_file(path, seed=3)
@@ -75,7 +75,7 @@ def test_a_query_file_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(max_size=30), max_size=10))
 def test_whatever_a_query_file_says_it_is_read(lines: list[str]) -> None:
-    """No line makes reading fail; whatever is read has words, each once, and is asked for."""
+    """No line makes reading fail; every query read has words, each once, and a frequency."""
     queries = query_files._parse_lines(lines, 0)
     for query in range(len(queries)):
         terms = queries.get_terms(query).tolist()

@@ -62,9 +62,9 @@ def test_cancer_example_by_tie_rule(ties: TieBreak, printed: float) -> None:
 def test_cancer_example_tells_four_discrepancies_apart() -> None:
     """What each of the four fetches is worth with the younger first, worked out by hand.
 
-    Alone, only p1 (better than its copy: third of three) and p3 (not known yet: second, behind the dead p4) bring
-    something: what is worse than its copy (p2) or dead (p4) harms only once something good stands behind it. With p1
-    there (third), taking p2 out makes it second, taking p4 out as well makes it first; p3 then comes before p1.
+    Alone, only p1 (better than its copy: third of three) and p3 (not known yet: second, after the dead p4) gain
+    anything: a page worse than its copy (p2) or dead (p4) does harm only once something good is after it. With p1 there
+    (third), removing p2 makes it second, removing p4 as well makes it first; p3 then comes before p1.
     """
     best = FIRST + SECOND
     alone = [delta_q_exact(page, ENGINE, WEB, cancer(), TieBreak.YOUNGER_FIRST) for page in range(4)]
@@ -78,7 +78,7 @@ def test_cancer_example_tells_four_discrepancies_apart() -> None:
 
 
 def test_undiscovered_pages_can_be_left_out_of_the_ideal() -> None:
-    """Of the pages that the engine has, only p1 speaks of cancer: once it stands first, refreshing can do no more."""
+    """Of the pages that the engine has, only p1 is about cancer: once it is first, refreshing can do no more."""
     known = with_live(0, 1, 3)
     assert relative_quality(known, WEB, cancer()) == pytest.approx(FIRST / (FIRST + SECOND))
     assert relative_quality(known, WEB, cancer(), undiscovered=False) == 1
@@ -191,7 +191,7 @@ def test_quality_is_what_the_equation_says(scene: Scene, ties: TieBreak) -> None
 
 @given(SCENES, RULES, st.booleans())
 def test_no_repository_is_better_than_the_ideal(scene: Scene, ties: TieBreak, undiscovered: bool) -> None:  # noqa: FBT001 - drawn, not called
-    """The share lies between 0 and 1, and is 1 for a current copy of everything; ties make no difference there."""
+    """The share is between 0 and 1, and is 1 for a current copy of everything; ties make no difference there."""
     share = relative_quality(scene.local, scene.live, scene.workload, ties, undiscovered=undiscovered)
     assert 0 <= share <= 1 + 1e-12
     assert relative_quality(scene.live, scene.live, scene.workload, ties) == pytest.approx(1)
@@ -204,7 +204,7 @@ def test_a_standing_says_the_same_to_the_last_bit(
     undiscovered: bool,  # noqa: FBT001 - drawn, not called
     data: st.DataObject,
 ) -> None:
-    """After any fetches and changes, what is worked out again for touched queries only equals the whole computation."""
+    """After any fetches and changes, recomputing only the touched queries equals the whole computation."""
     local, live = scene.local.copy(), scene.live.copy()
     standing = QualityTracker(scene.workload, local, live, ties, undiscovered=undiscovered)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -297,7 +297,7 @@ def test_closed_form_orders_pages_nearly_as_the_truth_does() -> None:
 
 
 def half_renewed_scene(seed: int) -> Scene:
-    """Pages of thirty words by Zipf's law, of which a change renews half; a third of the copies are old."""
+    """Pages of thirty words by Zipf's law; a change renews half of them; a third of the copies are old."""
     rng = rng_for(seed, "test/quality/renewed")
     words, chances = [f"word{at}" for at in range(100)], zipf_shares(100, 1.0)
     lives = []

@@ -65,7 +65,7 @@ def events(log: Log, kind: str) -> list[ClickEvent]:
 
 
 def ended(further: Iterator[int]) -> bool:
-    """Whether it was asked so often as there are numbers."""
+    """Whether it was called as often as there are numbers."""
     return next(further, None) is None
 
 
@@ -102,7 +102,7 @@ def test_whoever_is_refused_goes_home_and_others_come() -> None:
 
 
 def test_a_server_that_is_away_is_shrugged_off() -> None:
-    """No one listens: every search is in vain, and nothing breaks."""
+    """No server is listening: every search fails, and nothing breaks."""
     with bind("127.0.0.1:0") as listening:
         port = listening.getsockname()[1]
     further = iter(range(5))
@@ -112,7 +112,7 @@ def test_a_server_that_is_away_is_shrugged_off() -> None:
 
 
 def test_nobody_comes_before_there_is_something_to_find() -> None:
-    """A server with too few pages is asked how many it has, and nothing else."""
+    """A server with too few pages is only queried for its number of pages."""
     log, further = Log(), iter(range(1))
     with searchable(log, Serve()) as port:
         tally = run_visitors(

@@ -1,4 +1,4 @@
-"""The made public: it does what is said of its habits, one seed is one public, and hostile answers do not hurt it."""
+"""Simulated visitors: they follow their habits, one seed is one population, and hostile responses do not hurt."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def deeds(public: VisitorPopulation, arrival: Arrival, answering: Answering) -> 
 
 
 def fitting(ask: Search) -> ResultPage:
-    """Ten results, of which every other one has the query as its title."""
+    """Ten results; every other one has the query as its title."""
     titles = [ask.query if place % 2 else "Another thing" for place in range(10)]
     hits = tuple(Hit(place + 1, f"http://{place}.test/{ask.page}", title) for place, title in enumerate(titles))
     return ResultPage("slate", hits, has_next=True)
@@ -66,7 +66,7 @@ def fitting(ask: Search) -> ResultPage:
 
 @given(SEEDS, st.integers(0, 10**6), MOMENTS)
 def test_the_same_seed_is_the_same_public(seed: int, number: int, at_s: float) -> None:
-    """Whoever comes, and whatever they do, follows from the seed and from what they are answered."""
+    """Arrivals and actions follow from the seed and the responses."""
     arrival = Arrival(number, at_s)
     assert VisitorPopulation(seed).person_for(arrival) == VisitorPopulation(seed).person_for(arrival)
     assert deeds(VisitorPopulation(seed), arrival, fitting) == deeds(VisitorPopulation(seed), arrival, fitting)
@@ -135,7 +135,7 @@ def test_whatever_is_answered_a_visit_ends_and_asks_in_words(
 
 
 def test_only_what_was_shown_is_seen_or_opened() -> None:
-    """A slate is seen right after its search; what is opened is among its results."""
+    """A slate is viewed right after its search; an opened result is among its results."""
     public = VisitorPopulation(3)
     for number in range(200):
         done = deeds(public, Arrival(number, START_S), fitting)
@@ -146,7 +146,7 @@ def test_only_what_was_shown_is_seen_or_opened() -> None:
 
 
 def test_titles_with_the_words_are_opened_more_often() -> None:
-    """Of results that are looked at about as often, those that say what is wanted are opened far more often."""
+    """Of results examined about equally often, those that match the need are opened far more often."""
     public, opened = VisitorPopulation(1), Counter[int]()
     for number in range(600):
         arrival = Arrival(number, START_S)
@@ -207,7 +207,7 @@ def test_fashions_fade(seed: int, at_s: float) -> None:
 
 
 def test_a_fashion_is_asked_for() -> None:
-    """Some time in a day there is one; what it is about is then asked for as often as its share says."""
+    """At some time in a day there is one; its topic is then searched as often as its share says."""
     interests = Interests(5, Habits(), TOPICS)
     at_s = next(at for hour in range(24) if interests.active_trends(at := START_S + hour * HOUR_S))
     fashion, rng, times = interests.active_trends(at_s)[0], rng_for(1, "test"), 2000
@@ -216,7 +216,7 @@ def test_a_fashion_is_asked_for() -> None:
 
 
 def test_a_few_wishes_are_most_of_all_and_most_wishes_are_rare() -> None:
-    """Popularity has a head and a long tail, so that something is asked often and something once."""
+    """Popularity has a head and a long tail, so that some queries are frequent and some occur once."""
     interests, rng = Interests(1, Habits(), TOPICS), rng_for(1, "test")
     asked = Counter(interests.draw_need(person, START_S, rng) for person in range(1500))
     assert asked.most_common(1)[0][1] > 15
@@ -224,7 +224,7 @@ def test_a_few_wishes_are_most_of_all_and_most_wishes_are_rare() -> None:
 
 
 def test_what_is_wanted_is_what_the_synthetic_web_writes_about() -> None:
-    """Wishes are in words of its topics, towns and titles; what is wanted in vain is no word of it."""
+    """Needs are in words of its topics, towns and titles; invented needs are no words of it."""
     phrases = [phrase for topic in TOPICS for words in astuple(topic)[2:] for phrase in words]
     known = {word[:3].lower() for phrase in (*phrases, *TOWNS, "how to") for word in phrase.split()}
     rng, vocabulary = rng_for(1, "test"), " ".join(phrases)

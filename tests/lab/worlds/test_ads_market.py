@@ -116,7 +116,7 @@ def test_names_that_no_market_has_are_refused() -> None:
 
 
 def test_priors_have_the_corrected_spread() -> None:
-    """For c = .2 and v = .9 the mean lies between .1 and .3 with probability .49; 0.58 is a misprint."""
+    """For c = .2 and v = .9 the mean is between .1 and .3 with probability .49; 0.58 is a misprint."""
     alpha, both = draw_beta_priors(np.full(40_000, 0.2), 0.9, rng_for(1, "tests/priors"))
     mean = alpha / both
     assert np.mean((mean > 0.1) & (mean < 0.3)) == pytest.approx(0.49, abs=0.01)
@@ -148,7 +148,7 @@ def test_side_by_side_is_as_one_by_one(slots: int) -> None:
     "name", [name for name, each in POLICIES.items() if isinstance(each, ScorePolicy) and name != "two-level"]
 )
 def test_the_future_does_not_leak(name: str) -> None:
-    """What is asked and clicked on the second day changes nothing of the first."""
+    """Queries and clicks of the second day change nothing of the first."""
     short = replace(SMALL, queries=120)
     first, second = days_of(1, short)
     other = days_of(9, short)[1]

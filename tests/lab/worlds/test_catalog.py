@@ -83,21 +83,21 @@ def test_a_world_that_is_not_here_says_how_to_get_it(folders: Path, name: str) -
 
 @pytest.mark.parametrize("name", ["", "made", "made:", "moon:tiny", "made:tiney", "made:tiny:x", "made:tiny:1:2"])
 def test_a_name_that_is_none_is_refused_with_those_that_are(folders: Path, name: str) -> None:
-    """What can be written is said, and which made worlds there are."""
+    """The error says what can be written, and lists the synthetic worlds."""
     with pytest.raises(UsageError, match="small"):
         locate_world(name)
     assert folders.is_dir()
 
 
 def test_two_worlds_of_one_label_are_not_mixed_up(folders: Path) -> None:
-    """Rows could not be told apart, so the second is refused."""
+    """Rows would be ambiguous, so the second is refused."""
     register_world(f"git:{repository(folders / 'a' / 'twin')}")
     with pytest.raises(UsageError, match="git:twin"):
         register_world(f"git:{repository(folders / 'b' / 'twin')}")
 
 
 def test_a_seed_is_part_of_a_synthetic_world() -> None:
-    """Another seed is another web, and its label says so; seed 1 is what is meant where none is said."""
+    """Another seed is another web, and its label says so; the default is seed 1."""
     assert get_label("made:tiny:1") == get_label("made:tiny") == "made:tiny"
     assert fingerprint_world("made:tiny:2") != fingerprint_world("made:tiny")
     assert not np.array_equal(open_history("made:tiny:2").born_s, open_history("made:tiny").born_s)

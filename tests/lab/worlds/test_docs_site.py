@@ -23,7 +23,7 @@ def test_every_page_is_reached_by_links_that_work() -> None:
 
 
 def test_a_page_that_is_known_is_not_sent_again() -> None:
-    """The tag of a page answers for it; what is not there says so."""
+    """The ETag of a page validates it; a missing page is a 404."""
     site = open_docs_site()
     (tag,) = (value for name, value in site.replies["/"].headers if name == "etag")
     again = site.reply(WorldRequest(DOCS_HOST, "/", if_none_match=tag), 0.0)

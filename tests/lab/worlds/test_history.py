@@ -1,4 +1,4 @@
-"""The past of a web as arrays: asked, kept in a file, and given another future."""
+"""The past of a web as arrays: queried, stored in a file, and given another future."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_no_fetch_tells_of_pages_that_are_not_born(history: History, now_s: floa
 
 
 def test_time_goes_forward_only() -> None:
-    """A fetch at an earlier time than the last one is a mistake of whoever asks."""
+    """A fetch at an earlier time than the last one is an error of the caller."""
     none = np.zeros(0, np.int64)
     asked = HistoryFetcher(nothing())
     asked.fetch(none, 5.0)
@@ -142,7 +142,7 @@ def test_damage_is_noticed(tmp_path_factory: pytest.TempPathFactory, history: Hi
 
 
 def test_files_of_others_are_refused(tmp_path: Path) -> None:
-    """No file, an empty one, and one of someone else's: told, with what to type."""
+    """No file, an empty one, and a foreign one: reported, with what to type."""
     (tmp_path / "empty").touch()
     (tmp_path / "other").write_bytes(b"PK\x03\x04" * 20)
     for name in ("absent", "empty", "other"):

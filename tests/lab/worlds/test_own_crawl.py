@@ -13,7 +13,7 @@ from vedette.lab.worlds.history import History
 from vedette.lab.worlds.own_crawl import load_crawl_history
 
 PAGE, OTHER = URLS[0], URLS[1]
-Fetched = tuple[str, bytes, float, int]  # a URL, what it brought, on which day, with which status
+Fetched = tuple[str, bytes, float, int]  # a URL, its content, the day, and the status
 
 
 def crawled(folder: Path, *fetches: Fetched) -> History:
@@ -73,6 +73,6 @@ def test_a_page_dies_when_it_is_found_gone(tmp_path: Path) -> None:
 
 
 def test_a_crawl_without_pages_is_refused(tmp_path: Path) -> None:
-    """It is said what to do."""
+    """The error says what to do."""
     with pytest.raises(UsageError, match="crawl first"):
         crawled(tmp_path / "data")

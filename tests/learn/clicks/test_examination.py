@@ -12,7 +12,7 @@ SEARCHES = 6_000
 
 
 def shown() -> np.ndarray:
-    """Lists of ten of sixty results, in any order, so that place and result can be told apart."""
+    """Lists of ten of sixty results, in any order, so that position and result can be separated."""
     rng = rng_for(1, "test/shown")
     return np.array([rng.permutation(RESULTS)[:10] for _ in range(SEARCHES)])
 

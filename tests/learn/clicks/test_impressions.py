@@ -1,4 +1,4 @@
-"""Results that were shown, joined with what people did, however late it was told."""
+"""Shown results, joined with user actions, however late they are reported."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What another policy would have brought: near the truth where the log can tell, and silent where it cannot."""
+"""Off-policy estimates: near the truth if the log supports it, and "not enough data" otherwise."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ VALUES = np.array([0.1, 0.2, 0.3, 0.4, 0.8])
 
 
 def logged(decisions: int, target: np.ndarray, model: np.ndarray, floor: float = 0.1) -> Decisions:
-    """A log of a policy that prefers the first action, asked about a policy with these chances."""
+    """A log of a policy that prefers the first action, evaluated for a policy with these probabilities."""
     rng = rng_for(1, "test/off-policy")
     chances = np.full(ACTIONS, floor)
     chances[0] = 1 - floor * (ACTIONS - 1)
@@ -44,7 +44,7 @@ def test_a_right_model_makes_the_estimate_steadier() -> None:
 
 @pytest.mark.parametrize("estimate", [ips, snips, doubly_robust])
 def test_few_decisions_are_no_evidence(estimate: Estimator) -> None:
-    """A short log, one that never did the like, and an empty one are said to be not enough."""
+    """A short log, one without overlap, and an empty one are "not enough data"."""
     never = logged(4_000, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), VALUES, floor=0.1)
     unlike = never._replace(target=np.zeros(4_000))
     for log in (logged(50, TARGET, VALUES), unlike, Decisions(*(np.zeros(0),) * 5)):

@@ -1,4 +1,4 @@
-"""What another order would have brought: near the truth where lots dealt it to enough readers, and silent elsewhere."""
+"""Estimates for another order: near the truth if enough readers got it at random, and none otherwise."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_estimates_hold_what_each_order_brings() -> None:
 
 
 def test_few_readers_are_no_evidence() -> None:
-    """What too few got is not told; what most got may be."""
+    """An order that too few got has no estimate; one that most got may have."""
     found = told(recorded(300))
     assert [found[name].robust.said for name in (RELEVANCE_ONLY, LEARNED_ONLY)] == [NOT_ENOUGH_DATA, NOT_ENOUGH_DATA]
     assert found[WITH_TRIALS].robust.said == ""
@@ -98,7 +98,7 @@ def test_nothing_recorded_is_nothing_told() -> None:
 
 @given(st.text(max_size=20))
 def test_every_mark_has_a_group(mark: str) -> None:
-    """Whatever stands in a record."""
+    """Whatever a record contains."""
     assert assign_group(mark) in GROUP_SHARES
 
 

@@ -7,12 +7,12 @@ from vedette.learn.clicks.impressions import Impressions
 from vedette.policy import Floats
 
 TRUE: Floats = np.power(0.8, np.arange(10.0))
-# A model that was misled: it takes low places for hardly looked at, because poor pages stand there.
+# A misled model: it assumes that low positions are hardly examined, because poor pages are there.
 MISLED: Floats = np.power(0.5, np.arange(10.0))
 
 
 def shown_by_lot(queries: int, searches: int, chance: float = 0.5) -> Impressions:
-    """Each query has two pages, of different quality, for places 3 and 8 (from 1), and lots say which stands where."""
+    """Each query has two pages, of different quality, for positions 3 and 8 (from 1), assigned at random."""
     rng = np.random.default_rng(7)
     group = np.repeat(np.arange(queries), searches)
     is_swapped = rng.random(len(group)) < 0.5
@@ -50,7 +50,7 @@ def test_lots_correct_a_model_that_was_misled() -> None:
 
 
 def test_few_showings_by_lot_correct_little() -> None:
-    """A handful of clicks hardly moves what thousands said."""
+    """A handful of clicks hardly changes the evidence of thousands."""
     few = correct_examination(shown_by_lot(1, 12), MISLED)
     assert abs(np.log(ratio(few) / ratio(MISLED))) < abs(np.log(ratio(TRUE) / ratio(MISLED))) / 2
 

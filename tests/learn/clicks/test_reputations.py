@@ -12,7 +12,7 @@ HOSTS = dict.fromkeys(PAGES, 3)
 
 
 def taught(record: tuple[list[SearchEvent], list[ClickEvent]], now_days: float = 3.0) -> LearnedQuality:
-    """What is learned of a record, of which there is enough."""
+    """The result of learning from a large enough record."""
     found = learn_reputations(build_impressions(*record), HOSTS, now_days)
     assert found is not None
     return found
@@ -41,7 +41,7 @@ def test_places_are_examined_as_the_log_says() -> None:
 
 
 def test_evidence_fades() -> None:
-    """The same clicks a year later count for less, and belief is back nearer to what is general."""
+    """The same clicks a year later count for less, and the estimate is closer to the general one."""
     record = made_record(PAGES, 2000)
     early, late = taught(record), taught(record, 400.0)
     assert late.looks.sum() < 0.1 * early.looks.sum()
@@ -49,7 +49,7 @@ def test_evidence_fades() -> None:
 
 
 def test_one_address_with_many_browsers_moves_no_page() -> None:
-    """A thousand clicks of one address on the poorest page count as those of a few people, and the reason is told."""
+    """A thousand clicks of one address on the poorest page count as a few people, and the reason is reported."""
     slates, events = made_record(PAGES, 2000)
     bad = [slate._replace(id=f"x{n}", visitor=f"0badcafe{n:08x}") for n, slate in enumerate(slates[:1000])]
     clicks = [ClickEvent(slate.id, "click", 1, slate.at_s + 5.0, 5.0, slate.visitor) for slate in bad]

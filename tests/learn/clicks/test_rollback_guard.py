@@ -15,7 +15,7 @@ from vedette.learn.clicks.rollback_guard import (
 
 
 def seen_with(share: float) -> tuple[Impressions, Bools]:
-    """Clicks of two groups, of which those of the second are returned from at once with this probability."""
+    """Clicks of two groups; those of the second are returned from at once with this probability."""
     slates, events = made_record({1: 0.5, 2: 0.5}, 600, seed=1)
     others, theirs = made_record({1: 0.5, 2: 0.5}, 600, seed=2, policy="prospect/1")
     seen = build_impressions(slates + others, events + theirs)
@@ -32,7 +32,7 @@ def verdict(share: float) -> RollbackGuard:
 
 
 def test_equal_groups_are_left_alone() -> None:
-    """Nothing is said where nothing differs."""
+    """Nothing is reported if nothing differs."""
     assert verdict(0.0) == RollbackGuard()
 
 

@@ -162,7 +162,7 @@ def _but_blob(kept: StoredVersion) -> tuple[bytes, bytes, bytes, bytes, int]:
 
 
 def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
-    """A page that had no words before changed; how much cannot be said."""
+    """A page that had no words before changed; the share is undefined."""
     change, _ = compare_versions(build_first_version(version("")), version(TEXT))
     assert change.changed
     assert change.share == 0.0
@@ -172,7 +172,7 @@ def test_a_sketch_of_another_length_is_no_ground_for_a_share() -> None:
 
 
 def place_of(node: LexborNode) -> int:
-    """Where an element stands, without its position."""
+    """The location of an element, without its position."""
     path: list[str] = []
     at: LexborNode | None = node
     while at is not None and at.tag not in {"body", "html"}:
@@ -194,7 +194,7 @@ def read(url: str, body: bytes, judged: str) -> NewVersion:
 
 
 def judge(world: SyntheticWorld, site: Site, number: int, rule: ChangeRule, days: int) -> Counter[tuple[bool, bool]]:
-    """(truly changed, said to be changed) for daily fetches of a page; the first four days are for learning."""
+    """(truly changed, detected as changed) for daily fetches of a page; the first four days are for learning."""
     truth, table = page_truth(site, number), Counter[tuple[bool, bool]]()
     path = truth.url.partition(site.name)[2]
     bodies = [world.reply(WorldRequest(site.name, path), world.start_s + day * DAY_S + 1).body for day in range(days)]

@@ -25,7 +25,7 @@ def article(version: int) -> str:
 
 
 def letters(number: int) -> str:
-    """A word that stands for a number, since digits are no words."""
+    """A word that represents a number, since digits are no words."""
     return "x" + "".join("abcdefghij"[int(digit)] for digit in str(number))
 
 
@@ -71,7 +71,7 @@ def test_a_live_ticker_has_no_box() -> None:
 
 
 def test_a_large_part_that_changes_daily_is_content() -> None:
-    """A list of headlines beside a longer menu that never changes is still what people come for."""
+    """A list of headlines next to a longer menu that never changes still counts as content."""
     menu = SENTENCE * 3
     turns = fetched(*([(MENU, menu), (ARTICLE, SENTENCE + letters(day) * 9)] for day in range(10)))
     assert all(seen.steady_changes == 1 for seen in turns)

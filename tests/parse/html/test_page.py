@@ -1,4 +1,4 @@
-"""What is read off a page: text, content, links and what it says of itself."""
+"""The parsed content of a page: text, main text, links and metadata."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def main(body: str) -> str:
     ],
 )
 def test_visible_text(markup: str, text: str) -> None:
-    """Inline tags do not split words, breaks and cells do, blocks are lines; what is not shown is not text."""
+    """Inline tags do not split words, breaks and cells do, blocks are lines; hidden content is not text."""
     assert parse_page(markup).text == text
 
 
@@ -99,7 +99,7 @@ def test_content_stays(markup: str, kept: str) -> None:
 
 
 def test_main_element_is_preferred() -> None:
-    """Prose outside of what the author calls the content is none, if enough stands inside."""
+    """Prose outside of what the author marks as content does not count, if enough is inside."""
     assert main(f"<p>Elsewhere. {PROSE}</p><main><p>{PROSE}</p></main>") == PROSE.strip()
     assert "Elsewhere" in main(f"<p>Elsewhere. {PROSE * 9}</p><main><p>Very little here.</p></main>")
 
@@ -175,7 +175,7 @@ def test_text_after_a_hidden_paragraph() -> None:
     ],
 )
 def test_tags_that_were_seen_before(markup: str, text: str) -> None:
-    """What a tag did at first does not tell what it does later: that hangs on what is hidden around it."""
+    """The first effect of a tag does not determine later ones: that depends on hidden containers around it."""
     assert parse_page(markup).text == text
 
 

@@ -104,7 +104,7 @@ def test_what_is_no_part_of_the_page(hidden: str) -> None:
 
 
 def test_noscript_is_read() -> None:
-    """A crawler runs no scripts, so what is meant for that case is meant for it."""
+    """A crawler runs no scripts, so the fallback for that case is parsed."""
     assert links("<noscript><a href=/plain></noscript>") == ("/plain",)
 
 
@@ -178,7 +178,7 @@ def is_clean(page: Page) -> bool:
 
 
 def test_surrogates_and_nul() -> None:
-    """What no file could keep is replaced where it stands."""
+    """Characters that no file can store are replaced in place."""
     text = "\ud800<title>a\0\udfff</title><a href='/\ud800'><base href='\0'><meta name=a content='\udc00'>"
     assert is_clean(parse_page(text))
     assert len(links(text)) == 1
@@ -339,7 +339,7 @@ def test_megabytes_in_one_tag() -> None:
 
 
 def test_an_attribute_is_whole_or_not_there() -> None:
-    """However much stands before it in a tag, an address is never cut short."""
+    """However much precedes it in a tag, a URL is never truncated."""
     assert not parse_page(f"<a{' ' * 200_000}href=/x>").links
     for length in range(0, 200_000, 999):
         page = parse_page(f"<a {'x' * length} href='{'/abcdefghi' * 200}'>y</a>")

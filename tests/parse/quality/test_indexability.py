@@ -1,4 +1,4 @@
-"""What is not worth indexing is refused with a reason that the operator can overrule by name."""
+"""Pages not worth indexing are refused with a reason that the operator can overrule by name."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def test_an_ordinary_page_is_worth_indexing() -> None:
 
 @pytest.mark.parametrize("kind", list(RejectReason))
 def test_every_objection_is_raised_by_its_page(kind: RejectReason) -> None:
-    """Each name stands for something that happens."""
+    """Each name occurs in practice."""
     assert kind_of(find_objection(BAD[kind])) is kind
 
 

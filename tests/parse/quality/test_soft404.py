@@ -1,4 +1,4 @@
-"""Pages that say with status 200 that they do not exist are told from pages that speak of such pages."""
+"""Pages that say with status 200 that they do not exist are distinguished from pages about such pages."""
 
 import pytest
 from hypothesis import given
@@ -75,7 +75,7 @@ def test_a_long_page_is_there_whatever_its_title(title: str) -> None:
 
 @pytest.mark.parametrize("title", THERE)
 def test_a_short_page_with_another_title_is_there(title: str) -> None:
-    """A number or a word that also stands on error pages is not enough."""
+    """A number or a word that also appears on error pages is not enough."""
     text = "It was built in France, and few of them are left."
     assert find_missing_notice(title, [title], text, words_of(text)) is None
 
@@ -93,7 +93,7 @@ def test_a_very_short_text_may_say_it_in_a_sentence() -> None:
 
 
 def test_the_reason_quotes_the_page() -> None:
-    """Whoever asks why sees the words that decided."""
+    """The reason quotes the deciding words."""
     reason = find_missing_notice("Beispiel | Seite nicht gefunden", [], SORRY, words_of(SORRY))
     assert reason is not None
     assert "Seite nicht gefunden" in reason

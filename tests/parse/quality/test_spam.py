@@ -1,4 +1,4 @@
-"""Spam is told from honest pages that look a little like it, and every verdict says why."""
+"""Spam is distinguished from honest pages that resemble it, and every verdict has a reason."""
 
 from math import isfinite
 
@@ -140,7 +140,7 @@ PAIRS = st.lists(st.tuples(st.text(max_size=40) | st.from_regex(r"(https?:)?//[^
 
 @given(st.text(), st.text(), st.text(), st.integers(0, 10**6), st.integers(0, 10**6), PAIRS)
 def test_no_page_makes_it_fail(host: str, title: str, main: str, words: int, hidden: int, links: Links) -> None:
-    """Whatever stands on a page, the score is a number from 0 to 1, and every share a share."""
+    """Whatever a page contains, the score is a number from 0 to 1, and every share a share."""
     signs = extract_features(host, title, main, words, hidden, links)
     assert 0 <= score_spam(signs).score <= 1
     assert isfinite(signs.word_letters)

@@ -37,7 +37,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def pair(rng: np.random.Generator, union: int, common: int) -> tuple[WideHashes, WideHashes]:
-    """Two sets with so many members together and so many in both; the rest is divided evenly."""
+    """Two sets with this many members together and this many in both; the rest is divided evenly."""
     members = rng.integers(0, 2**64, union, dtype=np.uint64)
     middle = common + (union - common) // 2
     return members[:middle], np.concatenate((members[:common], members[middle:]))

@@ -1,4 +1,4 @@
-"""Texts as numbers: equal words give equal numbers wherever they stand, and other words give others."""
+"""Texts as numbers: equal words give equal numbers wherever they are, and other words give others."""
 
 import unicodedata
 
@@ -48,7 +48,7 @@ def test_normal_form_is_the_stated_rule(text: str) -> None:
 
 @given(st.text(st.characters(max_codepoint=127)))
 def test_short_way_is_the_long_way(text: str) -> None:
-    """A text in ASCII has the words that it has beside a letter of another script."""
+    """An ASCII text has the same words next to a letter of another script."""
     assert normal_form(f"{text} é") == (normal_form(text) + " é".encode()).strip()
 
 
@@ -74,13 +74,13 @@ def test_no_text_fails(text: str) -> None:
     ],
 )
 def test_normal_forms(text: str, form: str) -> None:
-    """Digits and marks separate, soft hyphens vanish, ideographs stand alone, vowel signs stay in their word."""
+    """Digits and marks separate, soft hyphens vanish, ideographs are single words, vowel signs stay in their word."""
     assert normal_form(text).decode() == form
 
 
 @given(WORDS, st.integers(1, 6))
 def test_equal_numbers_are_equal_words(words: list[str], width: int) -> None:
-    """Two shingles of a text have one number exactly if they are the same words, whatever stands before them."""
+    """Two shingles of a text have one number exactly if they are the same words, whatever precedes them."""
     numbers = shingle_text(" ".join(words), width=width).tolist()
     pieces = [tuple(words[at : at + width]) for at in range(max(1, len(words) - width + 1))] if words else []
     assert len(numbers) == len(pieces)
@@ -136,7 +136,7 @@ def test_every_letter_counts(size: int, data: st.DataObject) -> None:
 
 
 def test_last_letters_of_several_words() -> None:
-    """Words that differ in their eighth letter only, the top of a load, are told apart in all combinations."""
+    """Words that differ only in their eighth letter, the top of a block, are distinguished in all combinations."""
     letters = "abcdefghijklmnop"
     texts = [
         f"sevenis{a} sevenis{b} sevenis{c} sevenis{d}" for a in letters for b in letters for c in "ab" for d in "ab"
@@ -146,13 +146,13 @@ def test_last_letters_of_several_words() -> None:
 
 @given(st.lists(st.integers(1, 80), min_size=1, max_size=30))
 def test_neighbours_make_no_difference(sizes: list[int]) -> None:
-    """A word has the number that it has alone beside longer and shorter words."""
+    """A word has the same number alone and next to longer and shorter words."""
     words = [chr(97 + at % 26) * size for at, size in enumerate(sizes)]
     assert shingle_text(" ".join(words), width=1).tolist() == [int(shingle_text(word, width=1)[0]) for word in words]
 
 
 def test_long_texts_are_cut() -> None:
-    """A text of many megabytes costs bounded memory: what lies behind the first megabyte adds no shingle."""
+    """A text of many megabytes costs bounded memory: anything after the first megabyte adds no shingle."""
     form = b"abc " * (module.MAX_BYTES // 4)
     assert np.array_equal(shingle_form(form + b"other words at the end"), shingle_form(form[: module.MAX_BYTES]))
 

@@ -1,6 +1,6 @@
 """A page is read in the charset that a browser would read it in."""
 
-# ruff: noqa: RUF001 -- letters that look like Latin ones are what is read here
+# ruff: noqa: RUF001 -- letters that look like Latin ones are tested here
 
 import pytest
 from hypothesis import given

@@ -1,6 +1,6 @@
 """The language of a page is that of its text, whatever the page declares."""
 
-# ruff: noqa: RUF001 -- letters that look like Latin ones are what is read here
+# ruff: noqa: RUF001 -- letters that look like Latin ones are tested here
 
 import pytest
 from hypothesis import given
@@ -258,13 +258,13 @@ def test_the_larger_part_of_a_mixed_text_counts() -> None:
 
 
 def test_menu_and_footer_do_not_count() -> None:
-    """A long text is judged by what stands inside it, not by the English of the template round it."""
+    """A long text is judged by its middle, not by the English of the template around it."""
     template = "Home About us Contact Terms of use Privacy policy All rights reserved " * 4
     assert detect_language(template + PARAGRAPHS["fi"] * 6 + template, "en") == "fi"
 
 
 def test_odd_characters_do_not_hide_a_language() -> None:
-    """Control characters, half surrogates and what is no character are read over."""
+    """Control characters, half surrogates and noncharacters are skipped."""
     odd = PARAGRAPHS["el"].replace(" ", " \x00\ud800\ufffe\x7f ")
     assert detect_language(odd, "en") == "el"
 

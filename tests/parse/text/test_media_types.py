@@ -47,7 +47,7 @@ def test_what_is_html(content_type: str, body: bytes, html: bool) -> None:  # no
     ],
 )
 def test_what_is_a_pdf(content_type: str, body: bytes, pdf: bool) -> None:  # noqa: FBT001 - a column of the table
-    """What is called a PDF must look like one, and what has no telling name may be one."""
+    """A file declared as PDF must resemble one, and one without a specific type may be one."""
     assert is_document(content_type, body, "https://example.org/a") is pdf
 
 

@@ -57,7 +57,7 @@ def taught(model: ChangeModel, batches: Sequence[KnownPages]) -> Memory:
 
 
 def later(batch: KnownPages, days: float) -> Floats:
-    """So many days after the last fetch of each page."""
+    """This many days after the last fetch of each page."""
     return batch.last_fetch_s + days * DAY_S
 
 

@@ -19,7 +19,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=NAMES)
 def test_chances_are_chances_and_never_fall_with_time(
     model: ChangeModel, story: list[KnownPages], waits: list[float]
 ) -> None:
-    """Whatever was seen, a chance lies in 0 to 1, and waiting longer never lowers it; rates are finite and in order."""
+    """A probability is always in 0 to 1, and waiting longer never lowers it; rates are finite and ordered."""
     memory, batch = taught(model, story), story[-1]
     chances = np.array([model.chance(memory, batch, later(batch, wait)) for wait in waits])
     assert np.all((chances >= 0) & (chances <= 1))
@@ -57,7 +57,7 @@ def test_an_empty_memory_and_an_empty_batch_are_answered(model: ChangeModel) -> 
 
 @each_model
 def test_rows_of_the_pages_in_question_are_enough(model: ChangeModel) -> None:
-    """A keeper that hands over the rows of a batch only gets the same as one that hands over all."""
+    """Passing only the rows of a batch gives the same as passing all."""
     story = [looks([False] * 4, 0.0, 0.0, first=True), looks([True, False, True, False], 9.0, 9.0)]
     memory = taught(model, story)
     some = np.array([1, 2])

@@ -56,7 +56,7 @@ def test_time_until_an_unseen_change_is_its_mean() -> None:
 
 
 def fitted(gap_d: float) -> tuple[Gamma, Floats]:
-    """What is believed of a group of 400 pages after 40 looks each, and their true rates."""
+    """The belief about a group of 400 pages after 40 fetches each, and their true rates."""
     rates = rng_for(4, "rates").gamma(0.7, 0.05 / 0.7, 400)
     story = drawn_looks(rates, np.full(40, gap_d), 3)
     return pooled_prior(taught(Pooled(), story).groups, story[-1], 1.0), rates
@@ -77,7 +77,7 @@ def test_pooled_takes_rarely_seen_pages_for_slower_and_more_alike_than_they_are(
 
 
 def test_a_gamma_belief_holds_the_rate_nine_times_in_ten() -> None:
-    """Rates drawn from what is believed lie in the interval with 90 %."""
+    """Rates drawn from the belief are in the interval with 90 %."""
     drawn = rng_for(5, "gamma").gamma(3.0, 1 / 7.0, 20_000)
     _, low, high = Gamma(np.array([3.0]), np.array([7.0])).rates()
     assert np.mean((drawn > low) & (drawn < high)) == pytest.approx(0.9, abs=0.01)

@@ -39,7 +39,7 @@ def looks(
 
 @cache
 def watched(number: int, days: int = 30) -> tuple[Memory, KnownPages]:
-    """Pages of which each was looked at daily, and changed with a chance of its own; and the latest fetches."""
+    """Pages fetched daily, each with its own probability of change; and the latest fetches."""
     rng = rng_for(number, "test/watched")
     chance = rng.random(12) ** 3
     batch = looks(12, at_d=0, first=True)
@@ -57,7 +57,7 @@ def wait_d(rule: Rule, memory: Memory, batch: KnownPages, price: float) -> Float
 
 
 def test_they_are_due_policies() -> None:
-    """The type checker agrees that all have the shape that the keeper asks for."""
+    """The type checker agrees that all have the shape that the coordinator needs."""
     rules: list[Due[None, Memory, KnownPages, KnownPages]] = [GreedyC1(), GreedyC2(), NDay()]
     assert [rule.name for rule in rules] == ["greedy-c1", "greedy-c2", "n-day"]
 
@@ -90,7 +90,7 @@ def test_c2_is_due_when_the_days_out_of_date_reach_the_price(number: int, price:
 @settings(max_examples=25)
 @given(number=numbers, prices=st.tuples(st.floats(0, 3), st.floats(0, 3)).map(sorted))
 def test_a_higher_price_is_never_sooner(rule: Rule, number: int, prices: list[float]) -> None:
-    """Whoever steers the spending by the price can rely on its direction."""
+    """Spending depends on the price in the expected direction."""
     memory, batch = watched(number, days=8)
     low, high = (wait_d(rule, memory, batch, price) for price in prices)
     assert (low <= high + 1e-3).all()
@@ -185,7 +185,7 @@ def test_the_servers_word_on_the_last_change_counts() -> None:
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.inf, np.nan])
 def test_a_bound_that_is_none_is_refused(wrong: float) -> None:
-    """Whoever configures a rule is told."""
+    """An invalid configuration is reported."""
     for rule in (GreedyC1, GreedyC2, NDay):
         with pytest.raises(ConfigError):
             rule(bound_d=wrong)

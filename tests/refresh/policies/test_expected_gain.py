@@ -79,7 +79,7 @@ def test_a_higher_price_never_makes_a_page_due_sooner(price: float, factor: floa
 
 @given(st.floats(1e-2, 10.0))
 def test_a_page_is_worth_its_price_when_it_is_due(price: float) -> None:
-    """Asked again at the time at which it said it would be due, it is due by then."""
+    """At the time that it gave as due, it is due."""
     state, seen = learned([[True, False, False], [False, True, False]])
     now = float(due_d(state, seen, price).max()) * DAY_S
     again = POLICY.due(state, seen, now, price, rng_for(1, "tests/expected-gain"))
@@ -108,7 +108,7 @@ def test_where_pages_die_others_are_looked_after_and_rates_stay() -> None:
 
 
 def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[Memory, KnownPages]:
-    """Pages that are fetched every ten days, some of which were announced as changed on the day before."""
+    """Pages that are fetched every ten days, some announced as changed on the day before."""
     state = POLICY.observe(POLICY.start(None), batch(10.0, None, [False] * len(told)), 10 * DAY_S)
     seen = batch(10.0, None, changed)
     for turn in range(2, rounds + 2):
@@ -122,7 +122,7 @@ def announced(told: list[bool], changed: list[bool], rounds: int = 8) -> tuple[M
 def waits_d(state: Memory, seen: KnownPages, *, heard: bool, read_d: float = 2.0) -> float:
     """How long the last of the pages waits from two days after its fetch, with or without an announcement.
 
-    The sitemap was last read so many days after the fetch.
+    The sitemap was last read this many days after the fetch.
     """
     now = float(seen.last_fetch_s[-1]) + 2 * DAY_S
     heard_s = seen.last_fetch_s + read_d * DAY_S

@@ -21,7 +21,7 @@ def sources(fetched_s: list[float], *, changed: bool = False) -> KnownPages:
 
 
 def test_it_is_a_due_policy() -> None:
-    """The type checker agrees that the policy has the shape that the keeper asks for."""
+    """The type checker agrees that the policy has the shape that the coordinator needs."""
     policy: Due[None, tuple[()], KnownPages, KnownPages] = Fixed()
     assert policy.name == "fixed"
 

@@ -56,7 +56,7 @@ def due_s(policy: Nutch, state: Floats, batch: KnownPages) -> Floats:
 
 
 def test_it_is_a_due_policy() -> None:
-    """The type checker agrees that the policy has the shape that the keeper asks for."""
+    """The type checker agrees that the policy has the shape that the coordinator needs."""
     policy: Due[None, Floats, KnownPages, KnownPages] = Nutch()
     assert policy.name == "nutch"
 
@@ -135,7 +135,7 @@ def test_pages_do_not_touch_each_other(rows: list[tuple[float, bool, bool, float
 def test_a_slice_of_the_state_is_as_good_as_all_of_it(
     rows: list[tuple[float, bool, bool, float]], places: list[int]
 ) -> None:
-    """The keeper may hand over the elements of the batch alone, so that a batch costs what the batch is large."""
+    """The coordinator may pass only the elements of the batch, so that the cost depends only on the batch."""
     policy = Nutch()
     kept = np.linspace(DAY_S, 8 * DAY_S, 8)
     at = places[: len(rows)]
@@ -169,7 +169,7 @@ def test_the_interval_settles_near_the_rhythm_of_a_page() -> None:
 
 
 def test_a_page_twice_in_a_batch_is_a_bug() -> None:
-    """Two fetches of one page in a batch would lose one of them, so the caller is told."""
+    """Two fetches of one page in a batch would lose one of them, so it raises."""
     with pytest.raises(AssertionError, match="twice"):
         Nutch().observe(np.zeros(0), known([(0, False, False, 0), (1, True, False, 0)], [2, 2]), 0.0)
 
@@ -187,7 +187,7 @@ def test_a_page_twice_in_a_batch_is_a_bug() -> None:
     ],
 )
 def test_settings_that_cannot_work_are_refused(wrong: Callable[[], Nutch]) -> None:
-    """Rates and intervals that would never settle, or stand still, are an error of configuration."""
+    """Rates and intervals that would never settle, or never move, are configuration errors."""
     with pytest.raises(ConfigError, match="nutch"):
         wrong()
 

@@ -25,7 +25,7 @@ each = pytest.mark.parametrize("policy", PRICED, ids=lambda policy: policy.name)
 
 
 def looks(days: list[float], changed: list[bool], **columns: Any) -> KnownPages:
-    """One fetch of each page, so many days after the one before, which was at time 0."""
+    """One fetch of each page, this many days after the previous one, which was at time 0."""
     count = len(days)
     return KnownPages(
         np.arange(count),
@@ -55,7 +55,7 @@ def waits_d(policy: Any, memory: Memory, batch: KnownPages, price: float) -> Flo
 
 
 def some_fetches(seed: int, count: int = 12) -> KnownPages:
-    """Fetches of everything that can be told of them."""
+    """Fetches with every available column."""
     rng = rng_for(seed, "tests/published/fetches")
     changed = rng.random(count) < 0.5
     return looks(
@@ -81,7 +81,7 @@ def test_the_dearer_the_later(policy: Any, seed: int, prices: list[float]) -> No
 
 @each
 def test_a_price_moves_it_and_it_says_so(policy: Any) -> None:
-    """Policies that depend on the price say so, and are asked again when it moves; others do not say so."""
+    """Policies that depend on the price declare it, and are rescheduled when it moves; others do not declare it."""
     batch = some_fetches(3)
     memory = learned(policy, batch)
     assert policy.priced
@@ -109,7 +109,7 @@ def test_first_fetches_and_deaths_teach_nothing(policy: Any) -> None:
 
 
 def test_they_are_found_by_name() -> None:
-    """Whoever runs the lab finds them beside the others."""
+    """The lab lists them with the others."""
     assert {"uniform", "stormcrawler", *(policy.name for policy in PRICED)} <= set(load_policies("refresh"))
 
 
@@ -151,7 +151,7 @@ def test_small_changes_do_not_make_a_copy_stale_for_sbr() -> None:
 
 
 def test_ebr_asks_how_often_a_page_is_shown_and_counts_from_the_threshold_on() -> None:
-    """What is shown twice as often waits less, what no one is shown waits forever; a change of just tau is large."""
+    """A page shown twice as often waits less, one never shown waits forever; a change of just tau is large."""
     batch = looks([5.0] * 4, [True] * 4, share=[0.3, 0.3, 0.3, 0.29], views=[0.2, 0.1, 0.0, 0.1])
     often, rarely, never, small = waits_d(Ebr(tau=0.3), learned(Ebr(tau=0.3), batch), batch, 0.1)
     assert often < rarely < small
@@ -167,7 +167,7 @@ def test_user_centric_means_gains_by_day_and_never_gives_a_page_up() -> None:
 
 
 def test_user_centric_looks_at_everything_until_a_gain_is_known() -> None:
-    """Without any gain told every page is due at once, whatever the price."""
+    """Without any known gain every page is due at once, whatever the price."""
     batch = looks([5.0, 6.0], [True, False])
     assert waits_d(UserCentric(), learned(UserCentric(), batch), batch, 1e9).tolist() == [0.0, 0.0]
 

@@ -49,7 +49,7 @@ def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
 
 
 def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE, seed: int | None = None) -> FolderAdServer:
-    """Whoever chooses, by a clock of the test's."""
+    """The selection, by a clock of the test's."""
     return FolderAdServer(folder, build_settings(serve), lambda _day: b"salt", wall, seed)
 
 
@@ -60,7 +60,7 @@ def app(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> Starle
 
 @contextmanager
 def serving(made: Starlette) -> Iterator[int]:
-    """A real server of an application on a free port of loopback, which is told."""
+    """A real server of an application on a free port of loopback, which is returned."""
     listening = bind("127.0.0.1:0")
     server = create_server(made)
     thread = threading.Thread(target=server.run, args=([listening],))

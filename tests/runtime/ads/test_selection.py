@@ -195,7 +195,7 @@ def test_a_budget_is_not_gone_by_morning(tmp_path: Path) -> None:
 
 
 def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There are no ads then, and the operator is told once."""
+    """There are no ads then, and the operator is notified once."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     (tmp_path / "ledger.db").write_bytes(b"no ledger" * 1000)
     client = browser(tmp_path, Clock())
@@ -205,7 +205,7 @@ def test_a_broken_ledger_costs_nobody_a_search(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_what_was_learned_orders_ads(tmp_path: Path) -> None:
-    """Of two that bid alike, the one that people click stands first before long."""
+    """Of two equal bids, the one that people click is soon first."""
     clock = Clock()
     market(tmp_path, (ad("dull", "0.50"), "900.00"), (ad("good", "0.50"), "900.00"))
     here = sponsor(tmp_path, clock)
@@ -332,4 +332,4 @@ def test_nobody_switches_a_rival_off_by_searching(tmp_path: Path) -> None:
     after = here.choose_ads("red shoes", somebody(2))
     assert {one.title for one in after} == {one.title for one in before} == {"Shoes of victim", "Shoes of rival"}
     held = LedgerReader(tmp_path).read_balances(latest(tmp_path)[0].day)["victim"].held
-    assert held < Decimal("0.12")  # five showings at most, of which one in twenty is expected to be clicked
+    assert held < Decimal("0.12")  # five impressions at most, with one click expected in twenty

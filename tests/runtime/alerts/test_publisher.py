@@ -1,4 +1,4 @@
-"""From a fetched page to an item: told when it can be found, to the watches that it fits, and to no one twice."""
+"""From a fetched page to an item: published when it is searchable, to the matching alerts, and never twice."""
 
 import json
 from contextlib import closing
@@ -47,7 +47,7 @@ def appears(web: Web, path: str, body: str, how: str = "page") -> None:
 
 
 def tell(web: Web) -> None:
-    """The index is brought up to date, and all that is new is told."""
+    """Update the index, and publish all new pages."""
     web.index()
     with closing(AlertStore(web.folder)) as book:
         telling = AlertMatcher(web.folder, start_clock(web.now_s, 1.0), book)
@@ -56,7 +56,7 @@ def tell(web: Web) -> None:
 
 
 def paths(web: Web, watch: str = "", allowed: tuple[str, ...] = ()) -> list[str]:
-    """What was told, in order."""
+    """The published items, in order."""
     items = FolderNewPages(web.folder).list_after(0, 100, watch, allowed).items
     return [item.url.removeprefix(SITE.start) for item in items]
 
@@ -82,7 +82,7 @@ def test_pages_of_a_first_crawl_are_told_to_nobody(web: Web) -> None:
 
 
 def test_near_copies_are_told_to_nobody(web: Web) -> None:
-    """A site that was rebuilt under other addresses says what it said before."""
+    """A site that was rebuilt under other URLs has the same content as before."""
     long = " ".join(map(text, ("apple", "pear", "plum", "quince")))
     web.answers("a", page("Apples", long))
     appears(web, "new/a", page("Apples", f"{long} today"))
@@ -225,7 +225,7 @@ def test_orders_are_refused_in_words_and_can_be_undone(web: Web) -> None:
 
 
 def test_the_date_of_a_page_is_its_own_or_that_of_the_list_that_named_it(web: Web) -> None:
-    """What a feed said stands in where the page states nothing; what the page states to the second comes first."""
+    """A feed's date is used if the page states none; one that the page states to the second comes first."""
     own_s = web.now_s - 7200.5
     stamp = datetime.fromtimestamp(own_s, UTC).isoformat()
     appears(web, "silent", page("Silent", text("silent")), "feed")

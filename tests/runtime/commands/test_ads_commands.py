@@ -1,4 +1,4 @@
-"""What is ordered of the market is done as a whole, logged, and taken back as a whole."""
+"""Commands on ads are executed as a whole, logged, and undone as a whole."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_what_cannot_be_is_refused_in_words(state: State) -> None:
 
 
 def test_an_advertisers_key_is_known_by_its_digest(state: State) -> None:
-    """So another key that is given the same name later is not his."""
+    """So another key created later under the same name has no access."""
     state.store.save_user_key(UserKeyRow("annkey", "ab" * 32, {"scopes": ["search"], "rate": None, "sites": []}, NOW_S))
     ordered(state, SaveAdvertiser(parse_advertiser("ann", "annkey")))
     assert market(state)[0][0][:3] == ("ann", "annkey", "ab" * 32)
@@ -212,7 +212,7 @@ def test_an_ad_is_read_strictly(change: dict[str, object], why: str) -> None:
 
 
 def test_days_of_a_campaign() -> None:
-    """Both its days belong to it; a wrong one is told."""
+    """Both its days are included; a wrong one is reported."""
     with pytest.raises(UsageError, match="cannot end"):
         parse_campaign("spring", "ann", "5", "2026-03-02", "2026-03-01")
     with pytest.raises(UsageError, match="not a date"):

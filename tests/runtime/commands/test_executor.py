@@ -134,7 +134,7 @@ def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
 
 
 def test_old_sessions_are_deleted_and_a_session_is_no_path(tmp_path: Path) -> None:
-    """What is in a cookie names no other file, and files of expired sessions go when another is opened."""
+    """A cookie's content names no other file, and files of expired sessions are deleted when another is opened."""
     with opened(tmp_path / "data"):
         operator = FolderOperator(tmp_path / "data")
     operator.open_session(hash_secret("old"), NOW_S, "a test")
@@ -157,7 +157,7 @@ def test_the_secret_stays_and_differs_from_folder_to_folder(tmp_path: Path) -> N
 
 @given(st.one_of(order.filter(lambda one: not isinstance(one, CreateKey)), st.builds(Dismiss, st.just("example.org"))))
 def test_an_order_is_kept_as_it_was(one: Command) -> None:
-    """What is read back is the same order."""
+    """It round-trips to the same command."""
     assert command_from_json(json.loads(json.dumps(command_to_json(one)))) == one
 
 
@@ -165,6 +165,6 @@ def test_an_order_is_kept_as_it_was(one: Command) -> None:
     "told", [None, [], {}, {"order": "format_disk"}, {"order": "add_site", "site": {"start": 1, "x": 2}}]
 )
 def test_an_order_that_makes_no_sense_is_damage(told: object) -> None:
-    """It is told in words, and nothing is done."""
+    """It is reported in words, and nothing is done."""
     with pytest.raises(StoreCorrupt, match="restore"):
         command_from_json(told)

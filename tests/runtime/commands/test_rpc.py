@@ -1,4 +1,4 @@
-"""What a keeper does when someone calls: sites change at once, wishes come first, and no question can break it."""
+"""A coordinator's responses to clients: sites change at once, requests come first, and no request can break it."""
 
 import time
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ HOST = "127.0.0.1"
 
 
 class Bench:
-    """A keeper over a real folder, with this test as its only worker."""
+    """A coordinator over a real folder, with this test as its only fetcher."""
 
     def __init__(self, folder: Path, config: Config = Config()) -> None:  # noqa: B008 - it is frozen
         config = override(config, {"crawl.guess_sitemaps": "false"})
@@ -65,7 +65,7 @@ class Bench:
         self._serial = 0
 
     def close(self) -> None:
-        """As a keeper ends in peace."""
+        """As a coordinator exits cleanly."""
         self.state.close(clean=True)
         self._lock.close()
 
@@ -121,7 +121,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def paths(errands: list[FetchTask]) -> list[str]:
-    """What was asked for, below the home page."""
+    """The requests, below the home page."""
     return [errand.url.removeprefix(HOME) for errand in errands]
 
 
@@ -160,7 +160,7 @@ def test_a_site_is_added_once(bench: Bench) -> None:
 
 
 def test_a_paused_site_is_asked_for_nothing_and_resumes_at_once(bench: Bench) -> None:
-    """What is with the worker is called back, nothing more is given out, and after the resume it goes on."""
+    """Tasks at the fetcher are recalled, nothing more is assigned, and after the resume it continues."""
     bench.crawled(*pages("a", "b"))
     out = bench.asked(1)
     assert sorted(paths(out)) == ["a", "b"]
@@ -194,7 +194,7 @@ def test_a_wish_survives_the_worker(bench: Bench) -> None:
 
 
 def test_a_wish_ends_with_its_answer(bench: Bench) -> None:
-    """Whoever waits is told first that it waits, then what came."""
+    """A waiting client first sees that the URL is queued, then the result."""
     bench.crawled()
     bench.fetch(HOME + "a")
     ids = [int(bench.state.urls.find_ids([HOME + "a"])[0])]
@@ -239,7 +239,7 @@ def test_what_failed_is_tried_again_at_once_where_the_operator_says_so(bench: Be
 
 
 def test_robots_txt_is_read_again_on_request(bench: Bench) -> None:
-    """Whoever waits is told what it says now."""
+    """A waiting client gets the new content."""
     bench.crawled()
     url = HOME + "robots.txt"
     bench.fetch(url)
@@ -284,7 +284,7 @@ def test_removal_keeps_pages_unless_they_are_to_go(bench: Bench) -> None:
 
 
 def test_a_change_of_scope_holds_at_once(bench: Bench) -> None:
-    """What a new exclude takes out is called back from the worker and not asked for any more."""
+    """URLs covered by a new exclude are recalled from the fetcher and no longer requested."""
     bench.crawled(*pages("a.zip", "b"))
     out = bench.asked(1)
     bench.order(SetSite(HOME, {"exclude": ("*.zip$",)}, "exclude=*.zip$"))
@@ -327,7 +327,7 @@ def test_what_an_operator_overrules_waits_again_at_once(bench: Bench, name: str,
 
 
 def test_overruling_for_one_site_wakes_nothing_of_another(bench: Bench) -> None:
-    """What is held back belongs to the site that takes it first."""
+    """A held-back URL counts for the first site that covers it."""
     bench.crawled(*pages("a"))
     (errand,) = bench.asked(1)
     refuse(bench, errand, f"{Refusal.TRAP}: for a reason")
@@ -358,7 +358,7 @@ def actions(state: State) -> list[str]:
 
 
 def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -> None:
-    """Who ignores a robots.txt has confirmed the site as his own, and the folder remembers that he did."""
+    """Ignoring a robots.txt requires confirming ownership of the site, and the folder remembers that."""
     bench.order(AddSite(Site(HOME, ignore_robots=True)))
     bench.order(PauseSite(HOME, paused=True))
     bench.order(ImportSites(((Site(HOME), False),)))
@@ -390,7 +390,7 @@ def test_nothing_of_a_blocked_domain_is_asked_for_until_the_block_is_taken_back(
 
 
 def test_a_host_that_was_asked_for_a_preview_rests_before_it_is_asked_again(bench: Bench) -> None:
-    """Whoever looked at its robots.txt first, the crawler does not come right after."""
+    """After a preview fetched its robots.txt, the crawler does not come right after."""
     asked_s = bench.now_s + 3600.0
     bench.order(AddSite(Site("http://127.0.0.9/"), asked_s=asked_s))
     assert bench.asked(30) == []
@@ -421,7 +421,7 @@ def test_an_order_that_fails_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_a_view_counts_what_the_writer_has_committed(bench: Bench) -> None:
-    """Beside a running keeper, a reader sees pages, sites and what waits, as of the last commit."""
+    """While a coordinator runs, a reader sees pages, sites and queues as of the last commit."""
     bench.crawled(*pages("a", "b"))
     (one, *_) = bench.asked(1)
     bench.answer(one)
@@ -510,7 +510,7 @@ def test_what_was_chosen_holds_in_the_next_run_before_what_is_configured(bench: 
 
 
 def test_a_page_is_explained_with_rate_worth_price_and_gain(tmp_path: Path) -> None:
-    """What the policy says of a page that was fetched twice, and what its last fetch brought; of a source nothing."""
+    """The policy's verdict on a page that was fetched twice, and its last gain; none for a source."""
     without_idle_time = override(Config(), {"refresh.idle_share": "0"})
     with closing(Bench(tmp_path, without_idle_time)) as bench:
         bench.crawled(*pages("a"))

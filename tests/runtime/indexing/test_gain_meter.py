@@ -115,7 +115,7 @@ def test_first_and_last_fetches_are_told_too(web: Web) -> None:
 
 
 def test_a_name_counts_for_the_page_whose_fetch_gave_it(web: Web) -> None:
-    """What others call a page changes where it stands: the gain is theirs, the views are its own."""
+    """A new anchor text changes a page's rank: the gain is the linking page's, the views are its own."""
     web.answers("a", page("First", "zeppelin", links='<a href="/c">submarine</a>'))
     found = brought(web)
     by_name = ids(web)
@@ -154,7 +154,7 @@ def test_without_searches_pages_are_expected_to_be_asked_for_by_name(web: Web) -
 
 
 def test_queries_that_changes_improve_are_remembered_and_the_rest_is_measured_no_more(web: Web) -> None:
-    """What changes brought to queries is kept beside the curves; to those not needy a change brings nothing."""
+    """Gains by query are stored with the curves; changes bring nothing to queries that are not needy."""
     generation = Generations(web.folder).current()
     assert generation is not None
     before = brought(web)

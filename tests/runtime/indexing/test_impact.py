@@ -1,4 +1,4 @@
-"""What unseen URLs are expected to bring, worked out from a real folder: when, from what, and what is done without."""
+"""Impact estimates of unseen URLs, computed from a real folder: when, from what, and the fallback."""
 
 from contextlib import closing
 from dataclasses import dataclass, field, fields
@@ -68,7 +68,7 @@ def search(web: Web, queries: dict[str, int]) -> None:
 
 
 def gains(web: Web) -> dict[str, float]:
-    """What is expected of each unseen URL, by its path."""
+    """The estimate of each unseen URL, by its path."""
     expected = ImpactEstimates(web.folder / "index")
     urls = list_unfetched(web.folder, 0, 1000)
     found = expected.get_known(np.array([one.id for one in urls], np.uint32)).tolist()
@@ -125,18 +125,18 @@ def test_a_pass_tells_the_size_that_the_index_had_when_it_began(web: Web, monkey
 
 @dataclass(frozen=True, slots=True)
 class Recording(Impact):
-    """The live policy, with all that it is asked and answers."""
+    """The live policy, with all of its calls and results."""
 
     taught: list[tuple[ImpactSettings | None, UnseenUrls, float]] = field(default_factory=list)
     asked: list[tuple[UnseenUrls, Floats]] = field(default_factory=list)
 
     def observe(self, state: ImpactModel, batch: UnseenUrls, now: float) -> ImpactModel:
-        """Note what is taught."""
+        """Record training calls."""
         self.taught.append((state.settings, batch, now))
         return Impact.observe(self, state, batch, now)
 
     def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """Note what is asked, and the answer."""
+        """Record calls and results."""
         self.asked.append((batch, Impact.worth(self, state, batch, now, rng)))
         return self.asked[-1][1]
 
@@ -208,7 +208,7 @@ def test_it_is_worked_out_when_it_is_paid_for_and_soon_where_nothing_was_to_lear
 
 
 def test_explain_says_what_is_expected_and_why(web: Web) -> None:
-    """The query, how often it is asked, and where its words stand; before that, why nothing is expected."""
+    """The query, its frequency, and where its words occur; before that, why there is no estimate."""
     (wanted,) = (one for one in list_unfetched(web.folder, 0, 1000) if one.url.endswith("/wanted"))
     told = collect_first_fetch(wanted.id, wanted.url, wanted.depth, web.folder, None)
     assert (told["gain"], told["matches"], told["names"]) == (None, [], ["xylo zenith"])

@@ -97,7 +97,7 @@ class Web:
 
 
 def paths(shelf: LiveIndexSnapshot, node: Term | TermSet) -> list[str]:
-    """The paths of what is found."""
+    """The paths of the results."""
     stored = shelf.get_stored(shelf.finder.find(node, 100).ids)
     assert all(stored)
     return sorted(one.url.removeprefix(SITE.start) for one in stored if one)
@@ -136,7 +136,7 @@ def test_what_was_fetched_is_found_by_every_field(web: Web) -> None:
 
 
 def test_a_changed_page_is_found_by_its_new_words_only(web: Web) -> None:
-    """It stands in the index once."""
+    """It is in the index once."""
     web.answers("a", page("First", "zeppelin"))
     assert web.found("zeppelin") == ["a"]
     web.answers("a", page("Second", "submarine"))
@@ -221,7 +221,7 @@ def test_what_the_operator_conceals_is_found_by_nobody_until_he_takes_it_back(we
 
 
 def test_a_domain_that_is_raised_or_lowered_moves(web: Web) -> None:
-    """Of two pages that say much the same, the one whose host is raised stands first, and says why."""
+    """Of two similar pages, the one whose host is boosted is first, and says why."""
     other = Site("http://www.example.net/")
     with web.state() as state:
         state.store.save_site(SiteRow(other, paused=False, added_s=NOW_S))
@@ -352,7 +352,7 @@ def let_go(indexer: Indexer) -> None:
 
 
 def drop_news(web: Web) -> None:
-    """As the keeper does once the index has it."""
+    """As the coordinator does once the index has it."""
     taken = Generations(web.folder).min_indexed_seq()
     assert taken is not None
     with closing(sqlite3.connect(web.folder / "state.db", isolation_level=None)) as db:
@@ -379,7 +379,7 @@ def test_an_index_that_is_mostly_unused_is_built_anew_by_itself(web: Web) -> Non
 
 
 def test_an_index_that_is_being_built_says_so(web: Web) -> None:
-    """Readers are told that results may be incomplete until all pages were seen."""
+    """Users see that results may be incomplete until all pages were indexed."""
     web.answers("a", page("First", "zeppelin"))
     clock = start_clock(web.now_s, 1.0)
     search = FolderSearch(web.folder, clock)
@@ -395,7 +395,7 @@ def test_an_index_that_is_being_built_says_so(web: Web) -> None:
 
 
 def test_a_copy_is_shown_unless_the_owner_minds(web: Web) -> None:
-    """What was fetched comes out of the archive as it was; not with noarchive, and not for what is not there."""
+    """A fetched page is returned from the archive unchanged; not with noarchive, and not if it is missing."""
     web.answers("open", page("Open", "zeppelin"))
     web.answers("closed", page("Closed", "submarine", '<meta name="robots" content="noarchive">'))
     shelf = web.index()

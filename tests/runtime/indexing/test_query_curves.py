@@ -76,7 +76,7 @@ def test_making_curves_stays_a_small_part_of_indexing(steps: list[tuple[float, i
 
 
 def test_curves_say_how_they_were_made(tmp_path: Path) -> None:
-    """Of how many pages, in what time, how close to what is served; what is damaged or of old says nothing."""
+    """Number of pages, time, overlap with served results; damaged or old curves count as missing."""
     assert read_curve_info(tmp_path) is None
     save_curves(tmp_path, no_curves(), CurveInfo(12, 0.5, 0.0, 0.875))
     made = read_curve_info(tmp_path)
@@ -105,7 +105,7 @@ def test_after_a_restart_good_curves_are_left_as_they_are(tmp_path: Path) -> Non
 
 
 def test_pages_are_remembered_until_each_is_asked_for(tmp_path: Path) -> None:
-    """Whoever was not remembered is read by itself, and takes nothing away from the others."""
+    """A page that was not prefetched is read by itself, and does not affect the others."""
     with closing(PageTableWriter(tmp_path)) as writer, closing(GainStore(tmp_path)) as book:
         for id_, body in ((1, "low tide"), (2, "full moon"), (3, "sand")):
             write(writer, id_, body)

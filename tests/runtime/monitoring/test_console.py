@@ -1,4 +1,4 @@
-"""What the console is told of a data folder, with and without anyone who runs it."""
+"""The console's data of a folder, with and without a running coordinator."""
 
 import threading
 from contextlib import closing
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_nobody_runs_is_told_by_its_record(folder: Path) -> None:
-    """It is said that no one runs it; numbers are the last known, hosts are none."""
+    """It says that none is running; numbers are the last known, hosts are empty."""
     clock = real_clock()
     with closing(EventStore(folder)) as book:
         book.add_points(clock.now(), {"known": 12.0, "waiting": 5.0})

@@ -1,4 +1,4 @@
-"""The lab's reports in a data folder: what is there is listed, and nothing else can be had by any name."""
+"""The lab's reports in a data folder: existing ones are listed, and no name opens anything else."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def lab(tmp_path: Path) -> Path:
 
 
 def test_a_report_is_listed_and_told_with_its_plots(lab: Path) -> None:
-    """What was written is what is read; a plot whose file is gone is named as missing."""
+    """Reports round-trip; a plot whose file is gone is listed as missing."""
     reports = FolderReports(lab.parent)
     os.utime(lab / "lab-refresh.json", (1_000.0, 1_000.0))
     assert reports.has_any()
@@ -62,7 +62,7 @@ def test_a_folder_without_reports_is_told_as_empty(tmp_path: Path) -> None:
 
 
 def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
-    """The latest stands first, and says what it says now."""
+    """The latest is first, with its current content."""
     reports = FolderReports(lab.parent)
     reports.list_reports()
     (lab / "lab-second.json").write_text(json.dumps({**GOOD, "question": "Second?"}))
@@ -96,7 +96,7 @@ def test_what_was_written_anew_is_read_anew(lab: Path) -> None:
     ],
 )
 def test_a_broken_file_is_named_with_what_is_wrong(lab: Path, data: bytes) -> None:
-    """In words that a person reads; the others are listed beside it, and it cannot be opened."""
+    """In words for people; the others are listed as usual, and it cannot be opened."""
     (lab / "lab-broken.json").write_bytes(data)
     reports = FolderReports(lab.parent)
     problems = {line.name: line.problem for line in reports.list_reports()}

@@ -1,4 +1,4 @@
-"""What the console is told of refreshing, from a data folder that no one need run."""
+"""The console's refresh data, from a data folder without a running coordinator."""
 
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +20,7 @@ LATER_S = NOW_S + DAY_S
 
 
 def fetched(folder: Path, pages: int) -> None:
-    """A home page and so many others, all fetched at one time and judged by the preferred policy."""
+    """A home page and this many others, all fetched at one time and judged by the preferred policy."""
     with opened(folder) as state:
         with Fetches(state) as fetches:
             for name in ("", *(f"d/{number}" for number in range(pages))):
@@ -56,7 +56,7 @@ def test_pages_are_judged_as_the_keeper_would(tmp_path: Path) -> None:
 
 
 def test_a_round_of_the_keeper_judges_all_pages(tmp_path: Path) -> None:
-    """However many there are; of those that are due only so many are shown."""
+    """However many there are, only this many due ones are shown."""
     fetched(tmp_path, 350)
     told = load_refresh_report(tmp_path, Schedule(), LATER_S)
     assert told.judged == 350

@@ -1,4 +1,4 @@
-"""What a robots.txt says of a site before it is added: a real server is asked once, and politely."""
+"""The robots.txt of a site before it is added: a real server is requested once, and politely."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ def settings(port: int, clock: Clock | None = None) -> RuntimeSettings:
 
 
 def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[RobotsPreview, list[Question]]:
-    """What a scout tells of a site whose host answers so, and what the host was asked."""
+    """The preview of a site whose host responds this way, and the requests."""
     answers = script if isinstance(script, Mapping) else {"/robots.txt": script}
     with WireServer(lambda question: answers[question.target]) as server:
         _, robots = RobotsPreviewer(settings(server.port)).preview(site)
@@ -38,7 +38,7 @@ def looked(script: Mapping[str, Said] | Said, site: Site = START) -> tuple[Robot
 
 
 def test_the_file_is_asked_for_once_and_says_what_it_means_for_the_start() -> None:
-    """Allowed by which line, the delay, the sitemaps; under our own name, and nothing else is asked."""
+    """Allowed by which line, the delay, the sitemaps; under our own name, and with no other request."""
     robots, questions = looked(whole(ROBOTS))
     assert (robots.says, robots.line) == ("allowed", "Allow: /a/b$")
     assert robots.crawl_delay_s == 3.0
@@ -69,7 +69,7 @@ def test_what_cannot_be_had_is_told_with_what_follows(answer: Said, says: str, w
 
 
 def test_redirects_are_followed_within_the_host_only() -> None:
-    """One hop on the same host brings the file; another host is not asked, but named."""
+    """One hop on the same host finds the file; another host is not requested, but named."""
     near = whole(b"", "Location: /other.txt", status="301 Moved")
     robots, questions = looked({"/robots.txt": near, "/other.txt": whole(ROBOTS)})
     assert robots.line == "Allow: /a/b$"
@@ -88,7 +88,7 @@ def test_a_ring_of_redirects_ends() -> None:
 
 
 def test_a_host_is_not_asked_twice() -> None:
-    """What it said is remembered, also for another start of it."""
+    """The result is cached, also for another start URL of the host."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         scout = RobotsPreviewer(settings(server.port))
         first, second = scout.preview(START)[1], scout.preview(Site("http://docs.test/a/c"))[1]
@@ -115,7 +115,7 @@ def test_private_addresses_are_not_asked_unless_they_are_allowed() -> None:
 
 
 def test_public_hosts_are_not_asked_without_a_contact() -> None:
-    """Whoever runs them must be able to reach the operator. Nothing leaves, so this needs no network."""
+    """A contact is required. Nothing is sent, so this needs no network."""
     _, robots = RobotsPreviewer(settings(1)).preview(Site("http://93.184.216.34/"))
     assert (robots.says, robots.asked_s) == ("unasked", None)
     assert "contact" in robots.words
@@ -129,7 +129,7 @@ def test_a_name_that_does_not_exist_is_told() -> None:
 
 
 def test_the_time_of_the_last_request_is_world_time() -> None:
-    """So that the keeper, whose clock it is, can let the host rest."""
+    """So that the coordinator can give the host its delay."""
     clock = start_clock(5_000.0, 1000.0)
     with WireServer(lambda _: whole(ROBOTS)) as server:
         before_s = clock.now()

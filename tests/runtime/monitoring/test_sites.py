@@ -1,4 +1,4 @@
-"""What the console is told of sites and URLs, over a real data folder beside which nothing runs."""
+"""The console's data on sites and URLs, over a real data folder without a running process."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def sample_desk(folder: Path, port: int) -> FolderSiteService:
 
 
 def test_hosts_that_the_crawl_knows_are_left_to_it(tmp_path: Path) -> None:
-    """A copy at hand is told from the state; a host of a site without one is not asked for it either."""
+    """A stored copy is shown from the state; a host of a site without one is not contacted for it either."""
     with WireServer(lambda _: whole(ROBOTS)) as server:
         desk = sample_desk(tmp_path, server.port)
         known = desk.preview_site(Site(f"https://{HOST}/private/x")).robots

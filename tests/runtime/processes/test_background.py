@@ -1,4 +1,4 @@
-"""Work beside the indexer rests for as long as it worked, not for as long as it had to wait for others."""
+"""Background jobs pause in proportion to their CPU time, not to their wall time."""
 
 import time
 

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 @contextmanager
 def recorder_of(folder: Path, keep_days: int = 30) -> Iterator[Path]:
-    """A recorder, told to end at the end, which it must do well; what it says goes to the file that is handed out."""
+    """A recorder that is stopped at the end, which must succeed; its output goes to the returned file."""
     command = [sys.executable, "-c", RECORD, str(folder), str(keep_days)]
     said = folder.with_name("said.txt")
     with (
@@ -82,7 +82,7 @@ def test_what_servers_log_is_folded_and_sampled(folder: Path) -> None:
 
 
 def test_a_damaged_record_is_moved_aside_and_said(folder: Path) -> None:
-    """A new one is begun, and what lies in the logs is in it."""
+    """A new one is created, and has the content of the logs."""
     (folder / "record.db").write_bytes(b"no database" * 1000)
     with closing(EventLog(folder, "server")) as log:
         log.append(searched(1))

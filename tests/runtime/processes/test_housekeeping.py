@@ -1,4 +1,4 @@
-"""Disk space and retention beside a crawl: it pauses, says so, loses nothing on a full disk, and goes on by itself."""
+"""Disk space and retention during a crawl: it pauses, says so, loses nothing on a full disk, and resumes by itself."""
 
 import json
 import os
@@ -104,7 +104,7 @@ class Crawl:
     data: Path
 
     def said(self) -> str:
-        """What it said so far."""
+        """Its output so far."""
         return (self.folder / "said.txt").read_text()
 
     def ends(self) -> dict[str, object]:
@@ -236,7 +236,7 @@ def test_retention_runs_beside(tmp_path: Path) -> None:
 
 
 def test_trouble_with_a_file_is_told_and_does_not_end_the_keeper(tmp_path: Path) -> None:
-    """When the archive cannot be tidied, that is said, and the next step goes on."""
+    """If retention fails, that is reported, and the next step continues."""
     with opened(tmp_path) as state:
         with Fetches(state, rotate_bytes=2000) as fetches:
             for number in range(10):

@@ -46,7 +46,7 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     def messages(self) -> list[dict[str, Any]]:
-        """What was said."""
+        """The output."""
         return [json.loads(body) for _, body in self.got]
 
 
@@ -67,7 +67,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Nothing is said."""
+            """No output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.port = server.server_port
@@ -120,7 +120,7 @@ def hurry(web: Web) -> None:
 
 
 def test_a_message_is_signed_and_tried_again_under_the_same_id(web: Web, receiver: Receiver) -> None:
-    """Whoever has the secret can check time and body; an error is tried again and seen, then it is delivered."""
+    """A receiver with the secret can verify time and body; an error is retried and shown, then it is delivered."""
     web.ordered(AddAlert(parse_alert("all", "*", webhook=receiver.url)))
     appears(web, "a", page("Apples", text("apple")))
     web.index()

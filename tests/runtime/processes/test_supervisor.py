@@ -1,4 +1,4 @@
-"""The process tree: who dies, hangs or is told to end, and what is left of it. Real processes, real signals."""
+"""The process tree: which process dies, hangs or is stopped, and what is left. Real processes, real signals."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def process(run: Run) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def has_pages(run: Run, more_than: int = 0) -> bool:
-    """Whether the servers were asked for more pages than that."""
+    """Whether the servers got more page requests than that."""
     return sum(entry.target != "/robots.txt" for entry in run.entries()) > more_than
 
 
@@ -93,7 +93,7 @@ def test_a_dead_worker_comes_back_and_its_leases_at_once(run: Run, process: subp
 
 
 def hosts_of(run: Run) -> set[str]:
-    """The hosts that were asked for pages so far."""
+    """The hosts with page requests so far."""
     return {entry.host for entry in run.entries() if entry.target != "/robots.txt"}
 
 
@@ -104,9 +104,9 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_the_death_of_the_keeper_restarts_its_workers(run: Run, process: subprocess.Popen[bytes]) -> None:
-    """Workers end with their keeper; new ones work for a new keeper, and politeness holds. The indexer goes on.
+    """Fetchers exit with their coordinator; new ones work for a new one, politely. The indexer continues.
 
-    The summary counts what both keepers brought, since it is counted from the state.
+    The summary counts the pages of both coordinators, since it is computed from the state.
     """
     before = children(process.pid)
     indexer = before.pop("vedette indexer")
@@ -173,7 +173,7 @@ def test_a_second_tree_on_the_folder_is_refused(run: Run, process: subprocess.Po
 
 @contextmanager
 def tree_child(run: Run, lease_wall_s: float) -> Iterator[subprocess.Popen[bytes]]:
-    """A tree with that time of lease, whose supervisor's words go to the run's ``said``."""
+    """A tree with that lease time; its supervisor's output goes to the run's ``said``."""
     command = [sys.executable, "-m", "tests.tree_child", str(run.folder), f"--clock={run.web.clock}"]
     with (run.folder / "said.txt").open("ab") as said:
         process = subprocess.Popen(
@@ -203,7 +203,7 @@ def test_a_hung_worker_loses_its_leases_and_is_replaced(run: Run) -> None:
 
 
 def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(run: Run) -> None:
-    """Stopped together with its keeper, so that no one ends it: it drops what it holds by itself, and comes back."""
+    """Stopped together with its coordinator, so that no one kills it: it drops its tasks by itself, and comes back."""
     with tree_child(run, lease_wall_s=1.0) as process:
         patiently(lambda: set(children(process.pid)) == set(WHOLE) and has_pages(run))
         before = children(process.pid)
@@ -221,7 +221,7 @@ def test_a_worker_that_slept_through_its_lease_asks_for_nothing_when_it_wakes(ru
 
 
 def test_workers_whose_reports_nobody_notes_soon_stop_asking(tmp_path: Path) -> None:
-    """A crash costs few repeated requests, because what is asked for beyond the last durable report is bounded."""
+    """A crash costs few repeated requests, because requests beyond the last durable report are bounded."""
     with open_run("good_part", 200, tmp_path, speed=1.0, delay_s=0.05) as run:
         process = run.start()
         try:
@@ -244,7 +244,7 @@ def is_quiet(run: Run) -> bool:
 
 
 def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
-    """A keeper that cannot even open its folder is started less and less often, and each death is told."""
+    """A coordinator that cannot even open its folder is restarted at growing intervals, and each death is reported."""
     run.data.mkdir()
     (run.data / "state.db").write_bytes(b"this is no database, and will not become one" * 100)
     with tree_child(run, lease_wall_s=300.0):
@@ -258,5 +258,5 @@ def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
 
 
 def deaths(run: Run) -> int:
-    """How many were told."""
+    """How many were reported."""
     return run.said().count("coordinator ended")

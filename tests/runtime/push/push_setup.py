@@ -1,4 +1,4 @@
-"""Push over a real ring and a web in memory: what a keeper would do, second by second."""
+"""Push over a real coordinator and a web in memory, second by second."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,7 @@ def text(words: str, kind: str = "text/html") -> Reply:
 
 @dataclass
 class Bench:
-    """A keeper with push, and with the cheapest of refresh policies. Pages are due in their own time, days away."""
+    """A coordinator with push, and with the cheapest refresh policy. Pages are due in their own time, days away."""
 
     web: MemoryWeb = field(default_factory=MemoryWeb)
     sites: tuple[Site, ...] = (Site(HOME),)
@@ -60,14 +60,14 @@ class Bench:
         return self.drive.now_s
 
     def run(self, seconds: int, at_once_s: float = 1.0) -> "Bench":
-        """Let time go by, as the keeper's rounds do."""
+        """Advance time, as the coordinator's rounds do."""
         for _ in range(int(seconds / at_once_s)):
             self.push.step(self.now_s)
             self.drive.run(for_s=at_once_s)
         return self
 
     def asked(self, url: str) -> list[float]:
-        """When a URL was asked for."""
+        """When a URL was requested."""
         return [asked.sent_s for asked in self.drive.log if asked.url == url]
 
     def credit(self, source: str) -> float:

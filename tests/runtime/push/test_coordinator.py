@@ -1,4 +1,4 @@
-"""Push in the keeper: signals find and move pages as far as they are believed, keys prove themselves, promises hold."""
+"""Push in the coordinator: signals add and wake pages by trust, keys are verified, promises are kept."""
 
 from itertools import pairwise
 
@@ -203,7 +203,7 @@ def test_nobody_can_verify_what_was_not_asked() -> None:
 
 
 def test_a_subscription_is_renewed_before_its_lease_ends() -> None:
-    """The hub is asked again while the old lease still holds, and the new one counts from then."""
+    """The hub is requested again while the old lease is still valid, and the new one counts from then."""
     bench = crawled()
     token = subscribed(bench)
     row = bench.push.store.find_by_token(token)
@@ -234,7 +234,7 @@ def test_a_hub_that_fails_is_asked_ever_more_rarely() -> None:
 
 
 def test_a_feed_that_is_no_longer_ours_is_left() -> None:
-    """When its site is gone, the hub is told to end it, deliveries are answered with Gone, and nothing is renewed."""
+    """When its site is gone, the hub is unsubscribed, deliveries get 410 Gone, and nothing is renewed."""
     bench = crawled()
     token = subscribed(bench)
     bench.drive.rule(bench.drive.rules.__class__(recrawl=True))
@@ -253,7 +253,7 @@ def test_without_an_address_of_our_own_no_hub_is_asked() -> None:
 
 
 def test_an_unknown_question_is_wrong_usage() -> None:
-    """A newer caller is told that the keeper is older."""
+    """A newer caller learns that the coordinator is older."""
     with pytest.raises(UsageError):
         crawled().push.handle(0.0, "dance")
 
@@ -297,7 +297,7 @@ def test_hosts_of_nobody_are_refused() -> None:
 
 
 def test_whoever_guesses_keys_has_few_tries() -> None:
-    """Many keys for one host are soon answered with too many requests, and few files are asked for."""
+    """Many keys for one host soon get "too many requests", and few files are requested."""
     bench = crawled()
     statuses = []
     for number in range(20):
@@ -320,7 +320,7 @@ def test_a_promise_is_kept_whatever_the_price() -> None:
 
 
 def test_a_promise_never_breaks_politeness() -> None:
-    """With a promise, the host is still never asked sooner than its pause allows."""
+    """With a promise, the host's delay is still respected."""
     bench = crawled(sites=(Site(HOME, promise=("20 /page",)),), delay_s=5.0)
     bench.run(100)
     log = bench.drive.asked_of("example.org")
@@ -336,7 +336,7 @@ def test_a_promise_never_breaks_politeness() -> None:
     ],
 )
 def test_what_politeness_has_no_room_for_is_refused(changes: dict[str, object], said: str) -> None:
-    """A promise that pauses or hours do not allow, or of another site's page, is refused with what is possible."""
+    """A promise that delays or hours do not allow, or for another site's page, is refused with what is possible."""
     bench = crawled()
     bench.drive.book.save_site(_row(Site(HOME)))
     with pytest.raises(SiteError, match=said):

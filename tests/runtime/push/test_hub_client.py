@@ -1,4 +1,4 @@
-"""Against a real hub on loopback: a feed that names it is subscribed to, verified and pushed; lies are ignored."""
+"""Against a real hub on loopback: a feed that names it is subscribed to, verified and pushed; forgeries are ignored."""
 
 import socket
 import time
@@ -31,7 +31,7 @@ PATIENCE_S = 300.0
 
 
 class _Desk:
-    """Carries questions of the server's threads to the keeper, which lives in this one."""
+    """Pass requests of the server's threads to the coordinator, which is in this one."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -44,7 +44,7 @@ class _Desk:
         return reply.get(timeout=PATIENCE_S)
 
     def until(self, is_so: Callable[[], Any]) -> None:
-        """Answer whoever asks, until something is so."""
+        """Answer requests until a condition holds."""
         end_s = time.monotonic() + PATIENCE_S
         while not is_so():
             assert time.monotonic() < end_s, "it did not come to be so"
@@ -55,7 +55,7 @@ class _Desk:
             reply.put(self._bench.push.handle(self._bench.now_s, **call.arguments))
 
     def during(self, work: Callable[[], Any]) -> Any:
-        """Answer whoever asks while something is done elsewhere; what came of it."""
+        """Answer requests while something runs elsewhere; return its result."""
         done: list[Any] = []
         thread = Thread(target=lambda: done.append(work()), daemon=True)
         thread.start()
@@ -64,7 +64,7 @@ class _Desk:
 
 
 class _Push(FolderPushService):
-    """The state of a bench is in memory, so subscriptions are read where the keeper has them."""
+    """The state is in memory, so subscriptions are read where the coordinator has them."""
 
     def __init__(self, desk: _Desk) -> None:
         super().__init__(Path(), ask=desk.ask)
@@ -90,7 +90,7 @@ def served(push: FolderPushService, listener: socket.socket) -> Iterator[None]:
 
 @contextmanager
 def meeting() -> Iterator[tuple[Hub, Bench, _Desk, _Push]]:
-    """A hub, a keeper that knows a feed of it, and our server between them."""
+    """A hub, a coordinator that knows a feed of it, and our server between them."""
     listener = socket.create_server(("127.0.0.1", 0))
     with Hub() as hub:
         feed = Reply(200, (("content-type", "application/atom+xml"),), atom(HOME, hub=hub.url))
@@ -103,7 +103,7 @@ def meeting() -> Iterator[tuple[Hub, Bench, _Desk, _Push]]:
 
 
 def subscribed(hub: Hub, bench: Bench, desk: _Desk, push: _Push) -> Reader:
-    """The hub was asked, asked back, and was answered."""
+    """The hub was called, called back, and got its response."""
     bench.push.subscriptions.add_offer(FEED, hub.url, FEED, bench.settings.clock.wall_now())
     (errand,) = bench.push.subscriptions.take_requests(bench.settings.clock.wall_now())
     assert isinstance(errand, HubRequest)
@@ -130,7 +130,7 @@ def test_a_hub_pushes_and_its_news_is_fetched() -> None:
 
 
 def test_a_hub_that_lies_is_ignored_and_counted() -> None:
-    """Wrong signatures, another topic, what is no feed: taken without a word, nothing is found, each reason counted."""
+    """Wrong signatures, another topic, invalid feeds: accepted silently, nothing is found, each reason counted."""
     with meeting() as (hub, bench, desk, push):
         reader = subscribed(hub, bench, desk, push)
         body, other = atom(NEW), '<https://example.org/other>; rel="self"'
@@ -150,7 +150,7 @@ def test_a_hub_that_lies_is_ignored_and_counted() -> None:
 
 
 def test_a_hub_that_floods_is_told_to_wait() -> None:
-    """More deliveries than a feed can have are refused before the keeper hears of them."""
+    """More deliveries than a feed can have are refused before they reach the coordinator."""
     with meeting() as (hub, bench, desk, push):
         reader, body = subscribed(hub, bench, desk, push), atom(HOME)
         signature = hub.signature(reader, body)
@@ -188,7 +188,7 @@ def test_an_address_that_nobody_gave_out_does_not_exist() -> None:
 
 
 def test_a_hub_at_a_private_address_is_not_asked() -> None:
-    """Without leave for private addresses the hub on loopback hears nothing, and the reason is told."""
+    """Without permission for private addresses the hub on loopback gets nothing, and the reason is reported."""
     with Hub() as hub:
         bench = Bench(MemoryWeb({HOME: page()}))
 
@@ -205,7 +205,7 @@ def test_a_hub_that_refuses_is_quoted(status: int) -> None:
 
 
 def test_a_hub_that_is_away_is_told_as_such() -> None:
-    """No one listens: that is said, and nothing raises."""
+    """No server is listening: that is reported, and nothing raises."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with HubClient(Bench(MemoryWeb({HOME: page()})).settings) as caller:

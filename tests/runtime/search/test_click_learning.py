@@ -1,4 +1,4 @@
-"""Learning from a record on disk: what searches then read, what is told of it, and how it is switched off."""
+"""Learning from an event store on disk: what searches then read, the status, and switching it off."""
 
 from contextlib import closing
 from math import nan
@@ -93,7 +93,7 @@ def test_clicks_become_a_file_that_searches_read(tmp_path: Path, generation: Pat
 
 
 def test_few_clicks_leave_relevance(tmp_path: Path, generation: Path) -> None:
-    """There is no file then, and an older one goes; it is said why."""
+    """There is no file then, and an older one is deleted; the reason is reported."""
     (generation / REPUTATION_FILE).touch()
     record(tmp_path, *made_record(PAGES, 20))
     told = learn(tmp_path, generation, NOW_S)
@@ -170,7 +170,7 @@ def test_groups_are_compared_over_the_same_hours(tmp_path: Path, generation: Pat
 
 
 def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
-    """What was learned is not used any more, and that is told; a guard is let go, with the evidence that it had."""
+    """The learned data is not used any more, and that is reported; a guard is reset, with its evidence."""
     (generation / REPUTATION_FILE).touch()
     save_ranking_status(generation.parent, RankingReport(guard=RollbackGuard(9.0, 0.0, "so")))
     learning = LearningJob(tmp_path, start_clock(NOW_S, 1.0), configured=False)
@@ -185,7 +185,7 @@ def test_switched_off_is_off(tmp_path: Path, generation: Path) -> None:
 
 
 def test_an_order_switches_it_off_and_on_while_it_runs(tmp_path: Path, generation: Path) -> None:
-    """What the operator chose goes before what is configured, within seconds; given back, the file holds again."""
+    """The operator's choice overrides the configuration, within seconds; once undone, the file applies again."""
     folder = tmp_path / "data"
     (generation / REPUTATION_FILE).touch()
     with lock_folder(folder):

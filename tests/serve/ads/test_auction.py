@@ -15,7 +15,7 @@ AUCTIONS = st.lists(st.tuples(CENTS, RATES), max_size=8)
 
 
 def test_the_table_of_the_lecture() -> None:
-    """C, B, D and A stand in this order and pay 1.51, 2.68, 0.51 and the minimum."""
+    """C, B, D and A are in this order and pay 1.51, 2.68, 0.51 and the minimum."""
     prices = second_price([4, 3, 2, 1], [0.01, 0.03, 0.06, 0.08], Decimal("0.10"))
     assert prices == [Decimal("0.10"), Decimal("2.68"), Decimal("1.51"), Decimal("0.51")]
     assert all(isinstance(price, Decimal) for price in prices)
@@ -42,7 +42,7 @@ def test_one_alone_pays_the_minimum_and_nobody_pays_nothing() -> None:
 
 
 def test_lists_of_different_lengths_are_refused() -> None:
-    """A missing rate is a mistake of the caller, and is said."""
+    """A missing rate is an error of the caller, and is reported."""
     with pytest.raises(ValueError, match="one for each ad"):
         second_price([1, 2], [0.1], 0)
 

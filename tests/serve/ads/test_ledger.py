@@ -41,7 +41,7 @@ def offered(price: str = "0.40", rate: float = 0.05) -> ImpressionOffer:
 
 
 def line(budget: str, charged: str = "0.00", held: str = "0.00") -> BudgetLine:
-    """A budget and what is gone of it."""
+    """A budget and what was spent of it."""
     return BudgetLine(Decimal(budget), Decimal(charged), Decimal(held))
 
 
@@ -79,7 +79,7 @@ def test_a_click_never_costs_more_than_is_left(
 
 
 def test_an_advertiser_has_a_budget_over_all_campaigns() -> None:
-    """What other campaigns were charged is gone of it, whoever else was charged."""
+    """Charges of other campaigns count, whichever campaign was charged."""
     balances = {"spring": Balance(Decimal("1.00")), "fall": Balance(Decimal("2.00"), ZERO, "ann"), "x": Balance(ZERO)}
     own, all_ = budget_lines(PayerBudget(Decimal("9.00"), "ann", Decimal("4.00")), "spring", balances)
     assert (own.left, all_.left) == (Decimal("8.00"), Decimal("1.00"))

@@ -1,4 +1,4 @@
-"""Which ads a query may show, and how a choice becomes what is shown."""
+"""Which ads a query may show, and how a choice becomes a placement."""
 
 from decimal import Decimal
 
@@ -39,7 +39,7 @@ def test_the_three_ways(way: MatchType, query: str, *, taken: bool) -> None:
 
 
 def test_a_negative_keeps_an_ad_away() -> None:
-    """All its words must be asked for; part of them is not enough."""
+    """All its words must be in the query; some are not enough."""
     target = Target(1, MatchType.BROAD, "shoes", ("free repair",))
     assert is_match(target, "shoes repair")
     assert not is_match(target, "repair my shoes free")

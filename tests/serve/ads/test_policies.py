@@ -34,7 +34,7 @@ def test_all_the_named_policies_are_there() -> None:
 @settings(max_examples=8)  # ten policies, five checks each
 @given(seed=st.integers(0, 10_000), rows=st.sampled_from([0, 1, 2, 30]), k=st.integers(0, 4))
 def test_a_policy_owes_its_callers(name: str, seed: int, rows: int, k: int) -> None:
-    """Input unchanged, k distinct rows with propensities, the same again when asked again, states that keep."""
+    """Input unchanged, k distinct rows with propensities, deterministic, with states that persist."""
     rng = rng_for(seed, "tests/sponsor")
     trial = Trial(POLICIES[name], "choose", drawn_ads(rng, 12), drawn_ads(rng, rows), k, seed)
     assert [wrong for check in CHECKS if (wrong := check(trial))] == []

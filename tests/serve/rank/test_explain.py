@@ -1,4 +1,4 @@
-"""One sentence says why a result stands where it stands."""
+"""One sentence explains the rank of a result."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def test_grammar_of_one_place() -> None:
 
 
 def test_what_counts_besides() -> None:
-    """A home page, a fresh page and a page that looks like spam are told."""
+    """A home page, a fresh page and a page that resembles spam are mentioned."""
     said = explain_rank({"title_exact": 1.0, "home": 3.0, "spam": -1.0}, "kites", WHOLE)
     assert "home page" in said
     assert said.endswith("though it looks a little like spam.")

@@ -57,7 +57,7 @@ def test_with_equal_evidence_relevance_decides(name: str) -> None:
 
 
 def frequencies(plan: RandomizedList, places: int, lists: int = 1200) -> dict[tuple[int, int], float]:
-    """How often each row stands at each place, over many lists."""
+    """How often each row is at each position, over many lists."""
     rng = rng_for(3, "test/lists")
     counts: Counter[tuple[int, int]] = Counter()
     for _ in range(lists):
@@ -76,7 +76,7 @@ MERGES = [
 
 @pytest.mark.parametrize("plan", MERGES)
 def test_propensities_of_a_merge_are_how_often_it_happens(plan: PoolMerge) -> None:
-    """The chance that is told with each pick is the frequency with which that row stands there."""
+    """The propensity of each pick is the frequency of that row there."""
     seen = frequencies(plan, 5)
     rng = rng_for(4, "test/merge")
     for _ in range(30):
@@ -96,7 +96,7 @@ def test_propensities_of_a_merge_are_how_often_it_happens(plan: PoolMerge) -> No
     ],
 )
 def test_a_place_of_many_lists_is_as_in_dealt_lists(plan: RandomizedList) -> None:
-    """Who stands at a place, asked without dealing, has the same chances as in dealt lists."""
+    """Drawing single positions has the same probabilities as whole lists."""
     seen = frequencies(plan, 2)
     for place in range(2):
         rows = plan.draw_at_ranks(np.full(20_000, place + 1), rng_for(5, "test/standing"))
@@ -105,7 +105,7 @@ def test_a_place_of_many_lists_is_as_in_dealt_lists(plan: RandomizedList) -> Non
 
 
 def test_uniform_promotion_is_the_merge_of_a_pool_of_its_own() -> None:
-    """Asked for a place, it says the same as lists that are dealt from fresh pools."""
+    """A single position has the same distribution as in lists drawn from fresh pools."""
     plan = Uniform(2, 0.3).plan((), some(rng_for(1, "test/shaken"), 40), 0.0)
     rng = rng_for(6, "test/shaken")
     dealt = np.array([plan._draw_list(2, rng) for _ in range(1500)])
@@ -137,7 +137,7 @@ def test_selective_promotes_the_unseen_and_nobody_else() -> None:
 
 
 def test_the_law_of_quality_is_learned_from_what_was_seen() -> None:
-    """Pages of two kinds are told apart: one in ten pleases half of its viewers, the others no one."""
+    """Pages of two kinds are separated: one in ten pleases half of its viewers, the others no one."""
     rng = rng_for(1, "test/law")
     aware = np.full(2_000, 30.0)
     likes = rng.binomial(30, np.where(np.arange(2_000) % 10 == 0, 0.5, 0.002)).astype(np.float64)
@@ -157,7 +157,7 @@ def veterans_and_newcomers() -> Candidates:
 
 
 def test_ours_gives_newcomers_a_chance_where_pages_live_long() -> None:
-    """Unseen pages stand before known poor ones; where pages die at once there is nothing to learn for."""
+    """Unseen pages are before known poor ones; if pages die at once there is nothing to learn for."""
     policy, batch = Prospect(), veterans_and_newcomers()
     state = policy.observe(policy.start(None), batch, 0.0)
     first = policy.choose(state, batch, 12, 0.0, rng_for(1, "test")).rows
@@ -179,7 +179,7 @@ def test_ours_keeps_the_first_place_and_the_cap() -> None:
 
 
 def test_with_no_evidence_ours_is_the_order_by_relevance() -> None:
-    """Before anyone has seen anything, results stand as they answer the query."""
+    """Before anyone has seen anything, results are in order of relevance."""
     batch = replace(unseen_candidates(5, CROWD), relevance=np.array([0.3, 0.9, 0.5, 0.1, 0.7]))
     policy = Prospect()
     assert policy.choose(policy.start(None), batch, 5, 0.0, rng_for(1, "test")).rows.tolist() == [1, 4, 2, 0, 3]

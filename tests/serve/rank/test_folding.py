@@ -11,7 +11,7 @@ from vedette.serve.rank.diversity import fold_copies
 
 @given(st.lists(st.integers(0, 4)), st.randoms())
 def test_each_group_is_shown_once(groups: list[int], chance: Random) -> None:
-    """The first of each group stands for all others of it; pages without copies all stand."""
+    """The first of each group represents all others; pages without copies all stay."""
     order = list(range(len(groups)))
     chance.shuffle(order)
     result = fold_copies(np.array(order, np.int64), np.array(groups, np.int64))

@@ -1,4 +1,4 @@
-"""Whether a query wants fresh pages is told by its words and by the dates of what matches."""
+"""Whether a query wants fresh pages follows from its words and from the dates of matches."""
 
 from datetime import UTC, datetime
 

@@ -13,7 +13,7 @@ def test_the_address_says_the_query() -> None:
 
 
 def test_the_title_says_the_query() -> None:
-    """The name of a site may stand in its title alone; what else stands there makes it less sure."""
+    """The name of a site may be in its title alone; other words there make it less certain."""
     found = score_home(np.zeros(3), np.array([1.0, 1.0, 1.0]), np.array([1.0, 0.5, 1.0]), DEPTHS, 2)
     assert found.tolist() == [1.0, 0.5, 0.0]
 

@@ -84,7 +84,7 @@ SCORES = [6.0] * 12 + [5.0] * 8
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("first", "most"), [(2, 2), (1, 1), (4, 3), (2, 0)])
 def test_the_unproven_keep_to_their_seats(seed: int, first: int, most: int) -> None:
-    """At most so many of the first ten, none before the first place that is open; and they do come."""
+    """At most this many of the first ten, none before the first open position; and they do occur."""
     found = ordered(SCORES, reputation(KNOWN, teaching=1.0), first, most, seed)
     places = np.flatnonzero(found.is_unproven[:10]) + 1
     assert len(places) == most
@@ -93,7 +93,7 @@ def test_the_unproven_keep_to_their_seats(seed: int, first: int, most: int) -> N
 
 
 def test_lots_decide_among_equals_and_are_told() -> None:
-    """Eight pages that no one saw share two places: each stands at one of them with a chance of one in eight."""
+    """Eight unseen pages share two positions: each is at one of them with a probability of one in eight."""
     found = [ordered(SCORES, reputation(KNOWN, teaching=1.0), seed=seed) for seed in range(60)]
     places = found[0].is_unproven[:10]
     assert found[0].propensities[:10][places].tolist() == [1 / 8, 1 / 8]
@@ -102,12 +102,12 @@ def test_lots_decide_among_equals_and_are_told() -> None:
 
 
 def test_where_nobody_looks_nothing_is_tried() -> None:
-    """What is learned of a page on a list that no one asks for is of no use."""
+    """Learning about a page for a query without searches is of no use."""
     assert not ordered(SCORES, reputation(KNOWN, teaching=1.0, views=0.0)).is_unproven.any()
 
 
 def test_pages_lean_on_what_is_nearest() -> None:
-    """What is known of a page for the query goes before the page, and that before its site and the query."""
+    """Evidence for page and query goes before the page, and that before its site and the query."""
     known = reputation({1: (50.0, 100.0)})._replace(
         pair=np.array([pair_key(QUERY, 2)]),
         pair_mean=np.array([0.7]),

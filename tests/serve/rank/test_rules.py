@@ -11,7 +11,7 @@ def test_rules_are_found_by_folded_words() -> None:
 
 
 def test_synonyms_go_both_ways() -> None:
-    """Whoever asks for one finds the other."""
+    """Searching for one finds the other."""
     rules = parse_rules([("k8s", "Kubernetes"), ("k8s", "container ship")], [], [])
     assert rules.get_synonyms(["k8s"]) == ("kubernetes", "container ship")
     assert rules.get_synonyms(["kubernetes"]) == ("k8s",)
@@ -19,7 +19,7 @@ def test_synonyms_go_both_ways() -> None:
 
 
 def test_hidden_goes_before_pinned() -> None:
-    """What is hidden for a query is not pinned for it either."""
+    """A page hidden for a query is not pinned for it either."""
     rules = parse_rules([], [("a", "http://x/"), ("a", "http://y/")], [("A", "http://x/")])
     assert rules.get_pinned(["a"]) == ("http://y/",)
     assert rules.get_hidden(["a"]) == {"http://x/"}

@@ -35,7 +35,7 @@ def test_order_within_each_part_stays(hosts: list[int]) -> None:
 
 
 def test_a_site_that_would_fill_the_page() -> None:
-    """Twelve results of one site and a few of others: three of it stand in front, the rest behind the ten."""
+    """Twelve results of one site and a few of others: three of it are in front, the rest after the ten."""
     hosts = np.array([1] * 12 + [2, 3, 4, 5, 6, 7, 8])
     result = spread_sites(np.arange(len(hosts)), hosts)
     assert result.rows[:10].tolist() == [0, 1, 2, 12, 13, 14, 15, 16, 17, 18]

@@ -1,4 +1,4 @@
-"""Seats for trials: they raise, no one loses by being a candidate, and the chances that are told are the true ones."""
+"""Trial slots: they raise, no one loses by being a candidate, and the reported propensities are true."""
 
 from collections import Counter
 

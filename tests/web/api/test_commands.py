@@ -241,7 +241,7 @@ GOOD: dict[str, object] = {
 @pytest.mark.parametrize("kind", [kind for table in (_COMMANDS, _AD_COMMANDS) for kind, _ in table.values()])
 @pytest.mark.parametrize("wrong", [None, 1.5, [None], b"x"])
 def test_a_wrong_value_is_named_whatever_its_field(kind: type[Struct], wrong: object) -> None:
-    """With what is right, which the type of the field says."""
+    """With what is right, from the type of the field."""
     good = {name: GOOD[name] for name in kind.__struct_fields__}
     assert parse_struct(kind, good) == kind(**good) or "phrases" in good
     for name in good:

@@ -1,4 +1,4 @@
-"""The API does what its description says: asked with whatever it allows, and with what it does not."""
+"""The API does what its description says: called with everything it allows, and with what it does not."""
 
 import json
 import re
@@ -86,7 +86,7 @@ def test_answers_are_as_described(case: Case[Any], address: str) -> None:
         # That a site, a rule and a URL can be meant is more than a schema can tell.
         checks = [check for check in CHECKS if check is not positive_data_acceptance]
     if case.path in {"/indexnow", "/push/{token}"}:
-        # Their protocols say what is taken: much that is wrong is passed over.
+        # Their protocols are lenient: many errors are ignored.
         checks = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
     case.call_and_validate(base_url=address, checks=checks)
 
@@ -121,7 +121,7 @@ def test_all_that_is_served_to_programs_is_described() -> None:
 
 
 def test_examples_are_as_described() -> None:
-    """Each example, of ads too, has the shape that stands beside it; so every schema that is named is there."""
+    """Each example, including ads, matches its schema; so every schema that is named exists."""
     described = json.loads(json.dumps(build_openapi("vedette", "", "1", with_ads=True)))
     contents = list(_contents(described["paths"]))
     for content in contents:

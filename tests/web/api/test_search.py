@@ -39,7 +39,7 @@ def server(search: SmallSearch) -> Iterator[tuple[Ask, int]]:
 
 @pytest.fixture(scope="module")
 def ask(server: tuple[Ask, int]) -> Ask:
-    """How it is asked."""
+    """The request."""
     return server[0]
 
 
@@ -77,7 +77,7 @@ def test_passages_are_the_best_sections_of_all_pages(ask: Ask, search: SmallSear
     ("query", "parameter"), [("", "q"), ("q=a&n=21", "n"), ("q=a&chars=99", "chars"), ("q=a&page=2", "page")]
 )
 def test_wrong_passage_parameters_are_named(ask: Ask, query: str, parameter: str) -> None:
-    """What is missing, out of bounds or unknown is named."""
+    """Missing, out-of-range or unknown parameters are named."""
     assert ask(f"/api/v1/passages?{query}").complaint[2] == parameter
 
 
@@ -86,7 +86,7 @@ def _seconds(text: str) -> float:
 
 
 def test_parameters_become_the_wish(ask: Ask, search: SmallSearch) -> None:
-    """Filters and pages arrive as asked; days begin at midnight UTC; empty ones are none."""
+    """Filters and pages arrive as requested; days begin at midnight UTC; empty ones are ignored."""
     ask("/api/v1/search?q=a+b&n=7&page=3&site=docs.example.org/x&type=PDF&lang=EN&after=1970-01-02&before=1970-01-03")
     wish = search.wishes[-1]
     assert (wish.query, wish.n, wish.page, wish.site) == ("a b", 7, 3, "docs.example.org/x")
@@ -109,7 +109,7 @@ def test_parameters_become_the_wish(ask: Ask, search: SmallSearch) -> None:
     ],
 )
 def test_what_is_wrong_is_told_by_its_name(ask: Ask, query: str, parameter: str) -> None:
-    """Values out of range, days that do not exist, parameters twice or misspelled: 400, and what is right."""
+    """Values out of range, days that do not exist, repeated or misspelled parameters: 400, and what is right."""
     assert ask(f"/api/v1/search?{query}").complaint == (400, "wrong_parameter", parameter)
 
 
@@ -206,7 +206,7 @@ def test_a_fault_is_an_answer_and_one_line(ask: Ask, capfd: pytest.CaptureFixtur
 
 
 def test_only_reading_is_allowed(ask: Ask) -> None:
-    """Other methods are told which there are."""
+    """Other methods get the list of allowed ones."""
     for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         refused = ask("/api/v1/sites", method=method)
         assert (refused.complaint, refused.headers["allow"]) == ((405, "wrong_method", None), "GET, HEAD")

@@ -1,4 +1,4 @@
-"""Who is let in, by what, and what they see: above all, that no one sees what is not theirs."""
+"""Access control: who is let in, by what, and above all that no one sees what is not theirs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -129,7 +129,7 @@ def test_what_the_host_header_says_opens_nothing(token_server: Ask, host: str) -
 
 
 def test_a_key_without_the_scope_may_not_search(token_server: Ask) -> None:
-    """It is told so, which is not the same as being unknown."""
+    """It is reported, differently from an unknown key."""
     assert token_server(LAG, bearer(NOTHING)).complaint == (403, "not_for_search", None)
 
 
@@ -150,7 +150,7 @@ def test_a_key_for_some_sites_searches_only_these(open_server: Ask) -> None:
 
 
 def test_a_proxy_names_the_reader(proxy_server: Ask) -> None:
-    """The name decides what is seen; without one, or with two, nothing is."""
+    """The name decides what is visible; without one, or with two, nothing is."""
     assert ids(proxy_server(LAG, {"X-Forwarded-User": "ann"})) == [1, 3, 4]
     assert ids(proxy_server(LAG, {"X-Forwarded-User": "eve"})) == [1, 4]
     assert proxy_server(LAG, {"X-Forwarded-User": "ann"}).headers["cache-control"] == "private, no-store"

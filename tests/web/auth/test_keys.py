@@ -29,7 +29,7 @@ def test_what_is_no_secret_finds_nothing(presented: str) -> None:
 
 
 def test_a_secret_is_all_of_its_randomness_and_is_not_kept() -> None:
-    """It can be told for a key, differs with every byte, and the key does not show it."""
+    """It is recognizable as a key, differs with every byte, and the stored key does not reveal it."""
     secret, key = create_key("wiki", ["search"], None, [], bytes(31) + b"\x01")
     assert secret.startswith("vk_")
     assert secret.isascii()
@@ -38,7 +38,7 @@ def test_a_secret_is_all_of_its_randomness_and_is_not_kept() -> None:
 
 
 def test_a_secret_with_something_behind_it_is_another() -> None:
-    """Cutting what is too long does not make it right."""
+    """Truncating a long one does not make it valid."""
     secret, key = made_key("wiki")
     assert find_key([key], secret + "x") is None
     assert find_key([key], secret + " " * 500) is None
@@ -53,7 +53,7 @@ def test_a_revoked_key_opens_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "*", "a\nb", "x" * 65, " a", "a "])
 def test_a_name_is_short_and_means_one_reader(name: str) -> None:
-    """``*`` stands for all readers, so no key is called so."""
+    """``*`` means all readers, so no key may have that name."""
     with pytest.raises(UsageError, match="name"):
         create_key(name, ["search"], None, [], bytes(32))
 

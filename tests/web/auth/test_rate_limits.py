@@ -9,7 +9,7 @@ from vedette.web.auth.rate_limits import RateLimiter, hash_address
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that moves only on request."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -55,7 +55,7 @@ def test_no_rate_is_no_limit() -> None:
 
 
 def test_readers_do_not_share_a_bucket_and_the_oldest_is_forgotten() -> None:
-    """With room for three, a fourth pushes out the one that asked longest ago."""
+    """With capacity for three, a fourth evicts the least recent one."""
     limits = RateLimiter(Clock(), most=3)
     one = Rate(1, 60.0)
     assert [limits.take_token(name, one) for name in "abc"] == [0.0, 0.0, 0.0]

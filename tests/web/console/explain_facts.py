@@ -47,5 +47,5 @@ class Desk(SmallDesk):
         self.changed = changed
 
     def explain_url(self, url: str) -> dict[str, Any]:
-        """Of whatever is asked."""
+        """For any URL."""
         return facts(url, **self.changed)

@@ -1,4 +1,4 @@
-"""The endpoint for language models: the real server on loopback, asked by the SDK's own client and by hand."""
+"""The endpoint for language models: the real server on loopback, called by the SDK's own client and by hand."""
 
 import asyncio
 import json
@@ -56,14 +56,14 @@ def keys() -> Sequence[Key]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Ask, int]]:
-    """An open server: whoever searches pages needs no key, whoever calls tools does."""
+    """An open server: searching pages needs no key, calling tools does."""
     with served(OPEN, keys, Library()) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def ask(server: tuple[Ask, int]) -> Ask:
-    """How it is asked by hand."""
+    """The request by hand."""
     return server[0]
 
 
@@ -146,7 +146,7 @@ def test_two_clients_are_served_at_once(server: tuple[Ask, int]) -> None:
 
 
 def test_a_search_tells_results_notes_and_spelling(ask: Ask) -> None:
-    """A result has its dates and its reason; notes and another spelling stand beside; text is quoted as such."""
+    """A result has its dates and its reason; notes and another spelling are included; text is quoted as such."""
     found = told(ask, BOB, "search", query="consumer", n="3", page=1.0, after=None)
     (first,) = found["results"]
     assert first["snippet"] == PAGES[0].snippet.text
@@ -188,7 +188,7 @@ def test_a_page_is_read_in_pieces_and_never_as_html(ask: Ask) -> None:
 
 
 def test_a_page_is_found_by_its_address(ask: Ask) -> None:
-    """An address is enough, however it is spelt; one that is not known is told like a page that may not be seen."""
+    """A URL is enough, however it is spelled; an unknown one gets the same response as a page that may not be seen."""
     assert told(ask, BOB, "cached_page", url="HTTPS://docs.example.org:443/a/../1#part")["id"] == 1
     unknown = complaint(ask, BOB, "cached_page", url="https://docs.example.org/none")
     assert complaint(ask, BOB, "cached_page", url=PAGES[2].url) == unknown
@@ -251,7 +251,7 @@ def test_a_key_needs_the_scope_to_search(ask: Ask) -> None:
 
 
 def test_a_limited_key_sees_its_sites_only(ask: Ask) -> None:
-    """In results, copies and lists alike, whatever is asked."""
+    """In results, copies and lists alike, for any query."""
     assert {each["site"] for each in told(ask, DOCS, "search", query="")["results"]} == {"docs.example.org"}
     assert "This key is limited to docs.example.org" in complaint(
         ask, DOCS, "search", query="lag", site="hr.example.org"
@@ -327,7 +327,7 @@ def test_the_server_ends_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_search_is_written_down_as_a_model_s() -> None:
-    """What a model looked for is told from what people did; what it saw stands beside."""
+    """Searches of a model are separated from those of people; its views are recorded with them."""
     kept: list[LoggedEvent] = []
     tools = SearchTools(Library(), SearchRecorder(kept, b"secret", lambda _day: b"salt", lambda: NOW_S))
     asyncio.run(tools.call("search", {"query": "lag", "n": 2, "page": 1}, Caller()))
@@ -369,6 +369,6 @@ def outcome(name: str, arguments: dict[str, object]) -> ToolAnswer | str:
 
 
 def test_the_sdk_is_imported_only_where_it_is_used() -> None:
-    """A server that is never asked by a model does not pay for it."""
+    """A server that no model calls does not pay for it."""
     code = "import sys, vedette.web.app; sys.exit('mcp' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

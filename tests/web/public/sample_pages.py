@@ -75,7 +75,7 @@ class HeldPages:
     wishes: list[SearchRequest] = field(default_factory=list)
 
     def search(self, wish: SearchRequest) -> Slate:
-        """Results, and a memory of what was asked."""
+        """Results, and a record of the requests."""
         self.wishes.append(wish)
         words = wish.query.lower().split()
         found = [one for one in self.results if any(word in one.title.lower() for word in words)]
@@ -83,7 +83,7 @@ class HeldPages:
         return Slate(wish, len(found), shown)._replace(**self.says)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """The completions that begin with what is typed."""
+        """The completions with this prefix."""
         del site, allowed
         return tuple(text for text in self.completions if text.startswith(typed.lower()))[:most]
 
@@ -106,7 +106,7 @@ class HeldPages:
         return next((one.id for one in self.results if one.url == url), None)
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
-        """What is folded under a page."""
+        """The pages folded under a page."""
         del allowed
         return self.likes.get(id_, ())
 
@@ -119,12 +119,12 @@ class HeldPages:
         return self.behind
 
     def now_s(self) -> float:
-        """A moment that stands still."""
+        """A fixed moment."""
         return NOW_S
 
 
 def application(search: HeldPages, look: Branding, *more: BaseRoute) -> Starlette:
-    """The pages with what stands beside them in a whole server: suggestions, and a page for every problem."""
+    """The pages as in a whole server: with suggestions, and a page for every problem."""
 
     async def suggest(asked: Request) -> Response:
         found = search.suggest(asked.query_params.get("q", ""), 8, asked.query_params.get("site", ""), ())

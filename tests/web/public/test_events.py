@@ -1,4 +1,4 @@
-"""Views and clicks, told over real connections: what is taken, what is refused, and what is never lost or believed."""
+"""Views and clicks over real connections: what is accepted, what is refused, and what is never lost or trusted."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ ID = "ab" * 16
 
 
 class Told:
-    """A server, its log, and a wall clock that stands until it is moved."""
+    """A server, its log, and a wall clock that moves only on request."""
 
     def __init__(self, serve: Serve, keep_days: int = 30) -> None:
         self.wall_s = 1_790_000_000.0
@@ -136,7 +136,7 @@ def test_no_body_breaks_it(server: Told, body: object) -> None:
 
 
 def test_bodies_are_small_and_of_a_type_that_is_known(server: Told) -> None:
-    """More than an event is told so, by the route or by the gate before it; forms are not read."""
+    """More than one event is refused, by the route or by the gate before it; forms are not read."""
     padded = json.dumps({"slate": server.token(), "kind": "view", "page": 0}).encode()
     assert server.post(padded.ljust(2049)).complaint == (413, "too_large", None)
     assert server.post(b" " * (MAX_BODY_BYTES + 1)).complaint == (413, "too_large", None)
@@ -167,7 +167,7 @@ def test_only_posts_are_events(server: Told) -> None:
 
 
 def test_what_the_log_did_not_take_is_not_acknowledged(server: Told) -> None:
-    """A full disk is told as such, so that a program can try again; when there is room, it works."""
+    """A full disk is reported as such, so that a program can retry; when there is space, it works."""
     token = server.token(slate="ef" * 16)
     for error in (StoreError("no room"), OSError("no room")):
         server.log.broken = error
@@ -191,7 +191,7 @@ def test_one_slate_has_so_many_events_a_minute(server: Told) -> None:
 
 
 def test_no_key_is_needed_but_the_way_through_the_proxy() -> None:
-    """The token is the right; a wrong key beside it hurts no one; a program with a key has no mark."""
+    """The token authorizes; a wrong key next to it does no harm; a program with a key has no visitor hash."""
     with Told(replace(OPEN, access="token")) as server:
         assert server.told(server.token()).status == 204
         assert server.told(server.token(), headers=bearer("vk_wrong")).status == 204
@@ -207,7 +207,7 @@ def test_no_key_is_needed_but_the_way_through_the_proxy() -> None:
 
 
 def test_the_gate_counts_events_like_anything_else() -> None:
-    """A visitor who floods the server is held up before the log is asked."""
+    """A visitor who floods the server is limited before the log is used."""
     with Told(replace(OPEN, rate=Rate(2, 3600.0))) as server:
         assert [server.told(server.token()).status for _ in range(3)] == [204, 204, 429]
         assert len(server.log.events) == 2

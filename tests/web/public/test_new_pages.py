@@ -137,7 +137,7 @@ def test_a_program_goes_on_from_its_cursor() -> None:
 
 
 def test_a_watch_has_its_own_feed_page_and_answer() -> None:
-    """One that is not there is told so, to people as a page."""
+    """A missing one is reported, to people as a page."""
     pages = client([item(seq) for seq in range(1, 4)])
     assert len(entries(pages.get("/new.atom?watch=odd").content)) == 2
     assert [one["cursor"] for one in pages.get("/api/v1/new?watch=odd&since=0").json()["items"]] == ["1", "3"]

@@ -38,7 +38,7 @@ class Got(NamedTuple):
 
 
 class Server(NamedTuple):
-    """A server that is asked over real connections."""
+    """A server with real connections."""
 
     address: str
 
@@ -93,7 +93,7 @@ def much() -> Iterator[tuple[Server, HeldPages]]:
 
 
 def test_the_first_page_says_how_much_there_is(much: tuple[Server, HeldPages]) -> None:
-    """One field, and one sentence on how many pages of which sites, and how fresh."""
+    """One field, and one sentence on the number of pages, the sites, and freshness."""
     got = much[0].get("/")
     assert got.status == 200
     assert [field.attributes["name"] for field in got.tree.css("main input")] == ["q"]
@@ -124,7 +124,7 @@ def test_results_of_made_up_sites_open_their_copy_in_the_demo_only() -> None:
     [(3, "3 sites are waiting for their"), (1, "1 site is waiting for its"), (0, "vedette sites add")],
 )
 def test_an_empty_index_says_what_comes(waiting: int, said: str) -> None:
-    """Before the first page there are words on what is waited for, on both pages."""
+    """Before the first page, both pages say what they wait for."""
     with served(HeldPages(known=IndexOverview(waiting=waiting))) as server:
         for path in ("/", "/search?q=lag"):
             assert "Nothing is indexed yet" in server.get(path).words
@@ -139,7 +139,7 @@ def test_many_sites_are_not_counted_wrongly() -> None:
 
 
 def test_an_empty_query_is_the_first_page(much: tuple[Server, HeldPages]) -> None:
-    """Nothing asked leads back to the field; a filter alone is a question."""
+    """An empty query leads back to the field; a filter alone is a query."""
     assert much[0].get("/search?q=++").headers["location"] == "/"
     assert much[0].get("/search").status == 302
     assert much[0].get("/search?q=&site=kafka.example.org").status == 200
@@ -226,7 +226,7 @@ def test_no_match_says_what_to_do(much: tuple[Server, HeldPages]) -> None:
 
 
 def test_what_the_search_remarks_is_said() -> None:
-    """Notes, another spelling, words that were dropped, and an index that is behind stand above the results."""
+    """Notes, another spelling, dropped words, and an incomplete index are shown above the results."""
     says = {"notes": ("One note.",), "suggestion": "kafka streams", "relaxed": ("strems", "<b>")}
     with served(HeldPages(MANY, says=says, behind="the index is being built")) as server:
         got = server.get("/search?q=lag+strems&time=day")
@@ -305,7 +305,7 @@ def test_no_page_can_break_ours(odd: tuple[Server, HeldPages], strange: SearchRe
 @settings(max_examples=40)
 @given(st.text(min_size=1))
 def test_any_query_is_answered_and_repeated(odd: tuple[Server, HeldPages], query: str) -> None:
-    """What was typed stands in the field again, on one line, whatever it is."""
+    """The input is in the field again, on one line, whatever it is."""
     server, search = odd
     search.says, search.known = {}, None
     got = server.get("/search?q=" + quote(query, errors="replace"))
@@ -338,7 +338,7 @@ def test_the_copy_itself_is_clean_and_locked_up(much: tuple[Server, HeldPages]) 
 
 
 def test_a_document_is_shown_as_its_text(much: tuple[Server, HeldPages]) -> None:
-    """What is no HTML is never sent as it is: its text stands there, escaped."""
+    """Content other than HTML is never sent as it is: its text is shown, escaped."""
     got = much[0].get("/cached/2/body")
     assert got.headers["content-type"].startswith("text/html")
     assert first(got.tree, "pre").text() == "a <b> line\nanother"

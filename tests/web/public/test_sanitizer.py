@@ -100,7 +100,7 @@ def test_any_text_is_survived(html: str) -> None:
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_cleaning_twice_changes_nothing_more(html: str) -> None:
-    """What is clean stays as it is."""
+    """Clean content is unchanged."""
     once = sanitize_html(html, URL)
     assert sanitize_html(once, URL) == once
 

@@ -1,4 +1,4 @@
-"""What is written down of a search, and what is never: the token, the mark, the record."""
+"""What is recorded of a search, and what never is: the token, the visitor hash, the record."""
 
 import re
 import secrets
@@ -39,7 +39,7 @@ def shown(slate: Slate, visit: Visitor = PERSON) -> SearchEvent:
 
 @given(IDS, TIMES, st.binary(max_size=64))
 def test_a_token_says_again_what_it_was_made_of(id_: str, at_s: float, secret: bytes) -> None:
-    """The id whole, the time to a millisecond, in one shape that can stand in an attribute and an address."""
+    """The full id, the time to a millisecond, in one form that fits in an attribute and a URL."""
     token = sign_token(TokenClaims(id_, at_s), secret)
     assert re.fullmatch(TOKEN_PATTERN, token)
     read = verify_token(token, secret)
@@ -96,7 +96,7 @@ def test_marks_tell_people_apart_by_network_and_browser() -> None:
 
 
 def test_the_salt_changes_at_midnight() -> None:
-    """The same visitor has another mark on another day of the wall's clock, and each day's salt is asked for once."""
+    """The same visitor has another hash on another day of wall time, and each day's salt is read once."""
     days: list[str] = []
     now_s = [WALL_S]
 

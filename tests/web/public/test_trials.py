@@ -35,7 +35,7 @@ def test_about_one_in_ten_is_held_against() -> None:
 
 
 def test_about_one_in_ten_sees_what_was_learned_and_nothing_tried() -> None:
-    """So that what trials cost and bring can be told; who gets relevance alone has nothing tried either."""
+    """So that the cost and gain of trials can be measured; users with relevance alone get no trials either."""
     readers = [TrialQuota(max_per_page=2).get_audience(f"{number * 2654435761:016x}") for number in range(2000)]
     untried = [reader for reader in readers if reader.is_learned and not reader.unproven]
     assert 0.05 < len(untried) / len(readers) < 0.15

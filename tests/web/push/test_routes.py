@@ -1,4 +1,4 @@
-"""The addresses for pings and hubs answer as their protocols say, and the console's page tells how push stands."""
+"""The endpoints for pings and hubs follow their protocols, and the console's page shows the push status."""
 
 import hmac
 import json
@@ -29,7 +29,7 @@ HOSTILE = '<script>alert("x")</script>'
 
 
 class SmallPush:
-    """Takes everything as ``told`` says, and remembers it."""
+    """Accepts everything as ``told`` says, and records it."""
 
     def __init__(self, told: PushReply | None = None, look: PushStatus | None = None) -> None:
         self.told, self.seen = told or PushReply(200, "Taken."), look or PushStatus()
@@ -87,7 +87,7 @@ def test_a_ping_by_json_is_handed_on() -> None:
 
 @pytest.mark.parametrize("status", [202, 403, 422, 429, 503])
 def test_a_ping_is_answered_as_it_was_taken(status: int) -> None:
-    """What the keeper decides is the answer, with words where it is a refusal."""
+    """The coordinator's decision is the response, with words if it is a refusal."""
     answer = client(SmallPush(PushReply(status, "So it is.", 60))).get("/indexnow", params={"url": URL, "key": KEY})
     assert answer.status_code == status
     assert "So it is." in answer.text
@@ -95,7 +95,7 @@ def test_a_ping_is_answered_as_it_was_taken(status: int) -> None:
 
 
 def test_a_wrong_ping_goes_nowhere() -> None:
-    """What is no ping is refused here."""
+    """An invalid ping is refused here."""
     push = SmallPush()
     assert client(push).get("/indexnow").status_code == 400
     assert client(push).post("/indexnow", content=b"\xff" * 100).status_code == 400

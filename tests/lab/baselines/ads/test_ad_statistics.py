@@ -1,4 +1,4 @@
-"""What is counted of ads, who may be shown, and when a budget binds."""
+"""Counts of ads, which may be shown, and when a budget binds."""
 
 import numpy as np
 import pytest
@@ -61,12 +61,12 @@ def test_an_ad_takes_part_while_what_is_left_is_no_less_than_its_bid() -> None:
 
 
 def test_bids_below_the_reserve_take_no_part() -> None:
-    """Whoever bids less than the reserve is not handed to any policy."""
+    """An ad that bids less than the reserve is not passed to any policy."""
     assert book_of([np.inf, np.inf], reserve=150.0).get_options(0).advertiser.tolist() == [0]
 
 
 def test_a_phrase_without_ads_has_no_options() -> None:
-    """Whatever is asked, nothing goes wrong."""
+    """No call fails, whatever the arguments."""
     assert len(book_of([1.0, 1.0]).get_options(0)) == 0
     assert len(book_of([np.inf, np.inf]).get_options(7)) == 0
 
@@ -100,7 +100,7 @@ def test_the_discount_is_that_of_msvv() -> None:
 
 
 def test_beliefs_find_the_rate_of_everybody_and_of_phrases() -> None:
-    """With many showings, what is believed of a stranger is near the truth of its phrase."""
+    """With many showings, the belief about an unknown ad is near the truth of its phrase."""
     rng = rng_for(1, "tests/beliefs")
     phrase = np.repeat(np.arange(20), 10)
     truth = np.where(phrase < 10, 0.02, 0.08)
@@ -125,7 +125,7 @@ def test_who_is_shown_most_does_not_speak_for_all() -> None:
 
 
 def usual(per_bin: float) -> Traffic:
-    """A past day on which the only phrase was asked equally often in each hour."""
+    """A past day on which the only phrase was searched equally often in each hour."""
     traffic = NO_TRAFFIC
     for hour in range(25):
         traffic = update_traffic(traffic, np.array([hour * per_bin]), hour * HOUR_S)
@@ -168,7 +168,7 @@ def test_slots_are_counted_by_ad_and_forgotten_with_it() -> None:
 
 
 def test_slots_are_learned_from_clicks_and_never_rise() -> None:
-    """Without clicks the guess stands; with many it is forgotten; a lower slot is never seen more than one above."""
+    """Without clicks the prior stays; with many it is forgotten; a lower slot is never seen more than one above."""
     none = np.zeros(3)
     assert fit_slot_factors(none, none) == pytest.approx(FIRST_FACTORS[:3])
     expected = np.full(3, 1e6)

@@ -32,7 +32,7 @@ def brought(shown: dict[int, list[int]]) -> PollResults:
 
 
 def book_of(sources: int) -> PollHistory:
-    """So many sources of one host, none looked at yet."""
+    """This many sources of one host, none polled yet."""
     return PollHistory(np.zeros(sources, np.int64))
 
 
@@ -44,7 +44,7 @@ def rows_of(options: Sources, rows: list[int]) -> Sources:
 
 
 def test_thompson_learns_each_hour_of_the_day_on_its_own() -> None:
-    """Fifty looks that brought ten each at nine o'clock say nothing of ten o'clock, and all of nine the next day."""
+    """Fifty polls with ten finds each at nine say nothing about ten o'clock, and everything about nine the next day."""
     book, policy = book_of(2), Thompson()
     state = policy.start(None)
     for day in range(50):
@@ -103,14 +103,14 @@ def test_pham_exploits_as_many_as_the_share_says_and_explores_the_stalest() -> N
 
 
 def test_pham_rewards_a_step_with_each_target_once() -> None:
-    """Two sources that show the same three targets have brought three, not six."""
+    """Two sources that show the same three targets have found three, not six."""
     policy = Pham()
     state = policy.observe(policy.start(None), book_of(2).record(brought({0: [1, 2, 3], 1: [1, 2, 3]}), 60.0), 60.0)
     assert state.reward.sum() == 3.0
 
 
 def test_the_scaled_bandit_goes_on_exploring_where_the_printed_one_does_not() -> None:
-    """A share that once brought 90 where others brought 100 is not tried again, unless rewards are at most 1."""
+    """A share that once found 90 while others found 100 is not tried again, unless rewards are at most 1."""
     plays, reward = np.array([50.0, 50, 50, 50, 1]), np.array([5_000.0, 5_000, 5_000, 5_000, 90])
     state = Pham().start(None)._replace(plays=plays, reward=reward, max_yield=100.0)
     assert Pham()._choose_share(state) != 4

@@ -26,7 +26,7 @@ def test_the_periodic_page_of_the_print() -> None:
 
 
 def test_the_memoryless_page_of_the_print() -> None:
-    """Eq. 10: the chance of a reset is the same at every age, and the last age keeps whoever is not reset."""
+    """Eq. 10: the probability of a reset is the same at every age, and the last age keeps pages without a reset."""
     assert memoryless_chain(0.3, 2).matrix() == pytest.approx(np.array([[0.3, 0.7, 0], [0.3, 0, 0.7], [0.3, 0, 0.7]]))
 
 

@@ -37,7 +37,7 @@ def test_table_1_of_the_print() -> None:
 
 
 def test_the_one_day_rule_starts_with_a_and_the_two_day_rule_with_b() -> None:
-    """What is likeliest today is not what is best for both days."""
+    """The likeliest today is not the best for both days."""
     today = plan_costs(Outlook(np.array([[0.85, 0.80]]), np.zeros((1, 1, 2))))
     assert best_plans(today, (1,)).tolist() == [0b1, 0b0]
     for plans in (best_two_days(table_1(), (1, 1)), best_plans(table_1(), (1, 1))):
@@ -57,7 +57,7 @@ def test_the_costs_of_the_print_are_those_of_the_outlook(resets: list[float], ag
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.integers(0, 6), st.integers(1, 6), st.integers(1, 5))
 def test_a_look_more_never_costs_more(resets: list[float], age: int, steps: int, days: int) -> None:
-    """Whoever looks knows at least as much afterwards; so budgets can always be spent."""
+    """A fetch never reduces knowledge; so budgets can always be spent."""
     costs = plan_costs(compute_outlook(AgeChain(np.array(resets)), np.array([age]), np.array([steps]), days))[:, 0]
     for plan in range(2**days):
         assert all(costs[plan | 1 << day] <= costs[plan] + 1e-9 for day in range(days))

@@ -70,7 +70,7 @@ def test_rings_of_new_pages_are_found_by_whoever_leads_to_one() -> None:
 
 
 def test_links_that_are_gone_lead_nowhere() -> None:
-    """Only what a page says at the snapshot counts: what it said in between is not seen."""
+    """Only the content at the snapshot counts: anything in between is not seen."""
     history = web([P([V(0.0), V(3.0, (1,)), V(6.0)]), P([V(3.0)])])
     (reach,) = reach_of(history)
     assert (len(reach.old_pages), reach.orphans) == (0, 1)

@@ -98,14 +98,14 @@ def test_memory_finds_what_the_latest_crawl_does_not_show() -> None:
 
 
 def test_full_crawls_cost_what_they_fetch() -> None:
-    """Told every week, all that is known is fetched every week; no one who counts that has a low overhead."""
+    """With weekly full crawls, all known pages are fetched every week; counting that, no overhead is low."""
     row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 1, 1)
     known = sum(len(cycle.known) for cycle in hosts()[0])
     assert row["overhead_full"] == pytest.approx((known + 11) / 13)
 
 
 def test_crawls_every_few_weeks_are_run_in_every_phase() -> None:
-    """With a crawl every other week, each phase is asked in the other weeks, from its first crawl on."""
+    """With a crawl every other week, each phase chooses in the other weeks, from its first crawl on."""
     row = row_at(build_policy_rows(load_policies("discover")["od-win"], hosts(), 1, 1), 2, 1)
     assert row["cases"] == 11
 
@@ -118,7 +118,7 @@ def test_who_learns_from_own_looks_is_told_of_no_full_crawl() -> None:
 
 
 def test_the_default_knows_what_its_rivals_know_or_pays_for_it() -> None:
-    """It has rows with full crawls told, at the cases of its rivals, and one of its own looks alone."""
+    """It has rows with full crawls, at the cases of its rivals, and one with only its own polls."""
     mine, rival = (build_policy_rows(load_policies("discover")[name], hosts(), 3, 1) for name in ("accrual", "od-win"))
     assert [row["recrawl"] for row in mine if row["k"] == 3] == [1.0, 2.0, 4.0, 0.0]
     for every in (1, 2, 4):

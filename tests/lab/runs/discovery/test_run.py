@@ -1,4 +1,4 @@
-"""Discovery over recordings: what policies are told, what bounds find, and that no one knows the future."""
+"""Discovery over recordings: what policies see, what bounds find, and that none knows the future."""
 
 import itertools
 import math
@@ -41,14 +41,14 @@ def found(outcome: Outcome) -> int:
 
 
 class Told:
-    """Looks where it is told to, and keeps what comes."""
+    """Polls the given sources, and keeps the results."""
 
     def __init__(self, *sources: Sequence[int]) -> None:
         self._sources = sources
         self.heard: list[PollResults] = []
 
     def choose(self, snapshot: int) -> Ints:
-        """As told."""
+        """As given."""
         return np.array(self._sources[snapshot], np.int64)
 
     def observe(self, snapshot: int, brought: PollResults) -> None:
@@ -79,7 +79,7 @@ def test_a_failed_look_costs_and_finds_nothing() -> None:
 
 
 def brought(place: int, targets: Sequence[int], new: Sequence[bool], *, ok: bool = True) -> PollResults:
-    """What one look brought."""
+    """The result of one poll."""
     shown = np.array(targets, np.int64)
     return PollResults(np.array([place]), np.array([ok]), np.array([0, len(shown)]), shown, np.array(new, bool))
 
@@ -109,7 +109,7 @@ def test_the_book_numbers_targets_by_when_they_were_first_brought() -> None:
 
 
 def test_the_book_remembers_the_latest_looks() -> None:
-    """After more looks than it keeps, the newest stands first and the oldest are gone; sums go on."""
+    """After more polls than it stores, the newest is first and the oldest are gone; sums continue."""
     book = PollHistory(np.array([0]))
     for look in range(RECENT_POLLS + 5):
         book.record(brought(0, [look], [True]), float(look))
@@ -119,7 +119,7 @@ def test_the_book_remembers_the_latest_looks() -> None:
 
 
 def test_handed_out_batches_stay_as_they_are() -> None:
-    """What comes later does not change what a policy was told before."""
+    """Later results do not change what a policy saw before."""
     book = PollHistory(np.array([0]))
     before = book.list_options()
     book.record(brought(0, [1], [True]), 5.0)
@@ -215,7 +215,7 @@ class Cheat:
         return Picks(rows, np.ones(len(rows)))
 
     def reason(self, state: tuple[()], batch: Sources, row: int, now: float) -> str:
-        """None that could be told."""
+        """None available."""
         del state, batch, row, now
         return "cheat: it knows"
 
@@ -266,8 +266,8 @@ def test_a_cell_in_numbers(tmp_path: Path) -> None:
     """Three of twelve sources a step find 3 of 12 targets, at once or never; a seventh of the hours is warm-up.
 
     70 hours: the first ten are warm-up, so 60 * 12 = 720 are new and 180 of them found. The bound finds as many. Each
-    look finds one: overhead 1. What is never found counts with its hour of life: the 90th percentile is 1 h, and of
-    what was found 0 h.
+    poll finds one: overhead 1. Missed targets count with their hour of life: the 90th percentile is 1 h, and of those
+    found 0 h.
     """
     row, *_ = pooled.EXPERIMENT.run(Cell("discovery", a_file(steady_world(), tmp_path), "round-robin", 3.0, 1))
     assert {name: row[name] for name in ("coverage", "overhead", "overhead_mean", "regret", "regret_steady")} == {
@@ -311,7 +311,7 @@ def test_experiments_promise_what_their_rows_have(tmp_path: Path) -> None:
 
 
 def test_hosts_with_enough_sources_are_run_alone(tmp_path: Path) -> None:
-    """Of a host with twelve sources and one with one, the first has a row; without any, it is said what to do."""
+    """Of a host with twelve sources and one with one, the first has a row; without any, the error says what to do."""
     world = a_file(steady_world(13), tmp_path)
     row, *_ = by_host.EXPERIMENT.run(Cell("discovery-per-host", world, "bound-myopic", 4.0, 1))
     assert (row["host"], row["sources"], row["coverage"]) == (0.0, 12.0, 4 / 12)

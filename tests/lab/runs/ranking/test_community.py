@@ -113,7 +113,7 @@ def test_promotion_makes_a_newborn_popular_sooner_and_costs_it_visits_later() ->
 
 
 def test_a_policy_never_sees_quality() -> None:
-    """Where no one visits, what a policy is told does not depend on which page is good."""
+    """Without visits, what a policy sees does not depend on which page is good."""
     told = []
 
     class Witness(Popularity):

@@ -1,4 +1,4 @@
-"""Sites that announce their changes: whoever listens is fresher, and no worse off once no one speaks."""
+"""Sites that announce their changes: a policy that listens is fresher, and no worse once announcements stop."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""Calibration: who is asked what and when, what is judged, and that no one can do better than the truth."""
+"""Calibration: which models predict what and when, what is judged, and that none can beat the truth."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ COVERING = [MODELS[name] for name in ("mixture", "poisson", "replacement", "sign
 
 
 class Truthful:
-    """Knows the rate of every page, which it is told as the section; so it does what no model can."""
+    """Knows the rate of every page, passed as the section; so it does what no model can."""
 
     name, page_width, group_width = "truthful", 1, 1
 
@@ -112,7 +112,7 @@ def test_intervals_are_by_pages() -> None:
 
 
 def test_true_chances_lie_on_the_diagonal() -> None:
-    """Where outcomes are drawn by the chances, what was said and what was found agree in every bin."""
+    """If outcomes are drawn by the probabilities, predictions and findings agree in every bin."""
     rng = rng_for(2, "bins")
     chance = rng.random(40_000)
     bins = bin_reliability(chance, rng.random(40_000) < chance)
@@ -131,6 +131,6 @@ def test_rows_are_a_summary_and_its_bins() -> None:
 
 
 def test_an_unknown_model_is_named() -> None:
-    """Whoever asks for a policy in place of a model is told which models there are."""
+    """Naming a policy instead of a model lists the models."""
     with pytest.raises(UsageError, match="did you mean pooled"):
         EXPERIMENT.run(Cell("calibration", "made:1", "poled", 1.0, 1))

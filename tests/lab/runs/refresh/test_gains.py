@@ -72,7 +72,7 @@ def viewed(workload: Workload, copies: np.ndarray) -> np.ndarray:
 
 
 def test_a_copy_that_nobody_told_of_is_put_right_first() -> None:
-    """Whoever did not tell of first copies gets the same gains: what was there before is said with each fetch."""
+    """Without adding first copies the gains are the same: the previous version comes with each fetch."""
     history = a_web(5, 4, 2)
     workload = asked(history, ties=False)
     first = np.arange(4) * 2

@@ -53,12 +53,11 @@ class ByTable(NamedTuple):
 
 
 def test_three_pages_and_two_queries_by_hand() -> None:
-    """Boolean scores, "tide" asked twice and "ebb" once; three looks, at the end of each day.
+    """Boolean scores, "tide" searched twice and "ebb" once; three measurements, at the end of each day.
 
-    Page 0 says "ebb" and dies at 36 h; page 1 says "tide", from 12 h on "ebb"; page 2 says "tide".
-    Day 1, nothing fetched: for "tide" page 1 stands before page 2 and is worth nothing; for "ebb" page 1 is not listed.
-    Day 2, page 1 fetched at 30 h: "tide" is right; for "ebb" page 0 stands first and is dead.
-    Day 3, page 0 fetched at 60 h: all is as it should be.
+    Page 0 has "ebb" and dies at 36 h; page 1 has "tide", from 12 h on "ebb"; page 2 has "tide". Day 1, nothing fetched:
+    for "tide" page 1 is before page 2 and is worth nothing; for "ebb" page 1 is not listed. Day 2, page 1 fetched at 30
+    h: "tide" is right; for "ebb" page 0 is first and dead. Day 3, page 0 fetched at 60 h: everything is correct.
     """
     lives = [Life([(0, "ebb")], 36 * HOUR_S), Life([(0, "tide"), (12 * HOUR_S, "ebb")]), Life([(0, "tide")])]
     history = small_history(lives, end_s=3 * DAY_S)
@@ -107,7 +106,7 @@ def copies_at(history: History, log: list[tuple[float, list[int]]], now_s: float
 @settings(max_examples=25)
 @given(TOLD, st.floats(1.0, 100.0), st.sampled_from((1.0, 5.0)))
 def test_quality_of_a_run_is_the_whole_computation_at_each_look(history: History, budget: float, step_h: float) -> None:
-    """What is kept up along the way equals eq. 4.5 over all copies and all pages at that moment."""
+    """The running value equals eq. 4.5 over all copies and all pages at that moment."""
     workload, log = asked_of(history), list[tuple[float, list[int]]]()
     watch = QualityMonitor(history, workload, 0.0, history.end_s)
 
@@ -161,7 +160,7 @@ def test_the_bound_is_better_than_lots(seed: int) -> None:
 
 
 def test_the_bound_sees_the_present_and_no_more() -> None:
-    """Another future changes nothing of what it chose before, given what is asked and how rare words are."""
+    """Another future changes no earlier choice, given the queries and the rarity of words."""
     history = told(1, 40, days=6)
     rarity = build_tfidf(load_corpus(history), history.first_version)
 
@@ -182,7 +181,7 @@ def test_the_bound_sees_the_present_and_no_more() -> None:
 
 
 def test_the_bound_is_refused_where_pages_have_no_texts() -> None:
-    """A made web has no texts: it is said what is missing, and what to do instead."""
+    """A synthetic web has no texts: the error says what is missing, and what to do instead."""
     history = build_synthetic_history("tiny", 1)
     game = RefreshGame(history.begin_s, history.end_s, 10.0)
     asking = load_query_set(history, game.begin_s, game.end_s, 1)
@@ -208,7 +207,7 @@ def test_rows_have_quality_where_pages_have_texts(monkeypatch: pytest.MonkeyPatc
 
 
 def test_queries_of_the_file_that_something_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a file, those are asked that a version of the span answers; here one, and a second only in the later half."""
+    """From a file, queries that a version of the span answers are used; here one, a second only later."""
     (tmp_path / "queries").mkdir()
     (tmp_path / "queries" / QUERY_FILES[0]).write_text("low tide\nebb\nno such words\ntide ebb\n")
     monkeypatch.setenv("VEDETTE_DATA", str(tmp_path))
@@ -220,7 +219,7 @@ def test_queries_of_the_file_that_something_answers(tmp_path: Path, monkeypatch:
 
 
 def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the file, so many are asked as the sample has."""
+    """However long the file, only as many as the sample size are used."""
     (tmp_path / "queries").mkdir()
     words = [f"shell{at}" for at in range(MAX_QUERIES + 50)]
     (tmp_path / "queries" / QUERY_FILES[0]).write_text("\n".join(words))
@@ -232,7 +231,7 @@ def test_no_more_queries_than_the_sample(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_crawlers_own_estimate_is_near_the_truth() -> None:
-    """It sees only what fetches brought, and says quality better than the share of current pages would."""
+    """It sees only its fetches, and estimates quality better than the share of current pages would."""
     rng = rng_for(5, "lives")
     lives = []
     for number in range(60):

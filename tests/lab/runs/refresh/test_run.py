@@ -132,7 +132,7 @@ def test_sources_have_a_policy_of_their_own() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """A few pages over two days with few texts, so that some come back to what they said."""
+    """A few pages over two days with few texts, so that some revert to earlier ones."""
     births = sorted(draw(st.lists(st.floats(-1e4, 1e5), min_size=1, max_size=6)))
     pages: list[Page] = []
     for born_s in births:
@@ -161,7 +161,7 @@ def test_the_budget_is_never_exceeded(history: History, budget: float, step_h: f
 @settings(max_examples=30)
 @given(histories(), st.floats(1.0, 60.0))
 def test_freshness_is_that_of_the_metric(history: History, budget: float) -> None:
-    """What is summed up along the way is what the metric says afterwards, also where pages say old things again."""
+    """The running sum equals the metric computed afterwards, even if pages revert to earlier content."""
     game = RefreshGame(0.0, history.end_s, budget)
     taken: list[tuple[float, list[int]]] = []
     outcome = run_refresh(

@@ -18,7 +18,7 @@ def test_even_fetches_are_laid_out_evenly() -> None:
 
 @given(seed=st.integers(0, 2**32), weeks=st.integers(1, 8), pages=st.integers(1, 8), room=st.integers(1, 8))
 def test_every_week_is_full_and_every_page_has_its_share(seed: int, weeks: int, pages: int, room: int) -> None:
-    """Exactly so many fetches a week, none of them twice, and of each page as many as it was given."""
+    """Exactly this many fetches per week, none of them twice, and for each page as many as allocated."""
     room = min(room, pages)
     rng = rng_for(seed, "tests/transport")
     fetches = allocate_fetches(rng.gamma(0.5, 1.0, pages), rng.random(pages), weeks, room)

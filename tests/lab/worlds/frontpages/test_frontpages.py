@@ -133,7 +133,7 @@ def good() -> dict[str, Any]:
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, name: str, wrong: Any, said: str) -> None:
-    """It is said what is wrong with it, and what was expected."""
+    """The error says what is wrong, and what was expected."""
     arrays = good() | {name: wrong}
     path = tmp_path / "front.npz"
     np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
@@ -178,7 +178,7 @@ def test_an_altered_world_has_another_future() -> None:
 
 
 def commit(repository: Any, at_s: int, files: dict[str, Any]) -> None:
-    """Commit these files, on top of what is there."""
+    """Commit these files on top of the existing ones."""
     import pygit2
 
     index = repository.index
@@ -198,7 +198,7 @@ def scrape(stamp: str, *urls: str) -> dict[str, Any]:
 
 
 def recording(folder: Path) -> Any:
-    """Four commits to a recording, one of them beside it; what a commit does not touch was not scraped then.
+    """Four commits to a recording, one of them unrelated; a file that a commit does not touch was not scraped then.
 
     a.example shows x and y, then y (twice, once by its comments) and z, then its scrape fails, then it shows z.
     b.example is there from the first, is not scraped with the second, and is broken in the third.
@@ -216,7 +216,7 @@ def recording(folder: Path) -> Any:
 
 @pytest.mark.parametrize("many", [1, 1000])
 def test_a_recording_in_git_becomes_a_file(tmp_path: Path, many: int) -> None:
-    """The file has what was shown when, and it is told how much that is; so with one process and with several."""
+    """The file has what was shown when, and the summary counts it; with one process as with several."""
     recording(tmp_path / "clone")
     heard: list[tuple[int, int]] = []
     out = tmp_path / "front.npz"
@@ -273,7 +273,7 @@ def test_any_text_may_be_an_address() -> None:
 
 
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
-    """A missing folder, an empty one, an empty repository, one without the layout: each is told apart."""
+    """A missing folder, an empty one, an empty repository, one without the layout: each has its own error."""
     pygit2 = pytest.importorskip("pygit2", reason='pip install "vedette[lab]"')
     out = tmp_path / "out.npz"
     (tmp_path / "folder").mkdir()
@@ -290,6 +290,6 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written_nothing_is_read(tmp_path: Path) -> None:
-    """Reading takes long, so a folder that is not there is said at once."""
+    """Reading takes long, so a missing folder is reported at once."""
     with pytest.raises(UsageError, match="an existing folder"):
         import_frontpages(tmp_path / "whatever", tmp_path / "absent" / "front.npz")

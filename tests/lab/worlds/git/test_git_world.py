@@ -96,7 +96,7 @@ def test_waves_are_changes_of_many_pages(repository: Repository) -> None:
 
 
 def test_only_first_parents_are_followed(repository: Repository) -> None:
-    """What a merged branch went through was never shown; what it brought arrives with the merge."""
+    """The states of a merged branch were never shown; its changes arrive with the merge."""
     first = repository.commit({b"a.html": html()}, 1)
     side = repository.commit({b"a.html": html(words="Never shown.")}, 2, first)
     side = repository.commit({b"a.html": html(words="Merged.")}, 3, side)
@@ -252,7 +252,7 @@ def test_feeds_and_sitemaps_are_read_and_other_xml_is_not(repository: Repository
 
 
 def test_sources_are_pages_where_they_outnumber_html(repository: Repository) -> None:
-    """Markdown and reStructuredText are read, and links to sources and to what is built of them are one."""
+    """Markdown and reStructuredText are parsed, and links to sources and to their builds are the same."""
     files = {
         b"docs/index.md": b"# Home\n\n[a](a.md), [b](b.html) and [c](/docs/c/).\n\n[d]: d 'Title'\n",
         b"docs/a.md": b"---\ntitle: no\n---\nText of *a*.\n\n```\n[code](b.rst)\n```\n",
@@ -296,7 +296,7 @@ def test_no_markup_takes_long(piece: str) -> None:
 
 @given(st.text(alphabet="[]()<>`:._-*#\n a/\t|{%}", max_size=200))
 def test_markup_is_never_an_error(text: str) -> None:
-    """Any text can be read, and what is found was there."""
+    """Any text can be parsed, and everything found was in it."""
     for found in (read_markdown(text), read_rst(text)):
         assert all(link in text for link in found.links)
 

@@ -23,7 +23,7 @@ def tiny() -> History:
 
 
 def test_changes_are_those_of_the_served_web(tiny: History) -> None:
-    """Every page's changes are the truth's, to the bit, while it stands at this address."""
+    """Every page's changes are the truth's, to the bit, while it is at this URL."""
     served = open_synthetic_world("tiny", 1, calm=True)
     seen = 0
     for page, url in enumerate(tiny.urls):
@@ -57,7 +57,7 @@ def test_live_pages_are_those_of_the_served_web(tiny: History) -> None:
 
 
 def test_a_move_brings_the_text_along() -> None:
-    """Where a page moves, its new address is born at that moment, with what the old one said last."""
+    """When a page moves, its new URL is born at that moment, with the last content of the old one."""
     history = build_synthetic_history("small", 1)
     moved = np.flatnonzero(history.moved_to >= 0)
     assert len(moved)
@@ -154,7 +154,7 @@ def test_a_seed_makes_a_world() -> None:
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
-    """Who writes a wrong name is told which there are."""
+    """A wrong name lists the known ones."""
     for name in ("huge", "tiny+rain"):
         with pytest.raises(UsageError, match="1m"):
             build_synthetic_history(name, 1)

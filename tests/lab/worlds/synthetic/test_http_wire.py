@@ -47,7 +47,7 @@ def test_target_reaches_the_world_as_sent(rest: str) -> None:
     ],
 )
 def test_connection_is_kept_as_version_and_client_say(version: str, connection: str, keeps: bool) -> None:  # noqa: FBT001 - a table
-    """RFC 9112, 9.3: 1.1 stays unless told otherwise, 1.0 the other way round."""
+    """RFC 9112, 9.3: 1.1 stays open by default, 1.0 the other way round."""
     assert parse_request_head(f"GET / HTTP/{version}\r\n{connection}Host: a.test".encode()).keep_alive is keeps
 
 
@@ -87,14 +87,14 @@ def test_pieces_add_up_to_the_body_or_to_where_it_stops(body: bytes, stop: int |
 
 @given(st.binary(min_size=1, max_size=50), st.integers(min_value=0, max_value=500))
 def test_endless_body_repeats_until_it_stops(body: bytes, stop: int) -> None:
-    """An endless body with a stop sends exactly so many bytes of its repetition."""
+    """An endless body with a stop sends exactly this many bytes of its repetition."""
     sent = b"".join(body_pieces(body, Delivery(endless=True, stop_after_bytes=stop)))
     assert sent == (body * 501)[:stop]
     assert len(list(islice(body_pieces(body, Delivery(endless=True)), 1000))) == 1000
 
 
 def test_an_endless_nothing_ends() -> None:
-    """An empty body that is to be repeated forever does not keep the server busy forever."""
+    """An empty body repeated forever does not keep the server busy forever."""
     assert b"".join(body_pieces(b"", Delivery(endless=True))) == b""
 
 

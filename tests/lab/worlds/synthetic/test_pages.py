@@ -168,7 +168,7 @@ def test_some_hosts_send_no_validators_and_some_lie(world: SyntheticWorld) -> No
 
 
 def test_boxes_turn_while_the_text_stays(world: SyntheticWorld) -> None:
-    """Some pages differ an hour later only in the box beside their text."""
+    """Some pages differ an hour later only in the box next to their text."""
     turned = 0
     for host in world.sites:
         for url in world.live_pages(host, world.start_s)[::7]:

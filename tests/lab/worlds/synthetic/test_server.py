@@ -1,4 +1,4 @@
-"""The server of the made web, asked over real sockets on loopback."""
+"""The server of the synthetic web, over real sockets on loopback."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ DELIVERIES = {
 
 
 class SmallWorld:
-    """Three hosts; a path names how it is delivered, everything else says who was asked for what."""
+    """Three hosts; a path selects the delivery, everything else echoes the request."""
 
     name = "small world 1"
     start_s = 1_000_000_000.0
@@ -310,7 +310,7 @@ def test_other_methods_are_refused_and_their_body_does_not_eat_the_answer() -> N
 
 
 def test_failing_world_is_a_500_and_the_next_request_is_served(caplog: pytest.LogCaptureFixture) -> None:
-    """A fault of the world is told to its author and ends nothing."""
+    """An exception of the world is reported to its author and ends nothing."""
 
     async def scene(client: Client) -> tuple[int, int]:
         return (await client.ask("/broken"))[0], (await client.ask("/a"))[0]
@@ -463,7 +463,7 @@ def test_client_that_floods_a_busy_connection_is_dropped(flood: bytes) -> None:
 
 @pytest.mark.parametrize("opening", [b"", b"GET /", b"GET / HTTP/1.1\r\nHost: one.test\r\nX: "])
 def test_client_that_does_not_finish_its_head_is_dropped(opening: bytes) -> None:
-    """Slow loris: whoever sends nothing, or never the end of a head, is let go of."""
+    """Slow loris: a client that sends nothing, or never the end of a head, is dropped."""
 
     async def scene(client: Client) -> bytes:
         client.writer.write(opening)
@@ -556,7 +556,7 @@ def test_a_name_that_is_no_world_is_told(name: str) -> None:
 
 
 def test_server_that_cannot_start_is_an_error_here() -> None:
-    """A child that fails is not waited for in vain, and what it says is said here."""
+    """A failed child is not waited for, and its error is shown here."""
     with pytest.raises(UsageError, match="nowhere"):
         start_server("made:nowhere")
 

@@ -24,7 +24,7 @@ def bodies(world: SyntheticWorld, now_s: float) -> list[tuple[int, bytes]]:
 
 
 def test_same_seed_same_bytes() -> None:
-    """Two worlds opened apart with one seed answer alike, even when asked in another order before."""
+    """Two worlds opened separately with one seed respond alike, even after requests in another order."""
     first, second = open_synthetic_world("tiny", 4), open_synthetic_world("tiny", 4)
     bodies(second, second.start_s + 90 * DAY_S)
     assert bodies(first, first.start_s + DAY_S) == bodies(second, second.start_s + DAY_S)
@@ -85,7 +85,7 @@ def test_an_unknown_host_is_turned_away() -> None:
 
 
 def test_the_world_knows_what_its_urls_are() -> None:
-    """Each kind of URL is told apart by its spelling."""
+    """Each kind of URL is recognized by its spelling."""
     world = open_synthetic_world("tiny")
     host = next(iter(world.sites))
     page = world.live_pages(host, world.start_s)[0]

@@ -170,7 +170,7 @@ def test_the_cookie_is_for_this_server_alone(address: str, *, is_secure: bool) -
 
 
 def test_guessing_is_slowed_for_one_address() -> None:
-    """After some wrong tokens even the right one waits, and how long is said; later it opens again."""
+    """After some wrong tokens even the right one has to wait, and the error says how long; later it works again."""
     console = Console()
     answers = [console.sign_in(token=f"wrong {number}") for number in range(12)]
     assert [answer.status_code for answer in answers] == [401] * 10 + [429] * 2
@@ -282,7 +282,7 @@ def test_a_keeper_that_is_away_is_said() -> None:
     ],
 )
 def test_signing_in_leads_nowhere_else(place: str) -> None:
-    """Whatever stands in ``next``, it ends on the console's first page, with no header of the visitor's making."""
+    """Whatever ``next`` contains, it redirects to the console's first page, without headers from the visitor."""
     console = Console()
     assert f'name="next" value="{HOME_URL}"' in console.client.get("/console/signin", params={"next": place}).text
     answer = console.sign_in(place=place)
@@ -293,7 +293,7 @@ def test_signing_in_leads_nowhere_else(place: str) -> None:
 
 @given(st.text(max_size=60))
 def test_any_place_is_one_of_the_console(place: str) -> None:
-    """What is kept is a path under the console that no browser reads as something else."""
+    """The accepted value is a path under the console that no browser reads as something else."""
     kept = safe_redirect(place)
     assert kept.startswith("/console/")
     assert kept.isprintable()

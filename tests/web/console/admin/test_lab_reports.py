@@ -44,7 +44,7 @@ REPORT: Mapping[str, Any] = {
 
 
 def put(folder: Path, name: str, report: object) -> None:
-    """A report with a drawing beside it."""
+    """A report with a plot."""
     (folder / "lab").mkdir(exist_ok=True)
     (folder / "lab" / f"lab-{name}.json").write_text(report if isinstance(report, str) else json.dumps(report))
     (folder / "lab" / f"lab-{name}-age.svg").write_text(SVG)
@@ -94,7 +94,7 @@ def test_nobody_sees_a_report_who_is_not_signed_in(folder: Path) -> None:
 
 
 def test_reports_are_listed_with_question_and_time(console: Console, folder: Path) -> None:
-    """Each leads to its page; one that is broken is named with what is wrong, and leads nowhere."""
+    """Each links to its page; a broken one is listed with its problem, without a link."""
     put(folder, "broken", "{")
     page = console.client.get("/console/lab").text
     assert '<a href="/console/lab/refresh">refresh</a>' in page
@@ -111,7 +111,7 @@ def test_reports_are_listed_with_question_and_time(console: Console, folder: Pat
 
 
 def test_a_report_has_question_command_plots_and_tables(console: Console) -> None:
-    """The plot is a picture with words, and leads to the table of its numbers; what was left out is said."""
+    """The plot is an image with a caption, and links to the table of its numbers; omitted rows are counted."""
     page = console.client.get("/console/lab/refresh").text
     for words in ("How current are copies?", "vedette lab run refresh --seeds 3", "made:tiny (ab)", "3 more lines"):
         assert words in page
@@ -122,7 +122,7 @@ def test_a_report_has_question_command_plots_and_tables(console: Console) -> Non
 
 
 def test_tables_sort_by_their_numbers_and_each_for_itself(console: Console) -> None:
-    """12 000 is more than 5 000 and 900, whatever the first digit; what has no number stands last."""
+    """12 000 is more than 5 000 and 900, whatever the first digit; cells without a number are last."""
 
     def policies(query: str) -> list[list[str]]:
         page = console.client.get(f"/console/lab/refresh?{query}").text
@@ -137,7 +137,7 @@ def test_tables_sort_by_their_numbers_and_each_for_itself(console: Console) -> N
 
 
 def test_a_table_is_taken_away_as_numbers(console: Console) -> None:
-    """Units stand above, an interval has columns of its own, the order is the one asked for."""
+    """Units are in the header, an interval has its own columns, and the order is the requested one."""
     head, *rows = rows_of(console.client.get("/console/lab/refresh?csv=t1&t1-sort=-c4").text)
     assert head == [
         "World",
@@ -176,7 +176,7 @@ def test_a_plot_can_do_nothing(console: Console) -> None:
 
 
 def test_texts_of_an_enemy_are_texts(console: Console, folder: Path) -> None:
-    """Whatever stands in any place of a report is escaped; a file of CSV has no formula in it."""
+    """Anything in a report is escaped; a CSV file has no formula in it."""
     table = {**TABLE, "title": EVIL, "about": EVIL, "meanings": [[EVIL, EVIL]], "columns": ["=1+1", EVIL]}
     evil = {
         **REPORT,
@@ -210,7 +210,7 @@ def test_other_names_are_nobodys(console: Console, name: str) -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_is_an_amount_or_none(text: str) -> None:
-    """Reading never fails, and what is read as an amount begins with a digit or a minus."""
+    """Parsing never fails, and a parsed amount begins with a digit or a minus."""
     assert parse_amount(text) is None or text[0] in "-0123456789"
 
 

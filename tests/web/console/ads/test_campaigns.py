@@ -1,4 +1,4 @@
-"""The console's page of sponsored results, and the API for advertisers: over a real folder, with a small keeper."""
+"""The console's page of sponsored results, and the API for advertisers: over a real folder and a coordinator."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ SERVE = Serve(rate=Rate(0, 1.0), sponsored=True)
 
 
 class Desk(FolderAdService):
-    """The real one, but for its orders, which are carried out here as no keeper runs."""
+    """The real one, except for its commands, which are executed here as no coordinator runs."""
 
     def __init__(self, folder: Path, operator: SmallOperator) -> None:
         super().__init__(folder, build_settings(SERVE))
@@ -103,7 +103,7 @@ def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
 
 
 def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
-    """By buttons, logged, with a way to undo; a wrong one is told."""
+    """By buttons, logged, with undo; a wrong one is reported."""
     market(tmp_path, (ad("high", "2.00"), "9.00"))
     ordered(tmp_path, SaveAd(ad("high", "1.00", title="Other shoes")))
     console, desk = console_over(tmp_path)
@@ -128,7 +128,7 @@ def test_an_ad_is_approved_and_revoked(tmp_path: Path) -> None:
 
 
 def test_a_campaign_and_an_ad_are_made_by_forms(tmp_path: Path) -> None:
-    """From nothing to an ad that waits; an edit waits again; what is wrong is told beside its field."""
+    """From nothing to an ad that waits; an edit waits again; errors are shown beside their fields."""
     with opened(tmp_path):
         pass
     console, desk = console_over(tmp_path)
@@ -181,7 +181,7 @@ def test_charts_are_of_all_campaigns_or_of_one(tmp_path: Path) -> None:
 
 
 def test_hostile_words_stay_words(tmp_path: Path) -> None:
-    """Even those that were never read strictly, in the console and beside results."""
+    """Even those that were never validated strictly, in the console and beside results."""
     hostile = '"><script>alert(1)</script>'
     market(tmp_path, (ad("high", "2.00")._replace(title=hostile, text=hostile), "9.00"))
     show(tmp_path)
@@ -214,7 +214,7 @@ def keyed(folder: Path) -> tuple[Console, Desk, dict[str, TestClient]]:
 
 
 def test_a_key_sees_what_is_its_advertisers(tmp_path: Path) -> None:
-    """And nothing else; no key, no advertiser's key, and a key rebuilt under the name of his see nothing."""
+    """And nothing else; no key, no advertiser's key, and a key recreated under the advertiser's name see nothing."""
     _, _, asked = keyed(tmp_path)
     show(tmp_path)
     ann = asked["annkey"].get("/api/v1/sponsored").json()
@@ -248,7 +248,7 @@ ORDERS = "/api/v1/sponsored/orders"
 
 
 def test_an_advertiser_submits_edits_and_revokes_what_is_his(tmp_path: Path) -> None:
-    """With his key, at any time; only the operator's lets it be shown, again after each edit."""
+    """With the advertiser's key, at any time; only the operator's can approve it, again after each edit."""
     _, desk, asked = keyed(tmp_path)
     ann, boss = asked["annkey"], asked["boss"]
 
@@ -316,7 +316,7 @@ def test_an_advertiser_keeps_what_an_order_does_not_name(tmp_path: Path) -> None
     ],
 )
 def test_what_is_not_his_or_cannot_be_is_refused(tmp_path: Path, order: object, status: int) -> None:
-    """In words, and nothing has changed; the same for whoever has no such key."""
+    """In words, and nothing has changed; the same for anyone without such a key."""
     _, desk, asked = keyed(tmp_path)
     before = desk.list_campaigns(), desk.list_ads()
     answer = asked["annkey"].post(ORDERS, json=order)

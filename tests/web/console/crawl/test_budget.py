@@ -38,7 +38,7 @@ def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
 
 
 def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
-    """By kind and site, with what was brought a fetch; where nothing was measured it says so and not nought."""
+    """By kind and site, with the gain per fetch; if nothing was measured it says so instead of zero."""
     _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
     assert "<strong>95 %</strong> of the fetch budget was spent in the last day" in page
     headings = ("How the fetch budget was spent", "Budget by site", "Not worth the price</h2>")
@@ -53,7 +53,7 @@ def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
 
 
 def test_without_a_budget_it_says_what_there_would_be_and_where_to_set_one() -> None:
-    """Without a site it leads to the first; with one the fetches are told, and the price is not."""
+    """Without a site it redirects to the first; with one the fetches are shown, and the price is not."""
     console, page = shown(TOLD._replace(per_s=None, price=None, held_urls=0, held=()))
     assert "No fetch budget is set" in page
     assert 'href="/console/refresh#settings"' in page

@@ -55,7 +55,7 @@ def test_what_is_allowed_is_taken(place: str) -> None:
 
 @pytest.mark.parametrize("place", BAD)
 def test_what_is_not_allowed_is_refused_beside_its_field(place: str) -> None:
-    """Nothing is ordered, what was typed stays, and it is said how to allow it."""
+    """No command is sent, the input stays, and the error says how to allow it."""
     new, there = console(), console(Site(START))
     for answer in (
         new.post("/console/sites/preview", **fields(place, site=START)),
@@ -70,7 +70,7 @@ def test_what_is_not_allowed_is_refused_beside_its_field(place: str) -> None:
 
 
 def test_a_secret_typed_in_the_place_of_its_place_is_not_shown_again() -> None:
-    """It would stand in the page."""
+    """It would be in the page."""
     answer = console().post("/console/sites/add", **fields("Bearer hunter22", site=START))
     assert answer.status_code == 422
     assert "hunter22" not in answer.text
@@ -98,7 +98,7 @@ def test_the_field_says_what_may_be_named(allowed: tuple[str, ...], words: str) 
 
 @given(st.lists(st.sampled_from(["..", ".", "", "etc", "srv", "secrets", "a"]), max_size=6))
 def test_no_path_leads_out_of_an_allowed_folder(steps: list[str]) -> None:
-    """Whatever is allowed lies below the folder, and needs no step up to get there."""
+    """Every allowed path is below the folder, without any step up."""
     path = "/".join(["/srv/secrets", *steps])
     if is_allowed(f"file:{path}", ALLOWED):
         assert not {"..", ".", ""} & set(steps)

@@ -1,4 +1,4 @@
-"""The console on finding new pages: how soon, by which sources, and which looks were in vain."""
+"""The console on finding new pages: how soon, by which sources, and which polls were wasted."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ def text_of(console: Console, address: str = HERE) -> str:
 
 
 def test_the_page_begins_with_the_middle_delay_and_ends_with_the_sources() -> None:
-    """Three births are known and one is not, which is said; each source has its rate, its looks and a reason."""
+    """Three publication dates are known, one is not, which is shown; each source has its rate, polls and a reason."""
     page = text_of(signed_in())
     assert "<strong>5 min</strong>" in page
     assert "3 of 4 new pages state their publication time; 1 has no date." in page
@@ -93,7 +93,7 @@ def test_every_chart_and_table_is_a_file() -> None:
 
 
 def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
-    """By looks in vain the still one comes first; an address that is markup stays text."""
+    """By wasted polls the quiet one comes first; a URL that is markup stays text."""
     console = signed_in()
     first = console.client.get(f"{HERE}?csv=sources&sources-sort=-wasted").text.splitlines()[1]
     assert first.startswith("https://docs.example.org/,")
@@ -106,7 +106,7 @@ def test_sources_sort_and_what_is_hostile_is_shown_as_text() -> None:
 
 @given(found_pages)
 def test_every_page_is_counted_once(pages: list[FoundPage]) -> None:
-    """By delay, or among those of which it is not known; and the quarters enclose the middle."""
+    """By delay, or among the unknown ones; and the quartiles enclose the median."""
     assert sum(count for _, count in count_by_delay(pages)) == len(pages)
     spread = summarize_delays(pages)
     assert spread.known + spread.by_day + spread.undated == len(pages)

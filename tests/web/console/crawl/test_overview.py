@@ -1,4 +1,4 @@
-"""The console's pages on what happens: they say what is, in words, for no data, some, and hostile data alike."""
+"""The console's overview pages: correct in words with no data, some, and hostile data."""
 
 import asyncio
 import csv
@@ -60,7 +60,7 @@ def test_a_console_without_sites_says_what_to_do_first() -> None:
 
 
 def test_every_page_stands_without_any_number() -> None:
-    """A new folder has none, and a keeper that restarts tells none."""
+    """A new folder has none, and a restarting coordinator shows none."""
     console = signed_in()
     console.watch.crawl_now = CrawlStatus()
     console.watch.host_rows = ()
@@ -150,7 +150,7 @@ def test_metrics_have_the_latest_of_each_number(console: Console) -> None:
 
 
 def test_estimated_quality_is_the_first_number(console: Console) -> None:
-    """It stands above the number of pages, says where it comes from, and never claims to be whole where it is not."""
+    """It is above the number of pages, names its source, and never claims to be complete if it is not."""
     assert "search quality" not in console.client.get("/console/").text
     numbers = {"quality": 0.99971, "views_current_share": 0.92, "change_loss": 0.0317}
     console.watch.series = {name: [(NOW_S, value)] for name, value in numbers.items()}
@@ -165,7 +165,7 @@ def test_estimated_quality_is_the_first_number(console: Console) -> None:
 
 
 def test_a_keeper_without_time_is_not_taken_for_none(console: Console) -> None:
-    """No one is told to start what runs; what is not known is not said to be nothing."""
+    """A running crawl shows no start command; unknown numbers are not shown as zero."""
     for busy, said in ((True, "showing the last known numbers"), (False, "vedette up")):
         console.watch.crawl_now = CrawlStatus(is_busy=busy, known=9, waiting=3)
         console.watch.host_rows = ()
@@ -185,7 +185,7 @@ def test_old_numbers_carry_their_age(console: Console) -> None:
 
 
 def test_metrics_have_what_is_drawn_as_bars_and_dots(console: Console) -> None:
-    """With its reason as a label; pages that are kept have a name of their own beside those that can be found."""
+    """With its reason as a label; stored pages and searchable pages have separate names."""
     console.watch.series = {"pages": [(NOW_S, 7.0)]}
     console.watch.crawl_now = CrawlStatus(
         is_running=True,
@@ -299,7 +299,7 @@ def test_a_table_shows_each_row_once(rows: list[tuple[str, float | None]], sort:
 
 
 def test_a_click_on_a_head_sorts_and_a_second_turns_it_round() -> None:
-    """Numbers begin with the largest, words with the first; what else was asked for stays, but for the page."""
+    """Numbers start with the largest, words with the first; other parameters stay, except the page."""
     seen = NUMBERS.paginate(asked("filter=a&page=2&done=4"), [("a", float(n)) for n in range(9)])
     assert [head.address for head in seen.heads] == [
         "/console/x?filter=a&sort=name",

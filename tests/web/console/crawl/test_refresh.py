@@ -65,7 +65,7 @@ def rows_of(console: Console, query: str) -> list[list[str]]:
 
 
 def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[CalibrationBin]:
-    """So many refreshes for each pair of what was said and what was found."""
+    """This many refreshes for each pair of forecast and finding."""
     return [CalibrationBin(refreshes, refreshes * said, refreshes * found) for said, found in shares]
 
 
@@ -116,7 +116,7 @@ def test_every_chart_and_table_is_a_file() -> None:
 
 
 def test_refreshes_are_counted_by_the_hour() -> None:
-    """The keeper's sums fade; what is drawn does not, and the wasted ones are part of all."""
+    """The coordinator's sums decay; the drawn counts do not, and the wasted ones are part of all."""
     console, forecast, hours = signed_in(), Forecast(at_s=NOW_S - 2 * DAY_S), range(48, -1, -1)
     sums, shares = [], []
     for back in hours:
@@ -145,7 +145,7 @@ def test_what_was_added_to_a_fading_sum_is_found_again(steps: list[tuple[int, fl
 
 @given(st.lists(st.tuples(anything, anything), max_size=20), anything, anything, st.sampled_from([300.0, 86_400.0]))
 def test_stretches_are_few_and_finite(points: list[tuple[float, float]], begun: float, now: float, step: float) -> None:
-    """Whatever is told: they end at most now, none began before the measuring."""
+    """For any input: they end at most now, none began before measuring."""
     for at_s, _ in sum_by_bin(points, begun, now, step):
         assert at_s <= now
         assert at_s - step >= begun - 1e-6 * abs(now)
@@ -185,7 +185,7 @@ def test_few_refreshes_do_not_make_good_forecasts_look_bad() -> None:
 
 
 def told_by(chance: "np.ndarray[tuple[int], np.dtype[np.float64]]", changed: object) -> list[CalibrationBin]:
-    """What the keeper would tell of these refreshes."""
+    """What the coordinator would report about these refreshes."""
     forecast = Forecast().observe(chance, np.asarray(changed), 0.0)
     return list(map(CalibrationBin, forecast.count, forecast.expected, forecast.found))
 
@@ -225,7 +225,7 @@ def test_the_ends_of_a_rate_stand_in_the_unit_of_its_middle(days: float) -> None
 
 
 def test_explaining_a_page_tells_of_fetching_it_again() -> None:
-    """How often it changes, whether it has, what a fetch is worth, when it is due, and what the last one brought."""
+    """How often it changes, whether it has, the worth of a fetch, when it is due, and the last gain."""
     desk = SmallDesk()
     desk.told = {name: value for name, value in facts(URL, refresh=TOLD).items() if name != "url"}
     page = text_of(signed_in(desk), f"/console/explain?url={URL}")
@@ -288,7 +288,7 @@ def test_policy_and_budget_are_set_on_the_page() -> None:
     ],
 )
 def test_wrong_settings_are_told_beside_their_field(form: dict[str, str], field: str | None) -> None:
-    """Nothing is ordered, what was typed stays, and the words stand where the mistake is."""
+    """No command is sent, the input stays, and the error is beside its field."""
     console = signed_in()
     before = list(console.operator.orders)
     answer = console.post("/console/refresh/set", **form)

@@ -35,7 +35,7 @@ def test_a_site_is_looked_at_first_and_then_added() -> None:
 
 
 def test_what_was_asked_of_one_host_says_nothing_of_another() -> None:
-    """Whoever types another host after the look ahead adds one that was not asked."""
+    """Changing the host after the preview adds one that was not previewed."""
     console = signed_in()
     form = {**WHOLE, "site": "other.example", "asked_s": str(NOW_S - 2), "asked_of": "example.org"}
     console.post("/console/sites/add", **form)
@@ -71,7 +71,7 @@ def test_a_contact_is_set_where_it_is_missed() -> None:
 
 @pytest.mark.parametrize("text", ["", "not a site", "https://user:pass@example.org/", "javascript:alert(1)", "3"])
 def test_what_is_no_site_is_asked_for_again(text: str) -> None:
-    """The first field comes back with what is wrong."""
+    """The first field is shown again with the problem."""
     answer = signed_in().post("/console/sites/preview", site=text)
     assert answer.status_code == 422
     assert 'id="site-wrong"' in answer.text
@@ -94,7 +94,7 @@ def test_robots_are_ignored_only_where_the_site_is_confirmed_as_ones_own() -> No
 
 
 def test_the_settings_of_a_site_are_changed_where_they_differ() -> None:
-    """The form has what is set; only what was changed is ordered, and nothing if nothing was."""
+    """The form has the current settings; only changes become a command, and nothing if there are none."""
     console = signed_in(Desk(DOCS))
     shown = console.client.get("/console/sites/edit", params={"site": DOCS.start}).text
     assert 'value="2s"' in shown

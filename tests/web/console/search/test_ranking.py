@@ -43,7 +43,7 @@ TOLD = RankingReport(
 
 
 def page(monkeypatch: pytest.MonkeyPatch, told: RankingReport | None, query: str = "") -> str:
-    """The page where this was told."""
+    """The page with this status."""
     monkeypatch.setattr(SmallSearch, "ranking", lambda _: told, raising=False)
     answer = signed_in().client.get(f"/console/ranking{query}")
     assert answer.status_code == 200
@@ -66,7 +66,7 @@ def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def order(name: str, readers: int, low: float, high: float, said: str = "") -> OrderEstimate:
-    """An order of which all estimates say the same."""
+    """An order whose estimates are all the same."""
     found = Estimate((low + high) / 2, low, high, float(readers), said)
     return OrderEstimate(name, readers, 5000, found, found, found)
 
@@ -81,7 +81,7 @@ def order(name: str, readers: int, low: float, high: float, said: str = "") -> O
 def test_orders_that_most_did_not_get_are_told(
     monkeypatch: pytest.MonkeyPatch, plain: tuple[float, float], untried: tuple[float, float], words: tuple[str, ...]
 ) -> None:
-    """Each with its interval, and no more is said than that intervals lie apart."""
+    """Each with its interval, and no more is claimed than that intervals are disjoint."""
     orders = (
         order(RELEVANCE_ONLY, 500, *plain),
         order(LEARNED_ONLY, 510, *untried),
@@ -93,7 +93,7 @@ def test_orders_that_most_did_not_get_are_told(
 
 
 def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a number nor a verdict; how many readers are there is said."""
+    """Neither a number nor a verdict; the number of readers is shown."""
     orders = (order(RELEVANCE_ONLY, 42, 0.1, 0.9, NOT_ENOUGH_DATA), order(WITH_TRIALS, 390, 0.5, 0.6))
     text = page(monkeypatch, TOLD._replace(orders=orders))
     assert text.count(NOT_ENOUGH_DATA) == 3
@@ -102,7 +102,7 @@ def test_orders_of_which_too_little_is_known_are_not_told(monkeypatch: pytest.Mo
 
 
 def test_a_guard_that_holds_is_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With why and until when; when it is over nothing is said of it."""
+    """With why and until when; afterwards nothing is shown about it."""
     guard = RollbackGuard(NOW_S + 86_400, 0.0, "quality per click fell from 0.60 to 0.40")
     assert "learned ranking off: quality per click fell from 0.60 to 0.40" in page(
         monkeypatch, TOLD._replace(guard=guard)
@@ -129,7 +129,7 @@ def test_a_search_that_knows_nothing_of_it_has_a_page() -> None:
 
 
 def test_learning_is_switched_here() -> None:
-    """Off, on, and as configured; each is an order, and the page says how it stands."""
+    """Off, on, and as configured; each is a command, and the page shows the status."""
     console = signed_in()
     assert "Turn learning off" in console.client.get("/console/ranking").text
     console.post("/console/ranking/set", learn="off")
@@ -144,7 +144,7 @@ def test_learning_is_switched_here() -> None:
 
 
 def test_who_is_tried_is_chosen_here() -> None:
-    """The rule that holds is marked; another one is an order, and so is going back to what is configured."""
+    """The active rule is marked; another one is a command, and so is a reset."""
     console = signed_in()
     settings = RuntimeSettings("expected-gain", "0", ("serve.promotion",), promotion="relaxed-selective")
     console.watch.machine_now = settings
@@ -178,7 +178,7 @@ def test_verdicts_are_no_surer_than_the_numbers() -> None:
 
 
 def test_tried_pages_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a file, sorted and filtered as asked."""
+    """As a file, sorted and filtered as requested."""
     text = page(monkeypatch, TOLD, "?csv=promoted&promoted-filter=poor")
     assert BAD.url in text
     assert GOOD.url not in text

@@ -1,4 +1,4 @@
-"""Charts are well-formed, stay inside their drawing, and say what they show, whatever they are told."""
+"""Charts are well-formed, stay inside their drawing, and describe themselves, for any input."""
 
 import math
 import re
@@ -60,7 +60,7 @@ def test_any_line_is_well_formed_and_inside(points: list[tuple[float, float]], u
 
 @given(rows=st.lists(st.tuples(words, anything), max_size=8), unit=st.sampled_from(UNITS))
 def test_any_bars_are_well_formed_and_inside(rows: list[tuple[str, float]], unit: str) -> None:
-    """Each bar lies within its drawing, and the pieces of a stack within theirs."""
+    """Each bar is within its drawing, and the pieces of a stack within theirs."""
     for text in (render_bar_table(rows, unit, ("What", "Times")), render_stacked_bar(rows, unit, "Room taken")):
         for piece in drawn(str(text)).iter("rect"):
             start, wide = float(piece.attrib.get("x", 0)), float(piece.attrib["width"])
@@ -79,7 +79,7 @@ def test_an_axis_holds_all_its_values(values: list[float], unit: str) -> None:
 
 
 def test_a_line_says_its_latest_value_and_its_range() -> None:
-    """In words, for those who see no drawing; and the table beside it has every point."""
+    """In words, for those who see no drawing; and the table below it has every point."""
     root = drawn(str(render_line_chart(line([(NOW_S - 3600 * hour, 1000.0 + hour) for hour in range(5)]))))
     assert format_value(1000, "n") in "".join(root.find(".//figcaption").itertext())  # type: ignore[union-attr]  # it has one
     told = root.find(".//desc").text or ""  # type: ignore[union-attr]  # it has one
@@ -115,7 +115,7 @@ def test_hostile_words_are_escaped() -> None:
 
 
 def test_times_are_said_from_the_start_to_now() -> None:
-    """The first stands at the left edge and the last, which is now, at the right one."""
+    """The first is at the left edge and the last, which is now, at the right one."""
     for span_s in (1.0, 3600.0, DAY_S, 30 * DAY_S, 1e12):
         ticks = build_time_ticks(span_s)
         assert ticks[0][0] == 0
