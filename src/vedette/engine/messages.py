@@ -126,7 +126,7 @@ class Content(NamedTuple):
 
     @property
     def needs_script(self) -> bool:
-        """Whether there was next to nothing to read of a fetched page without JavaScript."""
+        """Whether a fetched page has almost no text without JavaScript."""
         return any(name == "script" for name, _ in self.objections)
 
 
