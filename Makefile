@@ -33,7 +33,7 @@ up: setup-run ## crawl real sites: SITES="https://example.org/ …" CONTACT=you@
 	@.venv/bin/vedette up $(SITES) $(if $(CONTACT),--contact $(CONTACT)) $(OPTIONS)
 
 quick: setup ## check, and test what needs no other process (under 2 minutes on 2 cores)
-	@$(MAKE) --no-print-directory -j 2 -O lint types contracts unit
+	@$(MAKE) --no-print-directory -j 2 -O unit types contracts lint
 
 test: check ## check, then run every test (about 10 minutes on 2 cores)
 	@tools/programs

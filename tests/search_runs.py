@@ -28,7 +28,7 @@ SETTINGS = """\
 delay = "20ms"
 address_delay = "10ms"
 latency_factor = 0
-timeout = "5s"
+timeout = "60s"
 source_interval = "10s"
 
 [serve]

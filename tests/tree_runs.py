@@ -35,7 +35,7 @@ SETTINGS = """\
 delay = "{delay}"
 address_delay = "250ms"
 timeout = "{timeout}"
-connect_timeout = "1s"
+connect_timeout = "30s"
 workers = {workers}
 """
 

@@ -37,7 +37,7 @@ MOST_RESIDENT_MIB = 400
 MOST_ANSWER_BYTES = 16 * 2**20
 MOST_TIMES_A_FAULT = 12
 # Who hangs is waited for on the wall, whatever the speed of the world; the usual half minute would only cost patience.
-SETTINGS = '[crawl]\ntimeout = "4s"\nconnect_timeout = "1s"\n'
+SETTINGS = '[crawl]\ntimeout = "4s"\nconnect_timeout = "30s"\n'
 
 BOTH = pytest.mark.parametrize("which", ["crawled", "farmed"])
 
