@@ -30,7 +30,7 @@ DecisionRecorder = Callable[[Decision], None]
 
 
 def format_decision(decision: Decision) -> str:
-    """Format a decision record as one line of JSON; numbers round-trip to the bit.
+    """Format a decision record as one line of JSON; numbers round-trip bit for bit.
 
     >>> one = Decision("order", 0.1, 7, "order/breadth/1", {"breadth": {}}, {"depth": [2]}, {"worth": [-2.0]})
     >>> parse_decision(format_decision(one)) == one

@@ -60,7 +60,7 @@ def _compare_decision(decision: Decision) -> tuple[str, int] | None:
     """Compare a logged decision with the lab's; return the first column and row that differ."""
     made = redo_decision(decision)
     for name, told in decision.outcome.items():
-        # Decisions are compared to the bit, and never equals never.
+        # Decisions are compared bit for bit, and never equals never.
         unlike = _find_differing_rows(np.asarray(told), made[name])
         if len(unlike):
             return name, int(unlike[0])

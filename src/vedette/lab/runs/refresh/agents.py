@@ -1,7 +1,7 @@
 """Refresh agents: a refresh policy driven by a simulation, with the same runner as in production.
 
 Only the source of memory rows differs: live they are read from the crawl store, here from arrays. A test drives both
-through one history and compares their due times to the bit, for every policy that may run live.
+through one history and compares their due times bit for bit, for every policy that may run live.
 """
 
 from collections.abc import Mapping

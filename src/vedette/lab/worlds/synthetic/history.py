@@ -1,6 +1,6 @@
 """History of a synthetic web: births, changes, moves and deaths of up to a million pages as arrays.
 
-The laws and the numbers are those of the served web (``world``), to the bit. Left out are traps, faults and mirrors (as
+Laws and numbers are those of the served web (``world``), bit for bit. Left out are traps, faults and mirrors (as
 in a calm world), boxes and rebuilds, which change no text, tags and the archive. From before the world opens only the
 state at that time is kept: a page's first version covers all of its earlier ones. Listings show the newest twenty
 births, dead or not.

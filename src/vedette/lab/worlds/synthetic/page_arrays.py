@@ -1,4 +1,4 @@
-"""Pages of the synthetic web as arrays: every URL by birth, and every change of each, to the bit as served.
+"""Pages of the synthetic web as arrays: every URL by birth, and every change of each, bit for bit as served.
 
 A URL is a page: one that moves dies, and another is born in its place with the same text. Listings (home, feed,
 sections) are pages, too, with numbers below 0.
