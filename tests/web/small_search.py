@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.config import Serve
 from vedette.learn.events import ClickEvent, LoggedEvent, SearchEvent, encode_event
 from vedette.model import Site
@@ -59,6 +60,8 @@ class SmallSearch:
 
     An empty query finds all of them, whatever the site: as a query could that names sites by itself.
     """
+
+    failing: tuple[FailingProcess, ...] = ()
 
     def __init__(self, pages: Sequence[SearchResult] = PAGES) -> None:
         self.pages = pages
@@ -114,6 +117,10 @@ class SmallSearch:
     def list_sites(self) -> tuple[Site, ...]:
         """One that is public, two that are not."""
         return SITES
+
+    def list_failing(self) -> tuple[FailingProcess, ...]:
+        """No process fails, unless a test says so."""
+        return self.failing
 
     def get_incomplete_reason(self) -> str:
         """It is not."""

@@ -52,6 +52,7 @@ COMMANDS = (
     Command("lab", "run experiments on recorded and synthetic webs; judge crawlers", "vedette.cli.lab.command"),
     Command("export", "export URLs or pages", "vedette.cli.commands.export"),
     Command("import", "import URLs or pages from files", "vedette.cli.commands.import_"),
+    Command("check", "verify and repair the files of a data folder", "vedette.cli.commands.check"),
     Command("reindex", "rebuild the index", "vedette.cli.commands.reindex"),
     Command("backup", "copy the data folder, even while it is in use", "vedette.cli.commands.backup"),
     Command("restore", "create a data folder from a backup", "vedette.cli.commands.restore"),

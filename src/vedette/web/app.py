@@ -113,12 +113,14 @@ def _metrics_route(metrics: Metrics, search: SearchService, console: ConsoleServ
 
 
 def _health_route(search: SearchService) -> Route:
-    """Return the public health check route; it counts no private page and gives no reason for a failure."""
+    """Return the public health check route; it counts no private page and quotes no error."""
 
     async def check_health(_request: Request) -> Response:
         kept = {"cache-control": "no-store"}
         try:
-            told = Health("ok", search.get_overview(()).pages, search.get_incomplete_reason())
+            failing, behind = tuple(one.role for one in search.list_failing()), search.get_incomplete_reason()
+            is_sound = not failing and "damaged" not in behind
+            told = Health("ok" if is_sound else "degraded", search.get_overview(()).pages, behind, failing)
         except Exception as error:  # noqa: BLE001 - the failure is the result
             reason = f"the index is not available ({type(error).__name__})"
             return json_response(Health("failing", 0, reason), 503, kept)

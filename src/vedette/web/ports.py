@@ -2,6 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
+from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.model import Site
 from vedette.serve.slate import SearchRequest, SearchResult, Slate
 
@@ -73,6 +74,9 @@ class SearchService(Protocol):
 
     def get_incomplete_reason(self) -> str:
         """Return why search results may be incomplete ("the index is being built"), or an empty text."""
+
+    def list_failing(self) -> tuple[FailingProcess, ...]:
+        """List the processes of the running tree that keep failing."""
 
     def now_s(self) -> float:
         """Return the time of the crawled world, which may run faster than the wall clock."""

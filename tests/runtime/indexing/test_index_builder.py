@@ -343,12 +343,8 @@ def test_links_make_importance(web: Web) -> None:
 def let_go(indexer: Indexer) -> None:
     """As a killed process does: nothing is committed, and the locks are free."""
     builder = indexer.builder
-    builder._documents.close()
     builder._writer._writer.rollback()
-    builder._writer.close()
-    builder.table.close()
-    builder.store.close()
-    builder._lock.close()
+    builder.close()
 
 
 def drop_news(web: Web) -> None:

@@ -1,6 +1,7 @@
 """The process tree: which process dies, hangs or is stopped, and what is left. Real processes, real signals."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,16 +9,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.tree_runs import PATIENCE_S, Run, children, kill_all, open_run, patiently, remains
 
-from vedette.adapters.crawl_store.status_file import SOCKET, read_live_status
+from vedette.adapters.crawl_store.status_file import (
+    FAILING_FILE,
+    SOCKET,
+    FailingProcess,
+    read_failing,
+    read_live_status,
+    write_failing,
+)
 from vedette.errors import CommandPending, StoreError
 from vedette.runtime.commands.client import send_command
 from vedette.runtime.commands.operator import FolderOperator
 from vedette.runtime.processes.fetcher import MAX_UNACKED
-from vedette.runtime.processes.supervisor import RESTART_DELAYS_S
+from vedette.runtime.processes.supervisor import RESTART_DELAYS_S, Supervisor, _Child
 from vedette.web.commands.commands import LogSignIn
 
 WHOLE = ("vedette keeper", "vedette w0", "vedette w1", "vedette indexer")
@@ -260,3 +269,53 @@ def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
 def deaths(run: Run) -> int:
     """How many were reported."""
     return run.said().count("coordinator ended")
+
+
+# Failing
+
+
+def fail() -> int:
+    """A child that cannot work."""
+    raise StoreError("the index is made of cheese")
+
+
+def hang() -> int:
+    """A child that lives on."""
+    time.sleep(600)
+    return 0
+
+
+def test_a_process_that_keeps_failing_is_listed_with_its_last_words(tmp_path: Path) -> None:
+    """It is restarted later and later; who reads the folder meanwhile learns which process, how often and why."""
+    (tmp_path / SOCKET).touch()
+    tree = Supervisor(SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type]  # no more of the settings is needed
+    tree._children = [_Child("indexer", fail), _Child("herald", hang)]
+    events: list[str] = []
+
+    def is_listed() -> bool:
+        events.extend(tree.restart_dead())
+        return bool(read_failing(tmp_path))
+
+    try:
+        patiently(is_listed)
+        (failing,) = read_failing(tmp_path)
+        assert (failing.role, failing.failures) == ("indexer", len(events))
+        assert failing.why == "the index is made of cheese"
+        pauses = [float(found[1]) for event in events if (found := re.search(r"in ([\d.]+) s", event))]
+        assert pauses == sorted(pauses)
+        assert len(pauses) >= 2
+    finally:
+        for pid in tree.list_pids().values():
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def test_no_process_is_listed_after_the_end(tmp_path: Path) -> None:
+    """What a tree that was killed left behind does not worry the next one; nonsense in the file neither."""
+    write_failing(tmp_path, [FailingProcess("indexer", 9, "words")])
+    assert read_failing(tmp_path)[0].failures == 9
+    write_failing(tmp_path, ())
+    assert read_failing(tmp_path) == ()
+    for nonsense in ("", "[", "[1]", '[["a", "b", "c"]]', "{}"):
+        (tmp_path / FAILING_FILE).write_text(nonsense)
+        assert read_failing(tmp_path) == ()

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.web.small_search import NOW_S, PAGES, SECTIONS, Ask, SmallSearch, served
 
+from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.config import Rate, Serve
 from vedette.errors import UsageError
 from vedette.web import server as serving
@@ -168,7 +169,7 @@ def test_suggestions_and_sites(ask: Ask) -> None:
 
 def test_health_says_whether_it_can_search(ask: Ask, search: SmallSearch) -> None:
     """200 while it can, 503 with a reason once it cannot."""
-    assert ask("/healthz").json == {"status": "ok", "pages": 2, "behind": ""}
+    assert ask("/healthz").json == {"status": "ok", "pages": 2, "behind": "", "failing": []}
     search.broken = True
     try:
         failing = ask("/healthz")
@@ -176,6 +177,17 @@ def test_health_says_whether_it_can_search(ask: Ask, search: SmallSearch) -> Non
         assert "OSError" in failing.json["behind"]
     finally:
         search.broken = False
+
+
+def test_health_names_processes_that_keep_failing(ask: Ask, search: SmallSearch) -> None:
+    """Searches are answered, so the status is 200; a monitor reads which part needs help, and no error of it."""
+    search.failing = (FailingProcess("indexer", 7, "a path nobody else should read"),)
+    try:
+        told = ask("/healthz")
+    finally:
+        search.failing = ()
+    assert (told.status, told.json["status"], told.json["failing"]) == (200, "degraded", ["indexer"])
+    assert b"nobody" not in told.body
 
 
 def test_metrics_count_by_route_and_never_by_what_was_asked(ask: Ask) -> None:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.model import Site
 from vedette.serve.slate import Reason, SearchRequest, SearchResult, Slate, Snippet
 from vedette.web.ports import CachedCopy, FacetCount, IndexOverview
@@ -70,6 +71,7 @@ class HeldPages:
     known: IndexOverview | None = None
     says: dict[str, Any] = field(default_factory=dict)
     behind: str = ""
+    failing: tuple[FailingProcess, ...] = ()
     completions: tuple[str, ...] = ()
     private: str = ""
     wishes: list[SearchRequest] = field(default_factory=list)
@@ -113,6 +115,10 @@ class HeldPages:
     def list_sites(self) -> tuple[Site, ...]:
         """The one site."""
         return (Site("https://kafka.example.org/"),)
+
+    def list_failing(self) -> tuple[FailingProcess, ...]:
+        """No process fails, unless a test says so."""
+        return self.failing
 
     def get_incomplete_reason(self) -> str:
         """Whatever the test says."""

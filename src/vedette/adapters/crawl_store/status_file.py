@@ -1,19 +1,23 @@
 """Status file: the numbers of a running crawl, written every second by the coordinator for other processes.
 
 A coordinator that is busy, or stopped by a debugger, does not respond. Its last numbers can still be read, and the
-file's time shows how old they are.
+file's time shows how old they are. Beside it, the supervisor lists the processes that keep failing.
 """
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import convert
 
 from vedette.adapters.files.atomic import replace_text
 from vedette.adapters.net.ipc import is_listening
 
 SOCKET = "keeper.sock"
 STATUS_FILE = "status.json"
+FAILING_FILE = "failing.json"
 # Numbers are written every second. Only older ones are shown with their age.
 FRESH_S = 5.0
 
@@ -28,6 +32,33 @@ class LiveStatus(NamedTuple):
     def is_late(self) -> bool:
         """Whether the coordinator has written nothing for so long that its numbers need their age."""
         return self.age_s >= FRESH_S or not self.numbers
+
+
+class FailingProcess(NamedTuple):
+    """A process of the running tree that keeps failing: its role, how often of late, and how it ended last."""
+
+    role: str
+    failures: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"the {self.role} keeps failing ({self.failures} times of late, last: {self.why})"
+
+
+def write_failing(folder: Path, failing: Sequence[FailingProcess]) -> None:
+    """Replace the list of failing processes of a data folder; without any there is no file."""
+    if failing:
+        replace_text(folder / FAILING_FILE, json.dumps(failing))
+    else:
+        (folder / FAILING_FILE).unlink(missing_ok=True)
+
+
+def read_failing(folder: Path) -> tuple[FailingProcess, ...]:
+    """Read which processes of a running tree keep failing; none where the list cannot be read."""
+    try:
+        return convert(json.loads((folder / FAILING_FILE).read_bytes()), tuple[FailingProcess, ...])
+    except (OSError, ValueError):
+        return ()
 
 
 def write_status(folder: Path, numbers: dict[str, object]) -> None:

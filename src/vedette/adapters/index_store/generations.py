@@ -4,6 +4,9 @@ index/current   the number of the serving generation
 index/7/        one generation: tantivy/ (the index), and its side files (``page_table``, ``indexer_store``)
 index/7/seq     the last queued change that is durable in it
 index/7/complete  exists once it has all pages
+index/7/repairs   exists if it replaces a damaged one: the number of attempts so far, and what was wrong
+index/7/damaged   exists if a reader found it damaged; its writer then puts it aside
+index/6.damaged/  a damaged generation that was put aside, until its replacement is complete
 index/7/lock    held by its writer
 """
 
@@ -16,9 +19,10 @@ from pathlib import Path
 from typing import IO
 
 from vedette.adapters.files.atomic import replace_text
-from vedette.errors import StoreBusy
+from vedette.errors import StoreBusy, StoreCorrupt
 
 RETRY_S, RETRIES = 0.02, 25
+MAX_REPAIRS = 3
 
 
 class Generations:
@@ -39,10 +43,61 @@ class Generations:
         current = self.current()
         serving = int(current.name) if current else 0
         self._remove(number for number in self._list_numbers() if number > serving)
-        number = max(self._list_numbers(), default=0) + 1
+        aside = [int(path.name.partition(".")[0]) for path in self._list_aside()]
+        number = max((*self._list_numbers(), *aside), default=0) + 1  # never one again that a reader may have open
         path = self.folder / str(number)
         (path / "tantivy").mkdir(parents=True, mode=0o700)
         return path
+
+    def report_damage(self, generation: Path, damage: str) -> None:
+        """Report an index generation as damaged to its writer, from a reader that checked it."""
+        with suppress(OSError):
+            replace_text(generation / "damaged", f"{damage}\n")
+
+    def read_report(self, generation: Path) -> str:
+        """Return what a reader found damaged in an index generation; empty if no one found anything."""
+        with suppress(OSError):
+            return (generation / "damaged").read_text("utf-8", "replace").strip()
+        return ""
+
+    def put_aside(self, generation: Path, damage: str) -> Path:
+        """Put a damaged index generation aside and begin the one that replaces it, which serves while it is built.
+
+        Where that was done ``MAX_REPAIRS`` times and none became complete, it is not the files that are at fault:
+        ``StoreCorrupt``.
+        """
+        tries = 0 if self.is_complete(generation) else self._count_repairs(generation)
+        if tries >= MAX_REPAIRS:
+            raise StoreCorrupt(
+                f"{generation} is damaged ({damage}), as were the last {tries} that were built: check disk and memory"
+            )
+        self.remove_aside()
+        generation.rename(generation.with_name(f"{generation.name}.damaged"))
+        replacement = self.begin()
+        replace_text(replacement / "repairs", f"{tries + 1} {damage}\n")
+        self.activate(replacement)
+        return replacement
+
+    def remove_aside(self) -> None:
+        """Delete damaged index generations that were put aside."""
+        for path in self._list_aside():
+            shutil.rmtree(path, ignore_errors=True)
+
+    def get_repair_reason(self, generation: Path) -> str:
+        """Return which damage an incomplete index generation repairs; empty if none, or it is complete."""
+        if self.is_complete(generation):
+            return ""
+        with suppress(OSError):
+            return (generation / "repairs").read_text("utf-8", "replace").partition(" ")[2].strip()
+        return ""
+
+    def _count_repairs(self, generation: Path) -> int:
+        with suppress(OSError, ValueError):
+            return int((generation / "repairs").read_text("utf-8", "replace").partition(" ")[0])
+        return 0
+
+    def _list_aside(self) -> list[Path]:
+        return sorted(path for path in self.folder.glob("*.damaged") if path.name.partition(".")[0].isdigit())
 
     def activate(self, generation: Path) -> None:
         """Make this index generation the one that serves."""
@@ -79,6 +134,7 @@ class Generations:
     def mark_complete(self, generation: Path) -> None:
         """Mark an index generation as complete: it has seen all pages."""
         (generation / "complete").touch()
+        self.remove_aside()
 
     def is_complete(self, generation: Path) -> bool:
         """Check whether an index generation has seen all pages, or is still being built."""

@@ -15,6 +15,8 @@ import numpy as np
 from vedette.adapters.files.sqlite_file import execute_schemas
 from vedette.policy import Ints
 
+FILE = "book.db"
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS anchor (
   target INTEGER NOT NULL,         -- fingerprint of a URL
@@ -56,11 +58,15 @@ class IndexerStore:
     """Indexer store: reads and writes ``book.db`` of an index generation."""
 
     def __init__(self, folder: Path) -> None:
-        self._db = sqlite3.connect(folder / "book.db", isolation_level=None)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        execute_schemas(self._db, _SCHEMA)
-        self._db.execute("BEGIN IMMEDIATE")
+        self._db = sqlite3.connect(folder / FILE, isolation_level=None)
+        try:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            execute_schemas(self._db, _SCHEMA)
+            self._db.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._db.close()
+            raise
 
     def commit(self) -> None:
         """Commit the indexer store, so that it survives the end of the process."""
@@ -174,6 +180,24 @@ def read_anchors(folder: Path, prints: Sequence[int], most: int) -> list[tuple[i
             ).fetchall()
             found += [(place, text) for _, text in sorted(rows, key=lambda row: (-row[0], row[1]))[:most]]
     return found
+
+
+def find_store_damage(folder: Path, rows: int) -> str:
+    """Return what is wrong with the indexer store of a generation whose page table has this many rows."""
+    path = folder / FILE
+    if not path.exists():
+        return f"{FILE} is missing" if rows else ""
+    try:
+        with closing(sqlite3.connect(path)) as db:
+            (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            last = db.execute("SELECT max(page) FROM known").fetchone()[0] if verdict == "ok" else 0
+    except sqlite3.OperationalError as error:
+        return f"{FILE} has no tables" if "no such table" in str(error) and rows else ""
+    except sqlite3.DatabaseError as error:
+        return f"{FILE} cannot be read ({error})"
+    if verdict != "ok":
+        return f"{FILE} is damaged ({' '.join(str(verdict).split())[:100]})"
+    return "pages are missing" if (last or 0) >= max(rows, 1) else ""
 
 
 def read_page_id(folder: Path, print_: int) -> int:

@@ -14,6 +14,8 @@ last, so it never points to missing data. Unreferenced data is left out when the
 
 import json
 import os
+import zipfile
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,6 +59,8 @@ CANONICAL = 2
 NEUTRAL = 0.5
 GROWTH_ROWS = 1 << 14
 FILES = ("text", "terms", "links")
+# What numpy raises for a file that is not one of its own, or damaged.
+UNREADABLE = (OSError, ValueError, LookupError, EOFError, TypeError, SyntaxError, zipfile.BadZipFile, zlib.error)
 Rows = npt.NDArray[np.void]
 
 
@@ -184,6 +188,32 @@ class PageTable:
         size = (self.folder / "text").stat().st_size if (self.folder / "text").exists() else 0
         return 1.0 - float(self.rows["text_bytes"].sum()) / size if size else 0.0
 
+    def find_damage(self, most_texts: int) -> str:
+        """Return what is wrong with the page table: data that rows refer to and that is missing, or cannot be read.
+
+        Of ``most_texts`` pages, evenly spread, the text is read.
+        """
+        for name, dtype in (("pages", ROW), ("versions", VERSION_ROW)):
+            path = self.folder / name
+            if path.exists() and path.stat().st_size % dtype.itemsize:
+                return f"{name} is cut off"
+        ids = self.indexed
+        rows = self.rows[ids]
+        self._read_names()
+        if any((rows[name] >= len(self._names)).any() for name in ("access", "language", "kind")):
+            return "names are missing or cannot be read"
+        ends = {
+            "text": rows["text_at"] + rows["text_bytes"],
+            "terms": rows["terms_at"] + 4 * rows["lengths"].astype(np.uint64).sum(axis=1),
+            "links": rows["links_at"] + 8 * rows["links"].astype(np.uint64),
+        }
+        for name, end in ends.items():
+            path = self.folder / name
+            if int(end.max(initial=0)) > (path.stat().st_size if path.exists() else 0):
+                return f"{name} is shorter than it was"
+        checked = ids[:: max(len(ids) // max(most_texts, 1), 1)]
+        return "text cannot be read" if any(self.read_stored(id_) is None for id_ in checked.tolist()) else ""
+
     def _map_rows(self, name: str, mapped: Rows) -> Rows:
         """Return a file of rows by page id, memory-mapped again if its size has changed; empty if there is none."""
         path = self.folder / name
@@ -214,11 +244,12 @@ class PageTable:
             self._names = json.loads((self.folder / "names").read_text("utf-8"))
 
     def _read_rank(self) -> None:
+        """Read the importance of pages if it was written since; a damaged file counts as none."""
         path = self.folder / "rank"
-        with suppress(FileNotFoundError, ValueError):
-            written_ns = path.stat().st_mtime_ns
-            if written_ns != self._rank_ns:
-                self._rank, self._rank_ns = np.load(path, allow_pickle=False), written_ns
+        written_ns = path.stat().st_mtime_ns if path.exists() else 0
+        if written_ns != self._rank_ns:
+            self._rank_ns = written_ns
+            self._rank = _load_rank(path)
 
 
 def _as_plain_array(mapped: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -330,7 +361,17 @@ class PageTableWriter(PageTable):
         return self._numbers[name]
 
 
+def _load_rank(path: Path) -> npt.NDArray[np.float32]:
+    """Load a ``rank`` file: two rows of shares, in a zip file with a checksum, or by itself as older versions wrote."""
+    with suppress(*UNREADABLE), path.open("rb") as file:
+        loaded = np.load(file, allow_pickle=False)
+        rank = loaded if isinstance(loaded, np.ndarray) else loaded["rank"]
+        if rank.dtype == np.float32 and rank.ndim == 2 and len(rank) == 2 and bool(((rank >= 0) & (rank <= 1)).all()):
+            return rank
+    return np.zeros((2, 0), np.float32)
+
+
 def write_rank(folder: Path, pages: npt.NDArray[np.float32], hosts: npt.NDArray[np.float32]) -> None:
     """Write the importance of all pages and of their hosts to the page table's ``rank`` file."""
     with replace_file(folder / "rank") as file:
-        np.save(file, np.stack([pages, hosts]).astype(np.float32))
+        np.savez(file, allow_pickle=False, rank=np.stack([pages, hosts]).astype(np.float32))

@@ -18,11 +18,13 @@ Pitfalls of tantivy, and how they are handled here:
 """
 
 import json
+import struct
+import zlib
 from collections.abc import Iterable, Mapping
 from math import inf
 from os import stat_result
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import tantivy
@@ -217,6 +219,11 @@ HEAP_BYTES = 64_000_000
 MAX_WORD_BYTES = 256  # of indexed words; words are cut well below it before they get here
 
 _META = "meta.json"
+_SEGMENT_KINDS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
+_FOOTER_END = struct.Struct("<II")  # the length of the footer before it, and a number by which it is known
+_FOOTER_MAGIC = 1337
+_CHECK_BYTES = 1 << 20
+MAX_CHECKS = 5
 _FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
 
 
@@ -424,6 +431,60 @@ def _build_hits(ids: Iterable[object], scores: Iterable[float], total: int = -1)
 
 
 # --- Files and faults ---
+
+
+def find_index_damage(folder: Path) -> str:
+    """Return what is wrong with the files of the Tantivy index, by their checksums; empty if nothing is.
+
+    A merge replaces files at any time, so files that are missing are looked for again in the next version.
+    """
+    for _ in range(MAX_CHECKS):
+        version = _read_version(folder) if (folder / _META).exists() else None
+        damage = _check_files(folder)
+        if not damage or version is None or version == _read_version(folder):
+            return damage
+    return ""
+
+
+def _check_files(folder: Path) -> str:
+    try:
+        meta = json.loads((folder / _META).read_bytes())
+        names = [name for segment in meta["segments"] for name in _list_segment_files(segment)]
+    except FileNotFoundError:
+        return "" if not any(folder.glob("*.idx")) else f"{_META} is missing"
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return f"{_META} cannot be read"
+    return next((f"{name} {fault}" for name in names if (fault := _check_file(folder / name))), "")
+
+
+def _list_segment_files(segment: dict[str, Any]) -> list[str]:
+    stem = segment["segment_id"].replace("-", "")
+    deleted = [f"{stem}.{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
+    return [*(f"{stem}.{kind}" for kind in _SEGMENT_KINDS), *deleted]
+
+
+def _check_file(path: Path) -> str:
+    """Check one file of the Tantivy index: its last bytes are a footer with the checksum of the others."""
+    try:
+        size, checksum = path.stat().st_size, 0
+        with path.open("rb") as file:
+            file.seek(max(size - _FOOTER_END.size, 0))
+            length, magic = _FOOTER_END.unpack(file.read())
+            body = size - _FOOTER_END.size - length
+            if magic != _FOOTER_MAGIC or body < 0:
+                return "is cut off"
+            file.seek(body)
+            expected = json.loads(file.read(length))["crc"]
+            file.seek(0)
+            while body > 0 and (data := file.read(min(body, _CHECK_BYTES))):
+                checksum, body = zlib.crc32(data, checksum), body - len(data)
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except (struct.error, ValueError, TypeError, LookupError):
+        return "is cut off"
+    return "" if checksum == expected else "has a wrong checksum"
 
 
 def _open_index(folder: Path) -> tantivy.Index:

@@ -12,7 +12,7 @@ from shutil import get_terminal_size
 from typing import Any
 
 from vedette.adapters.crawl_store.reader import StateReader, open_state_reader
-from vedette.adapters.crawl_store.status_file import LiveStatus, read_live_status
+from vedette.adapters.crawl_store.status_file import FailingProcess, LiveStatus, read_failing, read_live_status
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.page_table import PageTable
 from vedette.cli.data_folder import data_folder, format_command
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         live = read_live_status(folder)
         now = {**live.numbers, "age_s": live.age_s} if live and live.numbers else None
         told = {"data": str(folder), "running": live is not None, **_read_state(view, now), "now": now}
+        told["failing"] = [one._asdict() for one in read_failing(folder)] if live else []
         told["index"] = _read_index(folder, view)
         told["ranking"] = describe_ranking(load_ranking_status(Generations(folder).folder), _world_now_s(told))
     print(json.dumps(told) if options.json else "\n".join(map(_wrap, _status_lines(told, options, live))))
@@ -116,6 +117,8 @@ def _status_lines(told: Status, options: argparse.Namespace, live: LiveStatus | 
             yield f"Busy      queue and hosts as of {format_rough_duration(now['age_s'])} ago, the rest is current"
         if now["trouble"]:
             yield f"Waiting   {sanitize(now['trouble'])}"
+    for one in told["failing"]:
+        yield f"Failing   {sanitize(str(FailingProcess(**one)))}"
     yield f"Pages     {format_number(told['pages'])} stored{_format_pace(now) if now else ''}"
     waiting, out = format_count(told["urls_waiting"], "URL"), format_number(told["urls_out"])
     yield f"Queue     {waiting} waiting, {out} assigned, {format_number(told['urls_known'])} known"

@@ -5,6 +5,7 @@ The same code serves a few pages that just arrived, all of them after a loss, an
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from math import nan
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -119,14 +120,22 @@ class IndexBuilder:
         self, folder: Path, generation: Path, earlier: PageTable | None = None, gains: GainStore | None = None
     ) -> None:
         self.generations = Generations(folder)
-        self._lock = self.generations.lock(generation)
         self._archive = folder / "warc"
         self.generation = generation
-        self._writer = open_writer(generation / "tantivy")
-        self.table = PageTableWriter(generation)
-        self.store = IndexerStore(generation)
-        self.gain_meter = GainMeter(self.table, gains)
-        self._new_pages = NewPageCollector(folder)
+        with ExitStack() as parts:  # closes what is open already where a damaged file ends it
+            parts.callback(self.generations.lock(generation).close)
+            self._writer = open_writer(generation / "tantivy")
+            parts.callback(self._writer.close)
+            self.table = PageTableWriter(generation)
+            parts.callback(self.table.close)
+            self.store = IndexerStore(generation)
+            parts.callback(self.store.close)
+            self.gain_meter = GainMeter(self.table, gains)
+            parts.callback(self.gain_meter.close)
+            self._new_pages = NewPageCollector(folder)
+            parts.callback(self._new_pages.close)
+            self.store.get_progress("seq")  # a damaged store is noticed here, and not later
+            self._parts = parts.pop_all()
         self.pending = self.processed = 0
         self._earlier = earlier
         self._site_list: list[Site] = []
@@ -135,6 +144,7 @@ class IndexBuilder:
         self._sites = SiteIndex(())
         self._links = LinkResolver(self._sites)
         self._documents: DocumentReader[int] = DocumentReader()
+        self._parts.callback(self._documents.close)
 
     def set_rules(self, sites: Sequence[Site], concealed: HiddenRules = NO_HIDDEN_RULES) -> None:
         """Set the operator's sites (overruled judgments, link rules) and hidden pages for indexing."""
@@ -195,13 +205,12 @@ class IndexBuilder:
 
     def close(self) -> None:
         """Close the index builder; uncommitted pages are indexed again."""
-        self._documents.close()
-        self._writer.close()
-        self.table.close()
-        self.store.close()
-        self.gain_meter.close()
-        self._new_pages.close()
-        self._lock.close()
+        self._parts.close()
+
+    def abandon(self) -> None:
+        """Close the index builder of a damaged generation, whatever its files make of it."""
+        with suppress(BaseException):  # the library of the index panics, which is no Exception
+            self._parts.close()
 
     def _find_exclusion(self, page: PageRecord, now_s: float) -> str:
         site = self._sites.find_site(page.url)

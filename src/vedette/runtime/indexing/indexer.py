@@ -6,6 +6,7 @@ The state is read while the coordinator runs, which is never delayed. Durable pr
 python -m vedette.runtime.indexing.indexer FOLDER CLOCK    rebuilds the index in the background (``RebuildJob``)
 """
 
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,11 +16,15 @@ from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.crawl_store.index_queue import IndexQueueReader
 from vedette.adapters.index_store.gain_store import GainStore
 from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.indexer_store import find_store_damage
 from vedette.adapters.index_store.page_table import PageTable
+from vedette.adapters.index_store.tantivy_index import find_index_damage
+from vedette.errors import StoreCorrupt
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance
 from vedette.runtime.indexing.query_curves import update_curves
 from vedette.runtime.processes.background import BackgroundJob, lower_priority
+from vedette.runtime.processes.loop import print_error
 from vedette.runtime.search.lexicon import read_lexicon, write_lexicon
 
 COMMIT_EVERY_S = 1.0
@@ -36,6 +41,8 @@ RERANK_SHARE = 0.1
 UNUSED_SHARE = 0.5
 MIN_BYTES = 256 << 20
 CHECK_EVERY_S = 60.0
+# Pages whose stored text is read when a generation is opened.
+CHECKED_TEXTS = 5000
 
 
 class Indexer:
@@ -121,15 +128,48 @@ class Indexer:
         self.builder.set_rules(*self._reader.load_rules())
 
 
+def find_damage(generation: Path, most_texts: int = CHECKED_TEXTS) -> str:
+    """Return what is wrong with the files of an index generation, by their checksums and sizes; empty if nothing is."""
+    if damage := find_index_damage(generation / "tantivy"):
+        return f"tantivy/{damage}"
+    table = PageTable(generation)
+    return table.find_damage(most_texts) or find_store_damage(generation, len(table.rows) if len(table.indexed) else 0)
+
+
+def is_corruption(error: BaseException) -> bool:
+    """Check whether an error of the indexer says that a file is corrupt, as opposed to a full or busy disk."""
+    if isinstance(error, sqlite3.DatabaseError):
+        return not isinstance(error, sqlite3.OperationalError)
+    return isinstance(error, StoreCorrupt)
+
+
 def open_indexer(folder: Path, clock: Clock) -> Indexer:
-    """Open the indexer of the current generation; the first one serves while it is being built."""
+    """Open the indexer of the current generation; the first one serves while it is being built.
+
+    A damaged one is put aside, and built again from state and archive.
+    """
     generations = Generations(folder)
     generations.remove_old()
     generation = generations.current()
+    if generation is not None and (damage := generations.read_report(generation) or find_damage(generation)):
+        generation = put_aside(generations, generation, damage)
     if generation is None:
         generation = generations.begin()
         generations.activate(generation)
-    return Indexer(folder, clock, generation, gains=GainStore(generations.folder))
+    try:
+        return Indexer(folder, clock, generation, gains=GainStore(generations.folder))
+    except (StoreCorrupt, sqlite3.DatabaseError) as error:  # of another version, say
+        if not is_corruption(error):
+            raise
+        generation = put_aside(generations, generation, str(error))
+        return Indexer(folder, clock, generation, gains=GainStore(generations.folder))
+
+
+def put_aside(generations: Generations, generation: Path, damage: str) -> Path:
+    """Put a damaged index generation aside, say so, and return the one that is built in its place."""
+    replacement = generations.put_aside(generation, damage)
+    print_error(f"the index was damaged ({damage}): it is being rebuilt from state and archive, and nothing is lost")
+    return replacement
 
 
 def catch_up(folder: Path, clock: Clock) -> int:
@@ -153,7 +193,8 @@ def rebuild(folder: Path, clock: Clock, progress: Callable[[int, int], None]) ->
     """Rebuild the index as a new generation from state and archive, and switch to it; return its page count."""
     generations = Generations(folder)
     current = generations.current()
-    indexer = Indexer(folder, clock, generations.begin(), PageTable(current) if current else None)
+    sound = current if current and not find_damage(current) else None
+    indexer = Indexer(folder, clock, generations.begin(), PageTable(sound) if sound else None)
     pages = IndexQueueReader(folder).count_pages()
     try:
         for left in _run_until_caught_up(indexer):

@@ -11,7 +11,7 @@ from typing import TypeVar
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import read_state
 from vedette.adapters.crawl_store.reader import HeldCounts, StateReader
-from vedette.adapters.crawl_store.status_file import read_live_status
+from vedette.adapters.crawl_store.status_file import read_failing, read_live_status
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.crawl_store.url_list import COUNT_NEED_SCRIPT
 from vedette.adapters.event_store.reader import EventReader, Totals
@@ -181,6 +181,7 @@ class FolderMonitor:
                 unindexed=unindexed,
                 need_script=need_script,
                 held=held,
+                failing=read_failing(self._folder),
             )
         told = live.numbers
         return CrawlStatus(
@@ -203,6 +204,7 @@ class FolderMonitor:
             need_script=need_script,
             held=held,
             has_budget=bool(told["budget"]["per_s"]),
+            failing=read_failing(self._folder),
         )
 
     def _load_held(self) -> tuple[HeldCounts, ...]:

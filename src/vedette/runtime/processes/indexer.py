@@ -12,7 +12,7 @@ from pathlib import Path
 from vedette.adapters.index_store.generations import Generations
 from vedette.errors import StoreError
 from vedette.runtime.indexing.impact import ImpactJob
-from vedette.runtime.indexing.indexer import Indexer, RebuildJob, open_indexer
+from vedette.runtime.indexing.indexer import Indexer, RebuildJob, find_damage, is_corruption, open_indexer, put_aside
 from vedette.runtime.indexing.pagerank import ImportanceJob
 from vedette.runtime.indexing.query_curves import CurvesJob
 from vedette.runtime.processes.loop import StepLoop, print_error
@@ -22,6 +22,10 @@ from vedette.runtime.search.click_learning import LearningJob
 CHECK_EVERY_S = 0.2
 # How long indexing of queued pages may take at the end.
 DRAIN_S = 2.0
+
+
+class _IndexReported(Exception):
+    """A reader has found the indexer's generation damaged."""
 
 
 class IndexerProcess:
@@ -39,11 +43,37 @@ class IndexerProcess:
         self._impact = ImpactJob(folder, clock, is_on=config.crawl.order == "impact")
 
     def step(self) -> bool:
-        """Start due background jobs and index the next pages; return whether there were any."""
+        """Start due background jobs and index the next pages; return whether there were any.
+
+        If that fails because the index is damaged, it is put aside and built again.
+        """
+        try:
+            return self._step()
+        except BaseException as error:
+            if not self._repair(error):
+                raise
+            return True
+
+    def _repair(self, error: BaseException) -> bool:
+        """Replace the index generation if an error came from its damage; return whether it did."""
+        generation = self._indexer.builder.generation
+        damage = str(error) if isinstance(error, _IndexReported) else find_damage(generation)
+        if not damage and is_corruption(error):
+            damage = " ".join(str(error).split())[:200]
+        if not damage:
+            return False
+        self._indexer.builder.abandon()
+        put_aside(self._generations, generation, damage)
+        self._indexer = open_indexer(self._folder, self._clock)
+        return True
+
+    def _step(self) -> bool:
         if self._generations.current() != self._indexer.builder.generation:
             self._indexer.close()
             self._indexer = open_indexer(self._folder, self._clock)
         builder, now_s = self._indexer.builder, time.monotonic()
+        if report := self._generations.read_report(builder.generation):
+            raise _IndexReported(report)
         if builder.hidden_changed and not builder.pending:
             builder.hidden_changed = False
             self._importance.request_run()

@@ -3,7 +3,8 @@
 When the parent exits, all of them exit.
 
 Fetchers exit with their coordinator, and restart with it. A child that keeps dying soon after its start is restarted at
-growing intervals, with a report each time.
+growing intervals, with a report each time. Those that keep failing are listed in the data folder, for the
+console, ``vedette status``, ``/healthz`` and the metrics.
 """
 
 import ctypes
@@ -17,12 +18,13 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import inf
 from pathlib import Path
 
-from vedette.adapters.crawl_store.status_file import SOCKET, STATUS_FILE
+from vedette.adapters.crawl_store.status_file import SOCKET, STATUS_FILE, FailingProcess, write_failing
 from vedette.adapters.net.ipc import Channel, ChannelClosed, NoAnswer, Request, connect
 from vedette.adapters.subprocesses import die_with_parent, ignore_sigint, is_orphan
 from vedette.errors import VedetteError
@@ -36,13 +38,17 @@ STOP_TIMEOUT_S = 5.0
 # How long a shutdown may take; what has not exited by then is killed.
 STOP_DEADLINE_S = 3.5
 # A child that keeps dying at once must not keep the machine busy.
-RESTART_DELAYS_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+RESTART_DELAYS_S = (0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0)
 STABLE_AFTER_S = 5.0
+# A child that died this often within the window keeps failing, however long it lives in between.
+FAILING_DEATHS = 4
+FAILING_WINDOW_S = 300.0
 # Names in messages for processes whose ps names are older.
 _ROLES = {"keeper": "coordinator", "worker": "fetcher", "herald": "notifier", "recorder": "event recorder"}
 # Polling interval of a client for a free slot in the coordinator's backlog, or for its response: nothing signals
 # either.
 POLL_S = 0.005
+MAX_LAST_WORDS = 300
 
 
 @dataclass(slots=True)
@@ -56,6 +62,13 @@ class _Child:
     deaths: int = 0
     next_s: float = 0.0
     ends_by_signal: bool = False
+    died_s: list[float] = field(default_factory=list)
+    why: str = ""
+    last_words: int = -1
+
+    def list_recent_deaths(self, now_s: float) -> list[float]:
+        """List when the child died within the window that counts."""
+        return [at_s for at_s in self.died_s if now_s - at_s < FAILING_WINDOW_S]
 
 
 @dataclass(slots=True)
@@ -67,12 +80,14 @@ class Supervisor:
     _stopping: bool = False
     _stop_deadline_s: float = inf
     _metrics_folder: str = ""
+    _failing: tuple[FailingProcess, ...] = ()
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
         """Start all processes of the tree; the coordinator first, since fetchers report to it."""
         settings = self.settings
         (settings.folder / STATUS_FILE).unlink(missing_ok=True)
+        write_failing(settings.folder, ())
         self._remove_socket()
         self._children = [_Child("keeper", lambda: run_coordinator(settings))]
         self._children += [
@@ -106,6 +121,7 @@ class Supervisor:
         for child in self._children:
             if child.pid == 0 and not self._stopping and time.monotonic() >= child.next_s:
                 self._start_child(child)
+        self._list_failing()
         return told
 
     @property
@@ -136,6 +152,8 @@ class Supervisor:
                 os.waitpid(child.pid, 0)
                 child.pid = 0
         self._remove_socket()
+        with suppress(OSError):
+            write_failing(self.settings.folder, ())
         if self._metrics_folder:
             shutil.rmtree(self._metrics_folder, ignore_errors=True)
         for own in self._sockets:
@@ -185,10 +203,26 @@ class Supervisor:
         if self._stopping or code in {0, EXIT_GONE}:
             return ""
         child.deaths = 1 if now_s - child.started_s > STABLE_AFTER_S else child.deaths + 1
+        child.died_s = [*child.list_recent_deaths(now_s), now_s]
+        child.why = _read_last_words(child) or _describe_exit(code)
         pause_s = RESTART_DELAYS_S[min(child.deaths, len(RESTART_DELAYS_S)) - 1]
         child.next_s = now_s + pause_s
         role, delay = _describe_role(child.name), _describe_delay(pause_s, child.deaths)
         return f"{role} ended ({_describe_exit(code)}); restarting{delay}"
+
+    def _list_failing(self) -> None:
+        """Write down which children keep failing, if that has changed; a full disk must not end the tree."""
+        now_s = time.monotonic()
+        counts = [(child, len(child.list_recent_deaths(now_s))) for child in self._children if child.died_s]
+        failing = tuple(
+            FailingProcess(_describe_role(child.name), count, child.why)
+            for child, count in counts
+            if count >= FAILING_DEATHS
+        )
+        if failing != self._failing:
+            self._failing = failing
+            with suppress(OSError):
+                write_failing(self.settings.folder, failing)
 
     def _remove_socket(self) -> None:
         """Remove the dead coordinator's socket file, so that no fetcher starts and no client tries it."""
@@ -200,9 +234,13 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
+        if child.last_words >= 0:
+            os.close(child.last_words)
+        child.last_words, speaker = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _run_child(child.name, child.target, parent)
+            _run_child(child.name, child.target, parent, speaker)
+        os.close(speaker)
         child.pid, child.started_s = pid, time.monotonic()
 
 
@@ -231,6 +269,14 @@ def _describe_exit(code: int) -> str:
     return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
+def _read_last_words(child: _Child) -> str:
+    """Return the error with which a dead child ended, in one line; empty if it said nothing."""
+    os.set_blocking(child.last_words, False)
+    with suppress(BlockingIOError):
+        return " ".join(os.read(child.last_words, MAX_LAST_WORDS).decode("utf-8", "replace").split())
+    return ""
+
+
 def _describe_delay(pause_s: float, deaths: int) -> str:
     return f" in {pause_s:g} s (failure {deaths} in a row)" if pause_s else ""
 
@@ -241,8 +287,8 @@ def _tune_gc() -> None:
     gc.set_threshold(GC_THRESHOLD, 10, 10)
 
 
-def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
-    """Run a forked child process of the supervisor; never returns."""
+def _run_child(name: str, work: Callable[[], int], parent: int, speaker: int) -> None:
+    """Run a forked child process of the supervisor; never returns. Its last words go to ``speaker``."""
     code = 1
     try:
         die_with_parent()
@@ -256,13 +302,20 @@ def _run_child(name: str, work: Callable[[], int], parent: int) -> None:
             code = work()
     except VedetteError as error:
         sys.stderr.write(f"vedette: {error}\n")
+        _say(speaker, str(error))
         code = error.exit_code
-    except BaseException:  # noqa: BLE001 - the last frame of the process: every exception is reported
+    except BaseException as error:  # noqa: BLE001 - the last frame of the process: every exception is reported
         traceback.print_exc()
+        _say(speaker, f"{type(error).__name__}: {error}")
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _say(speaker: int, words: str) -> None:
+    with suppress(OSError):
+        os.write(speaker, words.encode("utf-8", "replace")[:MAX_LAST_WORDS])
 
 
 def ask_coordinator(folder: Path, call: Request, timeout_s: float = 10.0) -> dict[str, object]:

@@ -14,10 +14,12 @@ from vedette.adapters.archive.warc_reader import read_answer
 from vedette.adapters.clock import Clock
 from vedette.adapters.crawl_store.data_folder import explain_database_errors, read_state
 from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
+from vedette.adapters.crawl_store.status_file import FailingProcess, read_failing
 from vedette.adapters.crawl_store.store import CrawlStore
 from vedette.adapters.index_store.generations import Generations
 from vedette.adapters.index_store.indexer_store import read_page_id
 from vedette.adapters.index_store.page_table import PageTable
+from vedette.adapters.index_store.tantivy_index import find_index_damage
 from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
@@ -93,6 +95,7 @@ class FolderSearch:
         self._generations = Generations(folder)
         self._snapshot: LiveIndexSnapshot | None = None
         self._searcher: Searcher | None = None
+        self._damaged: Path | None = None
         self._db: sqlite3.Connection | None = None
         self._index_checked_s = self._state_checked_s = float("-inf")
         self._sites: tuple[Site, ...] = ()
@@ -111,7 +114,12 @@ class FolderSearch:
         if snapshot is None or self._searcher is None:
             return Slate(request, 0)
         audience = request.audience._replace(promotion=self._promotion)
-        slate = self._searcher.search(request._replace(audience=audience), self._clock.now())
+        try:
+            slate = self._searcher.search(request._replace(audience=audience), self._clock.now())
+        except BaseException:  # the library of the index panics, which is no Exception
+            if not self._drop_damaged(snapshot):
+                raise
+            return Slate(request, 0)
         return self._add_copy_counts(slate, snapshot)
 
     def suggest(self, typed: str, most: int, site: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
@@ -198,9 +206,17 @@ class FolderSearch:
     def get_incomplete_reason(self) -> str:
         """Return why search is incomplete: no index yet, or one without all pages; empty if neither."""
         snapshot = self._refresh()
+        if snapshot is None and self._damaged is not None:
+            return "the index is damaged: it is rebuilt while vedette up runs"
         if snapshot is None:
             return "there is no index yet: it is built as soon as pages are fetched"
+        if self._generations.get_repair_reason(snapshot.generation):
+            return "the index was damaged and is being rebuilt: results are incomplete"
         return "" if self._generations.is_complete(snapshot.generation) else "the index is being built"
+
+    def list_failing(self) -> tuple[FailingProcess, ...]:
+        """List the processes of the running tree that keep failing, as the supervisor wrote them down."""
+        return read_failing(self._folder)
 
     def ranking(self) -> RankingReport | None:
         """The ranking status of learning from clicks, as last saved beside the index."""
@@ -223,8 +239,27 @@ class FolderSearch:
             self._refresh_state()
         return self._snapshot
 
+    def _drop_damaged(self, snapshot: LiveIndexSnapshot) -> bool:
+        """Let go of an index snapshot and report it to the indexer if its files are damaged; return whether they are.
+
+        Searches find nothing, and say why, until there is another generation.
+        """
+        damage = find_index_damage(snapshot.generation / "tantivy")
+        if damage:
+            self._damaged = snapshot.generation
+            self._snapshot = self._searcher = None
+            self._generations.report_damage(snapshot.generation, f"tantivy/{damage}")
+        return bool(damage)
+
     def _refresh_index(self) -> None:
-        found = refresh_snapshot(self._generations, self._snapshot)
+        if self._damaged is not None and self._generations.current() == self._damaged:
+            return
+        try:
+            found = refresh_snapshot(self._generations, self._snapshot)
+        except StoreError:
+            if self._snapshot is None or not self._drop_damaged(self._snapshot):
+                raise
+            return
         if found is None:
             return
         if found is not self._snapshot:

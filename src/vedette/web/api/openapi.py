@@ -36,9 +36,13 @@ key=vk_… to the URL. Times are in UTC. Unknown parameters are rejected, so tha
 class Health(Answer):
     """Whether the server can search."""
 
-    status: Literal["ok", "failing"]
+    status: Annotated[
+        Literal["ok", "degraded", "failing"],
+        Meta(description="Degraded: searches are answered, but a process keeps failing, or the index is repaired."),
+    ]
     pages: Count
     behind: Annotated[str, Meta(description="Why results may be incomplete or missing; empty if all is well.")]
+    failing: Annotated[tuple[str, ...], Meta(description="Processes that keep failing, by role.")] = ()
 
 
 def build_openapi(name: str, address: str, version: str, *, with_ads: bool = False) -> JsonSchema:

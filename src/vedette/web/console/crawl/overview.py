@@ -85,6 +85,9 @@ def find_warnings(crawl: CrawlStatus, behind: str) -> list[HealthWarning]:
         found.append(HealthWarning(what, f"{describe_age(crawl)} Reload to update."))
     elif not crawl.is_running:
         found.append(HealthWarning("The crawler is not running.", 'Start it with "vedette up".'))
+    for process in crawl.failing:
+        cure = "It is restarted, less and less often. The error log of vedette up says more."
+        found.append(HealthWarning(sentence(str(process)), cure))
     if crawl.trouble:
         found.append(
             HealthWarning(sentence(crawl.trouble), "Check what takes up space.", "/console/storage", "Storage")

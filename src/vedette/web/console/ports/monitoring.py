@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from vedette.adapters.crawl_store.reader import HeldCounts
+from vedette.adapters.crawl_store.status_file import FailingProcess
 from vedette.adapters.event_store.reader import QueryCount, Totals
 from vedette.adapters.event_store.time_series import SeriesInfo
 from vedette.learn.clicks.off_policy import OrderEstimate
@@ -180,7 +181,8 @@ class CrawlStatus(NamedTuple):
     counts hosts by what they wait for, ``in_trouble`` says what is wrong with each troubled host. ``trouble`` is what
     stops the whole crawl. ``unindexed`` pages were fetched and are not searchable yet; ``need_script`` pages lack
     text or links without JavaScript. ``held`` counts URLs that are held back as traps, by site, those with most real
-    pages first; ``has_budget`` means that fetches are limited.
+    pages first; ``has_budget`` means that fetches are limited. ``failing`` are processes that keep
+    failing.
     """
 
     is_running: bool = False
@@ -202,6 +204,7 @@ class CrawlStatus(NamedTuple):
     need_script: int = 0
     held: tuple[HeldCounts, ...] = ()
     has_budget: bool = False
+    failing: tuple[FailingProcess, ...] = ()
 
 
 class HostLine(NamedTuple):

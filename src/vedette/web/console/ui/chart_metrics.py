@@ -54,6 +54,8 @@ def _collect_crawl(crawl: CrawlStatus) -> Iterable[GaugeMetricFamily]:
     yield _build_gauge("hosts_waiting", "hosts with queued URLs, by what they wait for", "why", crawl.waiting_why)
     yield _build_gauge("answers", "responses since the start, by status", "status", crawl.statuses)
     yield _build_gauge("fetches_failed", "fetches without a response since the start, by reason", "why", crawl.failures)
+    failing = {one.role: one.failures for one in crawl.failing}
+    yield _build_gauge("process_failures", "recent failures of processes that keep failing, by role", "role", failing)
     yield _build_gauge("urls_refused", "URLs not fetched since the start, by reason", "why", crawl.refusals)
 
 
