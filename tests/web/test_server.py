@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -9,6 +10,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from vedette.web import server
 from vedette.web.server import MAX_CONNECTIONS, MAX_PER_ADDRESS, ConnectionLimiter, bind, create_server
 
 MANY = MAX_CONNECTIONS + 50
@@ -29,13 +31,13 @@ def running(*trusted: str) -> Iterator[int]:
     """The real server around it on a free port."""
     listening = bind("127.0.0.1:0")
     port: int = listening.getsockname()[1]
-    server = create_server(echo, trusted)
-    thread = threading.Thread(target=server.run, args=([listening],))
+    serving = create_server(echo, trusted)
+    thread = threading.Thread(target=serving.run, args=([listening],))
     thread.start()
     try:
         yield port
     finally:
-        server.should_exit = True
+        serving.should_exit = True
         thread.join(PATIENCE_S)
         assert not thread.is_alive()
 
@@ -114,3 +116,37 @@ def test_a_network_counts_as_one_address_and_is_forgotten_with_its_last() -> Non
     assert len(crowd) == 1
     crowd.remove(second, "2001:db8::2")
     assert len(crowd) == 0
+
+
+# Push
+
+
+def send_slowly(port: int, path: str, size: int) -> bytes:
+    """Send a body in pieces with pauses; what is answered, or what was answered before the connection broke."""
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n".encode()
+    with ExitStack() as stack:
+        connection = opened(stack, port, "127.0.0.1", head)
+        try:
+            for sent in range(0, size, 1 << 18):
+                connection.sendall(bytes(min(1 << 18, size - sent)))
+                time.sleep(0.06)  # the sender's line is slow; all pieces take longer than an ordinary request may
+            return heard(connection)
+        except OSError:
+            return b""
+
+
+@pytest.mark.parametrize("path", ["/indexnow", "/push/token"])
+def test_a_slow_sender_may_push_two_mebibytes(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """As much as the documentation promises, and longer than any other request may take."""
+    monkeypatch.setattr(server, "REQUEST_TIMEOUT_S", 0.2)
+    with running() as port:
+        assert b"here" in send_slowly(port, path, 2 << 20)
+        assert b"here" not in send_slowly(port, path, 3 << 20)
+        assert b"here" not in send_slowly(port, "/search", 2 << 20)
+
+
+def test_a_push_does_not_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sender that is too slow even for that is cut off."""
+    monkeypatch.setattr(server, "PUSH_TIMEOUT_S", 0.2)
+    with running() as port:
+        assert b"here" not in send_slowly(port, "/indexnow", 2 << 20)

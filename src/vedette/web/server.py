@@ -21,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from vedette.errors import UsageError
 from vedette.web.auth.rate_limits import is_in_networks, to_network
+from vedette.web.push.routes import MAX_PUSH_BYTES, is_push_path
 
 # A connection costs little, but their number is limited, and one that sends nothing, or half of a request, holds its
 # slot until the timeout. So each address has a share. An address that wants more loses its longest idle connection,
@@ -76,6 +77,9 @@ class ConnectionLimiter:
 
 MAX_REQUEST_BYTES = 131_072  # a head and a body; the gate limits their length more exactly
 REQUEST_TIMEOUT_S = 15.0
+# Hubs and sites push up to 2 MiB, some of them over slow lines: 7 kB a second is enough.
+PUSH_TIMEOUT_S = 300.0
+MAX_HEAD_BYTES = 65_536
 KEEP_ALIVE_S = 15
 MAX_CONNECTIONS = 1000
 SHUTDOWN_TIMEOUT_S = 1  # for responses in progress; with the server's own steps a shutdown takes less than two
@@ -202,7 +206,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:  # noqa: ANN401 - the parent's, handed on
         super().__init__(*arguments, **settings)
-        self._taken = 0
+        self._taken, self._most = 0, MAX_REQUEST_BYTES
         self._asked = False  # the head is complete, so a response may be in progress
         self._patience: TimerHandle | None = None
         assert isinstance(self.config, _Config)
@@ -234,13 +238,14 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Receive bytes of HTTP requests, and close the connection if a request is too large."""
         self._taken += len(data)
         super().data_received(data)
-        if self._taken > MAX_REQUEST_BYTES and not self.transport.is_closing():
+        if self._taken > self._most and not self.transport.is_closing():
             if not self._asked:
                 self.transport.write(_TOO_LARGE)
             self.transport.close()
 
     def on_message_begin(self) -> None:
         """Start the timeout of an HTTP request at its first byte."""
+        self._most = MAX_REQUEST_BYTES
         self._start_timeout()
         super().on_message_begin()
 
@@ -248,6 +253,9 @@ class _BoundedProtocol(HttpToolsProtocol):
         """Note that the head of an HTTP request is complete, so that a response may be in progress."""
         self._asked = True
         super().on_headers_complete()
+        if is_push_path(self.scope["path"].removeprefix(self.root_path)):
+            self._most = MAX_HEAD_BYTES + MAX_PUSH_BYTES
+            self._start_timeout(PUSH_TIMEOUT_S)
 
     def on_message_complete(self) -> None:
         """Note that an HTTP request is complete, and cancel its timeout."""
@@ -259,9 +267,9 @@ class _BoundedProtocol(HttpToolsProtocol):
     def _get_client_address(self) -> str:
         return self.client[0] if self.client else ""
 
-    def _start_timeout(self) -> None:
+    def _start_timeout(self, timeout_s: float | None = None) -> None:
         self._cancel_timeout()
-        self._patience = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.close)
+        self._patience = self.loop.call_later(timeout_s or REQUEST_TIMEOUT_S, self.transport.close)
 
     def _cancel_timeout(self) -> None:
         if self._patience is not None:

@@ -307,6 +307,25 @@ def test_whoever_guesses_keys_has_few_tries() -> None:
     assert sum(len(bench.asked(f"{HOME}guess-{number:04}.txt")) for number in range(20)) < 10
 
 
+def test_a_stranger_does_not_lock_the_owner_out() -> None:
+    """Whatever keys a client made up, the key of the host's owner is checked when it comes from elsewhere."""
+    bench = crawled()
+    for number in range(20):
+        bench.push.pings.on_ping(ping(NEW, key=f"guess-{number:04}"), bench.now_s, "192.0.2.1")
+        bench.run(2)
+    assert bench.push.pings.on_ping(ping(NEW), bench.now_s, "192.0.2.1").status == 429
+    assert bench.push.pings.on_ping(ping(NEW), bench.now_s, "198.51.100.7").status == 202
+
+
+def test_all_guesses_together_are_limited() -> None:
+    """A client for each guess gets further than one alone, but the host is asked for a file a minute at most."""
+    bench = crawled()
+    for number in range(100):
+        bench.push.pings.on_ping(ping(NEW, key=f"guess-{number:04}"), bench.now_s, f"client {number}")
+        bench.run(2)
+    assert sum(len(bench.asked(f"{HOME}guess-{number:04}.txt")) for number in range(100)) <= 60
+
+
 # promises
 
 

@@ -45,7 +45,7 @@ class SmallPush:
         self.deliveries.append((token, delivery))
         return self.told
 
-    def accept_ping(self, ping: Ping) -> PushReply:
+    def accept_ping(self, ping: Ping, _client: str = "") -> PushReply:
         """Keeps it."""
         self.pings.append(ping)
         return self.told

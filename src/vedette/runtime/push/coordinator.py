@@ -111,8 +111,8 @@ class PushHandler:
             self.store.count_ignored(f"websub {row.topic}" if row else "websub", why, times, now_s)
         return {}
 
-    def _on_ping(self, now_s: float, ping: Sequence[object]) -> Response:
-        return self.pings.on_ping(convert(ping, Ping), now_s)._asdict()
+    def _on_ping(self, now_s: float, ping: Sequence[object], client: str = "") -> Response:
+        return self.pings.on_ping(convert(ping, Ping), now_s, client)._asdict()
 
     def _get_wall_s(self) -> float:
         return self._settings.clock.wall_now()

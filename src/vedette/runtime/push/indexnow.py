@@ -1,9 +1,11 @@
 """IndexNow pings in the coordinator: verify their keys and turn the URLs into push signals.
 
 A key file is fetched by the ordinary crawl, so that delays, robots.txt and address rules apply, and is compared by its
-digest. Until it has been fetched, the pings under its key are held. Key guesses are limited to a few tries.
+digest. Until it has been fetched, the pings under its key are held. Key guesses are limited to a few tries of each
+client, so that one who guesses does not lock out the owner of a host, and to one a minute for each host in all.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,9 +21,11 @@ from vedette.model import origin_of
 from vedette.runtime.push.signals import MAX_WAITING, Mention, SignalHandler
 
 MAX_KEYS = 16
-MAX_PENDING_KEYS = 3
+MAX_PENDING_KEYS = 8
 MAX_TRIES = 6
+MAX_HOST_TRIES = 60
 TRIES_OVER_S = 3_600.0
+MAX_REMEMBERED_TRIES = 10_000
 BAD_KEY_TTL_S = 600.0
 # A good key is checked again after this, since its owner may have revoked it.
 GOOD_KEY_TTL_S = 7 * 86_400.0
@@ -39,6 +43,14 @@ class PingResult(NamedTuple):
     words: str
 
 
+class _Try(NamedTuple):
+    """A try of an IndexNow key that is not known: when, of which host, and by which client."""
+
+    at_s: float
+    host: str
+    client: str
+
+
 @dataclass(slots=True)
 class PingHandler:
     """Handle IndexNow keys and pings in the coordinator; ``held`` are URLs that wait for their key, by its file."""
@@ -48,9 +60,10 @@ class PingHandler:
     coordinator: Coordinator
     signals: SignalHandler
     held: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+    _tries: deque[_Try] = field(default_factory=deque)
 
-    def on_ping(self, ping: Ping, now_s: float) -> PingResult:
-        """Handle an IndexNow ping, which has a key and names URLs."""
+    def on_ping(self, ping: Ping, now_s: float, client: str = "") -> PingResult:
+        """Handle an IndexNow ping, which has a key and names URLs; ``client`` tells one client from others."""
         host = origin_of(ping.key_url).host
         if not SiteIndex(self.coordinator.rules.sites).find_by_host(host) or self._find_in_scope(ping) is None:
             return PingResult(422, "These URLs belong to no site that is crawled here.")
@@ -61,7 +74,11 @@ class PingHandler:
             )
         row = self.store.get_key(place, ping.key)
         if row is None or self._is_old(row, now_s):
-            return self._request_key(PingKeyRow(place, ping.key, host, "asked", now_s), row, ping, now_s)
+            wanted = PingKeyRow(place, ping.key, host, "asked", now_s)
+            is_known = row is not None and row.standing == "good"  # only its file has to be fetched again
+            if not is_known and self._is_limited(_Try(now_s, host, client)):
+                return PingResult(429, "Too many different keys for this host. Try again in an hour.")
+            return self._request_key(wanted, row, ping, now_s)
         if row.standing == "bad":
             return PingResult(403, "The key file does not contain this key.")
         return self._hold_urls(ping, place) if row.standing == "asked" else self._accept(host, ping, now_s)
@@ -90,15 +107,28 @@ class PingHandler:
         return now_s - row.asked_s > lasts_s
 
     def _request_key(self, row: PingKeyRow, before: PingKeyRow | None, ping: Ping, now_s: float) -> PingResult:
-        """Request the key file of an IndexNow ping, unless too many keys were tried for its host."""
+        """Request the key file of an IndexNow ping, unless too many of its host are being fetched already."""
         keys = self.store.list_keys(row.host)
         asked = sum(each.standing == "asked" for each in keys)
-        tries = sum(each.standing != "good" and now_s - each.asked_s < TRIES_OVER_S for each in keys)
-        if asked >= MAX_PENDING_KEYS or tries >= MAX_TRIES or (before is None and not self._make_room(keys)):
+        if asked >= MAX_PENDING_KEYS or (before is None and not self._make_room(keys)):
             return PingResult(429, "Too many different keys for this host. Try again in an hour.")
         self.store.save_key(row)
         self.coordinator.request_urls([row.url], now_s)
         return self._hold_urls(ping, row.url)
+
+    def _is_limited(self, attempt: _Try) -> bool:
+        """Check whether a client has tried too many IndexNow keys of a host, or all clients together have.
+
+        Tries are remembered in memory only, as they say where requests came from.
+        """
+        while self._tries and attempt.at_s - self._tries[0].at_s >= TRIES_OVER_S:
+            self._tries.popleft()
+        of_host = [each for each in self._tries if each.host == attempt.host]
+        of_client = sum(each.client == attempt.client for each in of_host)
+        if of_client >= MAX_TRIES or len(of_host) >= MAX_HOST_TRIES or len(self._tries) >= MAX_REMEMBERED_TRIES:
+            return True
+        self._tries.append(attempt)
+        return False
 
     def _make_room(self, keys: list[PingKeyRow]) -> bool:
         """Make room for another IndexNow key of a host by deleting a bad one; good ones stay."""

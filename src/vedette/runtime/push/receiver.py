@@ -92,11 +92,11 @@ class FolderPushService:
         status = reply.get("status")
         return PushReply(status if isinstance(status, int) else 503)
 
-    def accept_ping(self, ping: Ping) -> PushReply:
+    def accept_ping(self, ping: Ping, client: str = "") -> PushReply:
         """Receive an IndexNow ping and pass it to the coordinator, which knows the valid keys."""
-        if wait_s := self._limits.take_token(f"ping {ping.key_url}", PING_RATE):
+        if wait_s := self._limits.take_token(f"ping {ping.key_url} {client}", PING_RATE):
             return PushReply(429, "Too many pings for one key file.", ceil(wait_s))
-        reply = self._call_push("pinged", ping=ping)
+        reply = self._call_push("pinged", ping=ping, client=client)
         if reply is None or not isinstance(status := reply.get("status"), int):
             return _UNAVAILABLE
         return PushReply(status, str(reply.get("words", "")), 3_600 if status == 429 else 0)

@@ -43,8 +43,8 @@ class PushService(Protocol):
     def accept_delivery(self, token: str, delivery: HubDelivery) -> PushReply:
         """Accept a WebSub hub's delivery of a feed."""
 
-    def accept_ping(self, ping: Ping) -> PushReply:
-        """Accept an IndexNow ping about new or changed URLs."""
+    def accept_ping(self, ping: Ping, client: str = "") -> PushReply:
+        """Accept an IndexNow ping about new or changed URLs; ``client`` is the network that it came from."""
 
     def get_status(self) -> PushStatus:
         """Return the status of push subscriptions and pings for the console's push page."""

@@ -13,6 +13,7 @@ from vedette.discover.push.indexnow import Ping, PingRejection, parse_ping, pars
 from vedette.web.api import schema
 from vedette.web.api.responses import error_response
 from vedette.web.api.schema import JsonSchema
+from vedette.web.auth.rate_limits import to_network
 from vedette.web.push.ports import HubDelivery, PushReply, PushService
 
 WEBSUB_PREFIX = "/push/"
@@ -49,7 +50,7 @@ def push_routes(push: PushService) -> list[Route]:
             ping = await run_in_threadpool(parse_ping_body, await request.body())
         else:
             ping = parse_ping(dict(request.query_params))
-        return _ping_response(await run_in_threadpool(_accept_ping, push, ping))
+        return _ping_response(await run_in_threadpool(_accept_ping, push, ping, _get_client(request)))
 
     return [
         Route(f"{WEBSUB_PREFIX}{{token}}", verify, methods=["GET"]),
@@ -147,8 +148,13 @@ def _describe_hub_calls() -> JsonSchema:
     }
 
 
-def _accept_ping(push: PushService, ping: Ping | PingRejection) -> PushReply:
-    return PushReply(ping.status, ping.message) if isinstance(ping, PingRejection) else push.accept_ping(ping)
+def _get_client(request: Request) -> str:
+    """Return the network that a push request came from, as the gate found it behind proxies."""
+    return to_network(getattr(request.state, "address", ""))
+
+
+def _accept_ping(push: PushService, ping: Ping | PingRejection, client: str) -> PushReply:
+    return PushReply(ping.status, ping.message) if isinstance(ping, PingRejection) else push.accept_ping(ping, client)
 
 
 def _hub_response(told: PushReply) -> Response:
