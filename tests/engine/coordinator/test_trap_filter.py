@@ -131,6 +131,17 @@ def test_a_reference_that_grows_is_fetched_whole() -> None:
     assert set(crawled(web).asked_urls()) == set(web.replies)
 
 
+def test_a_manual_in_many_versions_and_languages_is_fetched_whole() -> None:
+    """Most pages are the same in all of them, and each leads to all others of its version: that is no trap."""
+    versions = [f"app-{number}.0" for number in range(3, 9)] + ["latest"]
+    editions = [f"/{version}{language}" for version in versions for language in ("", "/pt", "/es")]
+    web = listed([f"{edition}/topics/a1.html" for edition in editions], text_of("home", 100))
+    for edition in editions:
+        topics = [f"{edition}/topics/a{number}.html" for number in range(12)]
+        web.replies |= {A + path: text_page(text_of(path.rpartition("/")[2], 200), *topics) for path in topics}
+    assert set(crawled(web).asked_urls()) == set(web.replies)
+
+
 def test_with_a_budget_what_is_held_stays_held() -> None:
     """A budget has better uses; the operator sees what is held, and can release it."""
     web = listed([f"/note/{number}/1" for number in range(TRAP)] + ["/article"], text_of("home", 400))

@@ -13,6 +13,7 @@ Two texts that are nearly the same are copies unless their identities differ:
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -33,10 +34,11 @@ PRINT_BYTES = 8
 
 _NUMBER = re.compile(r"[0-9]+(?:[.,:/-][0-9]+)*")
 _SPACES = re.compile(r"\s+")
-# A folder that names a version, an edition or a language.
+# A folder that names a version, an edition or a language; the name of a product may come before a version with a dot.
 _EDITION = re.compile(
-    r"(?:v|r|version-|release-|branch-)?[0-9]{1,4}(?:[._][0-9x]{1,4}){0,3}(?:[-.]?[a-z]{1,8}[0-9]{0,3})?|[a-z]{2}(?:[-_][a-z]{2,4})?"
-    r"|latest|stable|current|master|main|next|dev|devel|nightly|preview|unstable|lts",
+    r"(?:(?:v|r|version-|release-|branch-)?[0-9]{1,4}(?:[._][0-9x]{1,4}){0,3}"
+    r"|[a-z]{2,24}(?:[-_][a-z]{2,24}){0,2}[-_]v?[0-9]{1,4}(?:\.[0-9x]{1,4}){1,3})(?:[-.]?[a-z]{1,12}[0-9]{0,3})?"
+    r"|[a-z]{2}(?:[-_][a-z]{2,4})?|latest|stable|current|master|main|next|dev|devel|nightly|preview|unstable|lts",
     re.IGNORECASE,
 )
 _CHOSEN = re.compile(r"[A-Za-z]+(?:[-_.][A-Za-z]+){0,3}")
@@ -90,19 +92,27 @@ def are_distinct(one: PageIdentity, other: PageIdentity, *, are_editions: bool =
 
 
 def are_editions(url: str, other: str) -> bool:
-    """Check whether two URLs differ in only one folder, which names a version, edition or language.
+    """Check whether two URLs differ only in a folder that names a version, an edition or a language, or in two.
+
+    Of two, one is more than a mere number: a year and a month say when, not which edition.
 
     >>> are_editions("https://a.example/docs/1.2/x.html", "https://a.example/docs/1.3/x.html")
+    True
+    >>> are_editions("https://a.example/httpd-2.4/fr/x.html", "https://a.example/latest/x.html")
     True
     >>> are_editions("https://a.example/room/12", "https://a.example/room/13")
     False
     """
-    folders = find_differing_folders(url, other)
-    return bool(folders) and all(map(_EDITION.fullmatch, folders))
+    ours, theirs = url.split("/"), other.split("/")
+    if ours[2:3] != theirs[2:3] or ours[-1] != theirs[-1]:
+        return False
+    (rest, editions), (other_rest, other_editions) = (_split_editions(parts[3:-1]) for parts in (ours, theirs))
+    ways = [editions - other_editions, other_editions - editions]
+    return rest == other_rest and any(ways) and all(map(_is_edition_change, ways))
 
 
 def differ_in_name(url: str, other: str) -> bool:
-    """Check whether two URLs differ in only one folder, with a chosen name: an edition, or letters alone.
+    """Check whether two URLs are editions, or differ in one folder only, whose name somebody chose: letters alone.
 
     >>> differ_in_name("https://a.example/news/2020/x", "https://a.example/2020/x")
     True
@@ -110,7 +120,8 @@ def differ_in_name(url: str, other: str) -> bool:
     False
     """
     folders = find_differing_folders(url, other)
-    return bool(folders) and all(_EDITION.fullmatch(name) or _CHOSEN.fullmatch(name) for name in folders)
+    is_chosen = bool(folders) and all(_EDITION.fullmatch(name) or _CHOSEN.fullmatch(name) for name in folders)
+    return is_chosen or are_editions(url, other)
 
 
 def find_differing_folders(url: str, other: str) -> tuple[str, ...]:
@@ -129,6 +140,17 @@ def find_differing_folders(url: str, other: str) -> tuple[str, ...]:
     if len(short) < len(long):
         return (long[at],) if short[at:] == long[at + 1 :] else ()
     return (short[at], long[at]) if at < len(short) and short[at + 1 :] == long[at + 1 :] else ()
+
+
+def _split_editions(folders: Sequence[str]) -> tuple[list[str], Counter[str]]:
+    """Split folders into those that name no edition, in order, and those that do."""
+    found = [bool(_EDITION.fullmatch(name)) for name in folders]
+    rest = [name for name, is_edition in zip(folders, found, strict=True) if not is_edition]
+    return rest, Counter(name for name, is_edition in zip(folders, found, strict=True) if is_edition)
+
+
+def _is_edition_change(names: Counter[str]) -> bool:
+    return names.total() <= 2 and sum(name.isdigit() for name in names.elements()) <= 1
 
 
 def _sketch(numbers: Iterable[str]) -> bytes:
