@@ -27,14 +27,6 @@ def test_sketches_keep_the_best(told: list[tuple[int, int, float]]) -> None:
         assert sketches.get_thresholds()[query] == (-best[1][0] if len(best) > 1 else 0.0)
 
 
-def test_a_sketch_that_lost_too_much_says_so() -> None:
-    """Two leave of three that were kept, one beyond the first two: the second is not certain any more."""
-    full = Sketches.empty(1, first=2, spare=1).put(np.zeros(3, int), np.arange(3), np.array([3.0, 2.0, 1.0]))
-    assert full.remove_page(0).find_short().tolist() == []
-    assert full.remove_page(0).page[0].tolist() == [1, 2, -1]
-    assert full.remove_page(0).remove_page(1).find_short().tolist() == [0]
-
-
 def test_a_page_is_not_in_its_own_way() -> None:
     """The bar of a page that holds a first place is the score behind it; for others it is the last first one."""
     sketches = Sketches.empty(1, first=1, spare=2).put(np.zeros(2, int), np.array([7, 8]), np.array([5.0, 4.0]))

@@ -1,8 +1,7 @@
 """Sketches of queries: the best results with their scores, which an unseen page must beat (Impact08, 3.2).
 
 A sketch stores a few more than the K results that people see. A removed result leaves a gap that later ones fill, so
-the first K stay exact until more were removed than were stored beyond K; then the query is *short*, and must be read
-from the index again (``find_short``). One page never causes all queries to be computed again.
+the first K stay exact until more were removed than were stored beyond K.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ NO_PAGE = -1
 
 @dataclass(frozen=True, slots=True)
 class Sketches:
-    """Sketches of queries, a row each: scores, best first (0 after the last), pages, and how many were removed.
+    """Sketches of queries, a row each: scores, best first (0 after the last), and pages.
 
     >>> sketches = Sketches.empty(1).put(np.array([0, 0]), np.array([7, 8]), np.array([0.5, 0.9]))
     >>> sketches.page[0, :3].tolist(), sketches.get_thresholds().tolist()
@@ -27,19 +26,18 @@ class Sketches:
 
     score: Floats
     page: Ints
-    removed: Ints
     top_k: int = TOP_K
 
     @classmethod
     def empty(cls, queries: int, first: int = TOP_K, spare: int = SPARE_RESULTS) -> "Sketches":
         """Create sketches of queries that have no results yet."""
         shape = (queries, first + spare)
-        return cls(np.zeros(shape), np.full(shape, NO_PAGE, np.int64), np.zeros(queries, np.int64), first)
+        return cls(np.zeros(shape), np.full(shape, NO_PAGE, np.int64), first)
 
     @property
     def size_bytes(self) -> int:
         """The memory that the sketches take."""
-        return self.score.nbytes + self.page.nbytes + self.removed.nbytes
+        return self.score.nbytes + self.page.nbytes
 
     def put(self, query: Ints, page: Ints, score: Floats) -> "Sketches":
         """Put pages with their scores into the sketches of queries; a score of 0 removes a page."""
@@ -55,11 +53,7 @@ class Sketches:
         newest = np.append(True, (np.diff(queries[order]) != 0) | (np.diff(pages[order]) != 0))[: len(order)]
         kept = order[newest]
         kept = kept[(pages[kept] != NO_PAGE) & (scores[kept] > 0)]
-        made = self._rebuild(touched, queries[kept], pages[kept], scores[kept])
-        gone = (self.score[touched] > 0).sum(axis=1) - (made.score[touched] > 0).sum(axis=1)
-        lost = self.removed.copy()
-        lost[touched] += np.maximum(gone, 0)
-        return replace(made, removed=lost)
+        return self._rebuild(touched, queries[kept], pages[kept], scores[kept])
 
     def _rebuild(self, touched: Ints, query: Ints, page: Ints, score: Floats) -> "Sketches":
         order = np.lexsort((page, -score, query))
@@ -73,16 +67,7 @@ class Sketches:
 
     def select(self, queries: Ints) -> "Sketches":
         """Return the sketches of only these queries, renumbered."""
-        return replace(self, score=self.score[queries], page=self.page[queries], removed=self.removed[queries])
-
-    def remove_page(self, page: int) -> "Sketches":
-        """Remove a page from the sketches of all queries."""
-        query = np.flatnonzero((self.page == page).any(axis=1))
-        return self.put(query, np.full(len(query), page), np.zeros(len(query)))
-
-    def find_short(self) -> Ints:
-        """Find the queries whose sketch is short: more results were removed than were stored beyond the first K."""
-        return np.flatnonzero(self.removed > self.score.shape[1] - self.top_k)
+        return replace(self, score=self.score[queries], page=self.page[queries])
 
     def get_thresholds(self) -> Floats:
         """Return the score to beat to be in the first K of each query's sketch; 0 if there are fewer."""
