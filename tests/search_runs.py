@@ -21,6 +21,8 @@ from urllib.parse import urlencode
 import xxhash
 from tests.tree_runs import children, kill_all, patiently
 
+from vedette.adapters.crawl_store.status_file import SOCKET
+
 __all__ = ["Heard", "Leaf", "SmallWeb", "Up", "page", "prose", "small_web", "up", "vedette"]
 
 SETTINGS = """\
@@ -229,6 +231,7 @@ def up(
         process = subprocess.Popen(command, cwd=folder, env=known, stdout=out, stderr=said, start_new_session=True)
     try:
         patiently(lambda: "Search  http" in told.read_text() or process.poll() is not None, PATIENCE_S)
+        patiently(lambda: (folder / "data" / SOCKET).exists() or process.poll() is not None, PATIENCE_S)
         assert process.poll() is None, (folder / "said.txt").read_text()
         line = next(line for line in told.read_text().splitlines() if line.startswith("Search"))
         port = int(line.rstrip("/").rpartition(":")[2])
