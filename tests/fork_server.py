@@ -142,7 +142,7 @@ def _receive(line: socket.socket, size: int) -> bytes:
 
 
 def serve(line: socket.socket) -> Job:
-    """Fork for every request until nobody is left to make one; return the job in each process that has one."""
+    """Fork for every request until no one is left to make one; return the job in each process that has one."""
     while True:
         head, streams, _, _ = socket.recv_fds(line, _HEAD.size, 3)
         body = _receive(line, _HEAD.unpack(head)[0]) if head else b""

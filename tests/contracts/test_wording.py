@@ -56,7 +56,7 @@ AVOIDED_IN_SOURCE = {
     r"nobody|everybody|anybody|somebody": "no one, everyone; or name who",
     r"of late": "recent, recently",
     r"thereby|wherein|hereof|whereof": "split the sentence",
-    r"colour|neighbour|behaviour|judgement|favour|honour": "American spelling",
+    r"colour|neighbour|behaviour|favour|honour": "American spelling",
 }
 PATTERN = re.compile(rf"\b(?:{'|'.join(AVOIDED)})\b", re.IGNORECASE)
 SOURCE_PATTERN = re.compile(rf"\b(?:{'|'.join({**AVOIDED, **AVOIDED_IN_SOURCE})})\b", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The crawler polls as the lab does: one history is put to both, and every decision is the same, to the bit."""
+"""The crawler polls as the lab does: one history is put to both, and every decision is the same, bit for bit."""
 
 from typing import Any
 

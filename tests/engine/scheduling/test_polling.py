@@ -225,7 +225,7 @@ def test_failures_put_a_source_off() -> None:
 
 
 def test_what_is_believed_survives() -> None:
-    """Another run continues with the same beliefs, to the bit; invalid ones are reset."""
+    """Another run continues with the same beliefs, bit for bit; invalid ones are reset."""
     book = memory_book()
     looking = SourcePoller(book)
     now_s = looked(looking, 30)

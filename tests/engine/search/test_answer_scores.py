@@ -92,7 +92,7 @@ def change_pages(shelf: TestShelf, ids: Ints) -> tuple[ForwardTokens, ForwardTok
 
 
 def test_scores_of_changes_are_those_of_both_versions(shelf: TestShelf) -> None:
-    """What a change cannot move is not scored twice, and nothing of what it moves is missed, to the bit."""
+    """What a change cannot move is not scored twice, and nothing of what it moves is missed, bit for bit."""
     scorer, ids = watch(shelf, *QUERIES), np.arange(1, 121)
     signals, every = shelf.get_signals(ids), np.ones(len(ids), np.bool_)
     before, after = change_pages(shelf, ids)

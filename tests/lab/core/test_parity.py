@@ -1,4 +1,4 @@
-"""What a crawl decided, the lab decides again: to the bit, from the facts that the crawl wrote down."""
+"""What a crawl decided, the lab decides again: bit for bit, from the facts that the crawl wrote down."""
 
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def test_a_crawl_replayed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["expected-gain", "nutch", "uniform"])
 def test_weeks_of_refreshing_replayed(policy: str) -> None:
-    """Whatever kind of memory a policy has, each of its batches is made again to the bit, from the log alone."""
+    """Whatever kind of memory a policy has, each of its batches is made again bit for bit, from the log alone."""
     decisions: list[Decision] = []
     web = MemoryWeb({f"{HOME}start": served("/a", "/b"), f"{HOME}a": served(title="a"), f"{HOME}b": served(title="b")})
     schedule = Schedule(recrawl=True, witness=decisions.append)

@@ -187,7 +187,7 @@ def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: s
 
 
 def test_rows_come_back_from_parquet_as_they_were(tmp_path: Path) -> None:
-    """Numbers are exact to the bit, absent ones stay absent; in JSON infinite ones are null."""
+    """Numbers are exact bit for bit, absent ones stay absent; in JSON infinite ones are null."""
     one = Row(Cell("tiny", "made:tiny", "default", 1.5, 3, Span("1", "9")), {"b": 0.1 + 0.2, "a": float("inf")})
     two = Row(one.cell._replace(seed=4), {"c": 1e-300})
     write_rows([one, two], ["b"], tmp_path / "rows")

@@ -1,4 +1,4 @@
-"""Ads live and in the lab: one history of searches and clicks, decisions compared to the bit."""
+"""Ads live and in the lab: one history of searches and clicks, decisions compared bit for bit."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -61,7 +61,7 @@ def count_good(run: Run) -> int:
 
 
 def test_ctrl_c_ends_all_with_slow_requests_under_way(tmp_path: Path) -> None:
-    """Hosts that hang keep nobody: it ends before they do, says so, and leaves neither process nor socket."""
+    """Hosts that hang keep no one: it ends before they do, says so, and leaves neither process nor socket."""
     with open_run("slow_town", 30, tmp_path, speed=1.0, timeout_s=2 * PATIENCE_S) as run:
         process = run.start()
         try:

@@ -94,7 +94,7 @@ class SitemapGuesser:
         return origin.host.removeprefix("www.") in starts or (account is not None and not account.is_poor)
 
     def _is_miss(self, result: FetchSuccess) -> bool:
-        """Check whether an answer is no sitemap, and its URL a guess: nobody named it."""
+        """Check whether an answer is no sitemap, and its URL a guess: no one named it."""
         origin, task = origin_of(result.task.url), result.task
         if result.kind in LISTS or result.status in _COME_AGAIN or task.url.removeprefix(str(origin)) not in GUESSES:
             return False

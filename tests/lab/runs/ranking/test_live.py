@@ -70,7 +70,7 @@ def candidates_of(people: int, relevance: Floats) -> Candidates:
 @pytest.mark.parametrize("people", [60, PEOPLE])
 @pytest.mark.parametrize("flat", [True, False])
 def test_lab_and_live_decide_alike_which_pages_are_tried(people: int, flat: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a case
-    """From one history, for many visitors: the same order, the same trials and the same propensities, to the bit."""
+    """From one history, for many visitors: the same order, the same trials and the same propensities, bit for bit."""
     relevance = np.ones(PAGES) if flat else np.exp(np.linspace(2.0, 0.0, PAGES))
     policy = find_policy("default")
     assert isinstance(policy, LiveRanking)

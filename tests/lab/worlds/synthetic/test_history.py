@@ -23,7 +23,7 @@ def tiny() -> History:
 
 
 def test_changes_are_those_of_the_served_web(tiny: History) -> None:
-    """Every page's changes are the truth's, to the bit, while it is at this URL."""
+    """Every page's changes are the truth's, bit for bit, while it is at this URL."""
     served = open_synthetic_world("tiny", 1, calm=True)
     seen = 0
     for page, url in enumerate(tiny.urls):
