@@ -1,16 +1,16 @@
-"""Do models of clicks tell what people will click, and does ranking by what was learned bring better results up?
+"""Do click models predict clicks, and does ranking by what was learned improve results?
 
 A recorded log (``clara2-search-log.tsv``) and its grades (``clara2-relevance.tsv``), in the folder clicks of the one
 that VEDETTE_DATA names. Means over the searches of the later half, with 95 % intervals over its queries.
 
-Models are fitted to the earlier half of a log and asked about the later one: the logarithm of the probability that they
-give to its clicks, per search. The yardstick is the click rate of each place, whatever stands there.
+Models are fitted to the earlier half of a log and evaluated on the later one: the log probability of its clicks, per
+search. The yardstick is the click rate of each position, whatever result is there.
 
-For ranking, a result is worth the usual relevance of its place, ``place^-w``, times its *lift*: clicks against those
-that its places would have brought, ``(clicks + c) / (expected + c)``, the mean of a Gamma posterior that leans on 1. So
-without clicks the order is the shown one. Weights w and c are chosen within the earlier half, by its second half, and
-asked about the later half once. Quality of an order is NDCG@10 by the grades of the log, with gains 2^grade - 1;
-searches without any grade above 0 do not count.
+For ranking, a result is worth the usual relevance of its position, ``place^-w``, times its *lift*: clicks against those
+expected at its positions, ``(clicks + c) / (expected + c)``, the mean of a Gamma posterior shrunk to 1. So without
+clicks the order is the shown one. Weights w and c are chosen within the earlier half, by its second half, and evaluated
+on the later half once. Quality of an order is NDCG@10 by the grades of the log, with gains 2^grade - 1; searches
+without any grade above 0 do not count.
 
     python bench/clicks.py
 """
@@ -56,12 +56,12 @@ def _log_likelihoods(log: ClickLog, chance: Floats) -> Floats:
 
 
 def _first_place_prior(log: ClickLog) -> Floats:
-    """What is believed of each result before its clicks: the click rate of the first place, which all look at."""
+    """The prior of each result before its clicks: the click rate of the first position, which everyone sees."""
     return np.full(log.results, float(log.clicked[:, 0].mean()))
 
 
 def evaluate_reranking(log: SearchLog) -> Mapping[str, Interval]:
-    """NDCG@10 of the later half as it was shown, as it is by what was learned, the difference, and how many moved."""
+    """NDCG@10 of the later half as shown, as reranked, the difference, and how many moved."""
     first, second = split_halves(log)
     shown, moved = _compute_ndcg(first, second, *_choose_weights(first))
     query = second.query[_has_grades(second)]
@@ -117,7 +117,7 @@ def _compute_lifts(log: SearchLog, caution: float) -> Floats:
 
 
 def ndcg(grades: Floats) -> Floats:
-    """NDCG@10 of lists with these grades, best known order against the one at hand.
+    """NDCG@10 of lists with these grades, best known order against the given one.
 
     >>> ndcg(np.array([[0.0, 3.0], [3.0, 0.0]])).round(3).tolist()
     [0.631, 1.0]
@@ -129,7 +129,7 @@ def ndcg(grades: Floats) -> Floats:
 
 
 def main() -> None:
-    """Fit to the earlier half, ask about the later one."""
+    """Fit to the earlier half, evaluate on the later one."""
     folder = Path(os.environ.get("VEDETTE_DATA", "")) / "clicks"
     log_path, grades_path = folder / "clara2-search-log.tsv", folder / "clara2-relevance.tsv"
     if not (log_path.is_file() and grades_path.is_file()):

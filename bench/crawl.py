@@ -48,7 +48,7 @@ class Disagreement(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One crawl: what it fetched and what it cost, by kind of process where there are several."""
+    """One crawl: its pages and its cost, by kind of process if there are several."""
 
     pages: int
     cpu_s: float
@@ -70,12 +70,12 @@ class Web:
     median_bytes: float
 
     def starts(self, pages: int) -> list[str]:
-        """The start pages of so many hosts as have that many pages."""
+        """The start pages of as many hosts as have that many pages."""
         hosts = pages // DISTRICT_PAGES * DISTRICT_HOSTS
         return [f"http://127.1.0.{host + 1}:{self.port}/" for host in range(hosts)]
 
     def counts(self) -> dict[str, int]:
-        """What was served since the last question."""
+        """The pages served since the last call."""
         connection = http.client.HTTPConnection("127.1.0.1", self.port, timeout=30)
         connection.request("GET", "/counts")
         told: dict[str, int] = json.loads(connection.getresponse().read())
@@ -95,7 +95,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]
 
 @contextmanager
 def served(pages: int) -> Iterator[Web]:
-    """The web, made and listening."""
+    """The web, generated and listening."""
     command = [sys.executable, "-m", "bench.peers.web", str(pages // DISTRICT_PAGES)]
     with ended(subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as process:
         assert process.stdout is not None
@@ -120,7 +120,7 @@ def split_s(pid: int) -> dict[str, float]:
 
 
 def measured(command: Sequence[str], web: Web, pages: int) -> Run:
-    """Run a crawler to its end; its last line is a JSON object with its own count of pages."""
+    """Stop if a count is wrong."""
     web.counts()
     before_s, started_s = children_cpu_s(), time.monotonic()
     spent: dict[str, float] = {}
@@ -140,13 +140,13 @@ def measured(command: Sequence[str], web: Web, pages: int) -> Run:
 
 
 def agree(what: str, found: object, wanted: object) -> None:
-    """Stop where a count is not what it should be."""
+    """The crawler, the server and the plan agree on the pages, each requested once."""
     if found != wanted:
         raise Disagreement(f"{what}: {found}, not {wanted}")
 
 
 def agree_on_pages(told: int, served: dict[str, int], pages: int) -> None:
-    """The crawler, the server and the plan mean the same pages, each asked for once."""
+    """A crawl into a separate folder, whose archive is then read."""
     agree("pages by the server's count", served["pages"], pages)
     agree("requests for pages", served["page_requests"], pages)
     agree("requests for what is not there", served["missing"], 0)
@@ -154,7 +154,7 @@ def agree_on_pages(told: int, served: dict[str, int], pages: int) -> None:
 
 
 def crawl_vedette(web: Web, pages: int, folder: Path) -> Run:
-    """A crawl into a folder of its own, whose archive is then read."""
+    """Reaching a limit would end the crawl before requests in flight are finished."""
     (folder / "vedette.toml").write_text(SETTINGS)
     options = ["--allow-private", "--json", "--config", str(folder / "vedette.toml"), "--data", str(folder / "data")]
     starts = web.starts(pages)
@@ -191,7 +191,7 @@ def crawl_pycurl(web: Web, pages: int, _folder: Path) -> Run:
 
 
 def ready_scrapy() -> None:
-    """Scrapy, the newest, in an environment of its own; installed if it is missing."""
+    """The newest Scrapy, in a separate environment; installed if it is missing."""
     python = PEERS / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
@@ -244,7 +244,7 @@ def vedette_figures(runs: list[Run]) -> dict[str, Any]:
 
 
 def options() -> argparse.Namespace:
-    """What was asked for."""
+    """The requests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=20_000, help="pages for Vedette and pycurl, in thousands")
     parser.add_argument("--scrapy-pages", type=int, default=2_000, help="pages for Scrapy, in thousands")

@@ -1,11 +1,11 @@
-"""What does it cost to choose a thousand of a hundred thousand sources, and to learn from what they brought?
+"""What does it cost to choose a thousand of a hundred thousand sources, and to learn from their polls?
 
-Sources of many hosts show links that come in a rhythm and stay for a while; relatives show some of the same. The
-policy that runs live looks at a part of them each hour until it knows most, then its steps are timed: CPU seconds of
-this process, medians over the hours. The ceiling is what no policy can do without: to find the largest k of so many
-random numbers (``argpartition``), in the same run. The rival is ``thompson``. Then the crawler's own poller, which runs
-the same policy, gets as many sources: a choice, a report of a hundred polls with what is learned from it, a save, and
-a hundredth of all sources leaving. The last line is one JSON object.
+Sources of many hosts show links that come in a rhythm and stay for a while; relatives show some of the same. The live
+policy polls a part of them each hour until it knows most, then its steps are timed: CPU seconds of this process,
+medians over the hours. The ceiling is the minimum for any policy: finding the largest k of that many random numbers
+(``argpartition``), in the same run. The rival is ``thompson``. Then the crawler's own poller, which runs the same
+policy, gets as many sources: a choice, a report of a hundred polls with learning, a save, and a hundredth of all
+sources leaving. The last line is one JSON object.
 
     python bench/discovery.py [--sources 100000] [--looks 1000] [--hours 30]
 """
@@ -54,7 +54,7 @@ class Web:
         self._known: set[int] = set()
 
     def look(self, places: Ints, hour: int) -> PollResults:
-        """What looks bring."""
+        """The results of polls."""
         shows = [self._shown(place, hour) for place in places.tolist()]
         start = np.concatenate([[0], np.cumsum([len(one) for one in shows])]).astype(np.int64)
         target = np.concatenate([np.zeros(0, np.int64), *shows])
@@ -69,7 +69,7 @@ class Web:
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What it gives, and the CPU milliseconds that it took."""
+    """Its result, and the CPU milliseconds it took."""
     begun = process_time()
     result = work()
     return result, (process_time() - begun) * 1e3
@@ -95,7 +95,7 @@ def cost_of(name: str, sources: int, looks: int, hours: int) -> Cost:
 
 
 def measure_live(sources: int, looks: int) -> dict[str, float]:
-    """Return the CPU milliseconds of the crawler's poller, and the size of what it saves."""
+    """Return the CPU milliseconds of the crawler's poller, and the size of its saved state."""
     web, store = Web(sources), EmptyStore()
     poller = SourcePoller(store)
 
@@ -119,7 +119,7 @@ def measure_live(sources: int, looks: int) -> dict[str, float]:
 
 
 def ceiling_ms(sources: int, looks: int, times: int) -> float:
-    """To find the largest of so many numbers, once they are drawn."""
+    """Find the largest of this many numbers, once they are drawn."""
     rng = rng_for(SEED, "bench/ceiling")
     return median(timed(lambda: np.argpartition(-rng.random(sources), looks)[:looks])[1] for _ in range(times))
 

@@ -1,10 +1,10 @@
-"""What does the keeper pay for an order by impact: for each URL that is found, for each that leaves, for a new making?
+"""What does an order by impact cost the coordinator: per found URL, per fetched URL, and per impact pass?
 
-A million unseen URLs of one host wait. Gains of all of them are in a file, folders beside. Measured is processor time:
-to weigh what a page names (batches of 20 URLs), to look up those that leave (batches of 10), and to let the whole host
-stand in line again. Then the same where nothing is foreseen and a price binds: by what first fetches of each section
-brought (``engine.scheduling.url_order``); how long one turn of the host takes at most, and how much memory a sifting
-takes. The last line is one JSON object.
+A million unseen URLs of one host wait. Gains of all of them are in a file, with folder averages. Measured is CPU time:
+to score the links of a page (batches of 20 URLs), to look up URLs that are fetched (batches of 10), and to reorder the
+whole host. Then the same without estimates while a price binds: by the gains of first fetches of each section
+(``engine.scheduling.url_order``); how long one turn of the host takes at most, and how much memory a sort takes. The
+last line is one JSON object.
 
     python bench/foresight.py [--urls N]
 """
@@ -50,7 +50,7 @@ def spent_s(work: Callable[[int], object], times: int) -> float:
 
 
 def sifted(urls: int) -> dict[str, float]:
-    """A million URLs in fifty sections of a hundred folders, every other of which brought something, at a price."""
+    """A million URLs in fifty sections of a hundred folders, every other one with gains, at a price."""
     rng, priced = rng_for(1, "bench/sifted"), CrawlRules(budget_per_s=1.0)
     db = sqlite3.connect(":memory:", isolation_level=None)
     create_url_tables(db)

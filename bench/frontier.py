@@ -1,12 +1,12 @@
 """What does it cost to know a URL, and to lease one, when ten million are known?
 
-A store of the keeper's kind is filled to each size. Then, in windows of 200 000 links, it is told batches of 1 000 of
-which four fifths are known already, leases batches of 200, and acknowledges them, each with its own commit, in turns,
-as in a crawl where a page has 40 links. Host names are looked up, URLs hashed and rows written within the time that is
-counted: CPU seconds of this process, medians over the windows. Links are drawn from all known URLs alike, which is the
-worst case for every cache. All sizes take turns, and so do two peers at the smallest: SQLite with a unique index on
-(partition, fingerprint), and a Python set, which forgets everything. The memory is that of all of them together. The
-last line is one JSON object.
+A store as in the coordinator is filled to each size. Then, in windows of 200 000 links, it gets batches of 1 000, four
+fifths of them already known, leases batches of 200, and acknowledges them, each with its own commit, in turns, as in a
+crawl where a page has 40 links. Host lookups, URL hashing and row writes are within the measured time: CPU seconds of
+this process, medians over the windows. Links are drawn uniformly from all known URLs, which is the worst case for every
+cache. All sizes take turns, and so do two peers at the smallest: SQLite with a unique index on (partition,
+fingerprint), and a Python set, which persists nothing. The memory is that of all of them together. The last line is one
+JSON object.
 
     python bench/frontier.py [--sizes 1000000,3000000,10000000] [--windows N] [--folder DIR]
 """
@@ -62,7 +62,7 @@ class Cost:
 
     @contextmanager
     def of(self, operations: int) -> Iterator[None]:
-        """Count what is done within."""
+        """Count the time spent inside."""
         start = process_time()
         yield
         self.cpu_s += process_time() - start
@@ -115,13 +115,13 @@ def links(numbers: Sequence[int]) -> Links:
 
 
 def mixed(known: int, rng: np.random.Generator) -> Links:
-    """A batch of which a fifth is new, in random order."""
+    """A batch with a fifth of new links, in random order."""
     numbers = np.concatenate([rng.integers(0, known, BATCH - NEW_OF_BATCH), np.arange(known, known + NEW_OF_BATCH)])
     return links(rng.permutation(numbers).tolist())
 
 
 def open_state(path: Path) -> sqlite3.Connection:
-    """A database as the keeper opens it."""
+    """A database as the coordinator opens it."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -129,7 +129,7 @@ def open_state(path: Path) -> sqlite3.Connection:
 
 
 class Crawl:
-    """The store under test, and what a crawl does with it."""
+    """The store under test, used as in a crawl."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -188,7 +188,7 @@ class Crawl:
 
 
 class IndexedRows:
-    """The peer: one table, whose unique index says what is known."""
+    """The peer: one table, whose unique index finds known URLs."""
 
     def __init__(self, folder: Path) -> None:
         self.known = 0
@@ -199,7 +199,7 @@ class IndexedRows:
         )
 
     def tell(self, batch: Links) -> None:
-        """Insert what is not there, and commit."""
+        """Insert missing URLs, and commit."""
         self.connection.execute("BEGIN")
         rows = (
             (partition_of(host), fingerprint(url), url, 1) for host, url in zip(batch.hosts, batch.urls, strict=True)
@@ -210,7 +210,7 @@ class IndexedRows:
 
 
 class FingerprintSet:
-    """The ceiling: nothing is kept but a set."""
+    """The ceiling: only a set is kept."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
@@ -254,7 +254,7 @@ def line_of(crawl: Crawl, windows: list[Window]) -> Line:
 
 
 def filled(folder: Path, size: int, windows: int) -> Crawl:
-    """A crawl that will know so many URLs in the midst of its windows."""
+    """A crawl that will know this many URLs in the middle of its windows."""
     print(f"filling to {size:,}", file=sys.stderr)
     folder.mkdir()
     crawl = Crawl(folder)
@@ -295,7 +295,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def restart(crawl: Crawl) -> dict[str, float]:
-    """What a start costs after a crash, and after a clean end."""
+    """The cost of a start after a crash, and after a clean exit."""
     image = crawl.folder / "urls"
     return {
         "save_s": timed(lambda: crawl.store.save_snapshot(image)),
@@ -305,7 +305,7 @@ def restart(crawl: Crawl) -> dict[str, float]:
 
 
 def verdict(lines: list[Line], rss_mb: float) -> dict[str, float]:
-    """What the last line says: the largest size, and how much dearer it is there than at the smallest."""
+    """The content of the last line: the largest size, and its cost relative to the smallest."""
     small, large = lines[0], lines[-1]
     assert small.leases_per_s is not None
     assert large.leases_per_s is not None

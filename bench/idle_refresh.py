@@ -1,4 +1,4 @@
-"""How often are the pages of a site of 200 looked at in a week without a budget, with and without idle time?
+"""How often are the pages of a site of 200 fetched in a week without a budget, with and without idle time?
 
     python bench/idle_refresh.py
 

@@ -1,9 +1,9 @@
 """What does a whole making of impact cost: a million unseen URLs, a hundred thousand queries?
 
-A folder is made as an import makes it: pages whose links name all unseen URLs, with words. People have asked so many
-queries. Then the program that works out what first fetches would bring is run as the indexer runs it, in a process of
-its own, twice: the second finds sketches of the first. Told are processor seconds from beginning to end, URLs a second,
-and the peak of its memory. Queries are of two words and frequencies by Zipf's law. The last line is one JSON object.
+A folder is created as by an import: pages whose links name all unseen URLs, with words. People have searched for a
+number of queries. Then the impact pass is run as by the indexer, in a separate process, twice: the second finds
+sketches of the first. Reported are CPU seconds from start to end, URLs per second, and the peak of its memory. Queries
+are of two words and frequencies by Zipf's law. The last line is one JSON object.
 
     python bench/impact_making.py [--urls N] [--queries N] [--pages N] [--folder DIR]
 """
@@ -48,7 +48,7 @@ class Words:
         self._reach = np.cumsum(chance / chance.sum())
 
     def some(self, count: int, rarest_of: int = 0) -> str:
-        """So many; none of the commonest, where these are left out."""
+        """This many; without the commonest, if these are left out."""
         least = self._reach[rarest_of - 1] if rarest_of else 0.0
         drawn: Ints = np.searchsorted(self._reach, least + (1 - least) * self._rng.random(count))
         return " ".join(map(_word, np.minimum(drawn, VOCABULARY - 1).tolist()))
@@ -59,7 +59,7 @@ def _word(number: int) -> str:
 
 
 def made(folder: Path, urls: int, queries: int, pages: int) -> None:
-    """Pages, the URLs that they name, and what people asked."""
+    """Pages, the URLs they link to, and queries."""
     words, each, now_s = Words(), -(-urls // pages), time.time()
     with opened(folder, now_s) as state:
         state.db.execute("BEGIN IMMEDIATE")

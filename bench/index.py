@@ -1,15 +1,14 @@
 """How fast are pages put into the index, and how much of tantivy's own speed is left?
 
 Pages come from the git histories of real web sites (``VEDETTE_HISTORIES`` names the folder of bare repositories): the
-newest version of every page first, then older ones, until there are enough; each is indexed as a page of its own.
-Still older ones replace the newest version of their page: these are the updates. Pages are read, and documents made of
-them, before anything is measured.
+newest version of every page first, then older ones, until there are enough; each is indexed as a separate page. Still
+older ones replace the newest version of their page: these are the updates. Pages are parsed, and documents built,
+before anything is measured.
 
-Two ways take turns (ours, tantivy's, tantivy's, ours), each into a new folder: Vedette's ``IndexWriter``, and the
-calls that tantivy itself asks for, with the same fields, documents, deletions and commits, one thread each. Cost is
-CPU time of the process with all its threads, until merging has ended. Afterwards the index is asked: for the words of
-titles, each in any of the text fields. The last line is one JSON object; the bench fails if both ways do not end with
-the same number of pages.
+Two ways take turns (ours, tantivy's, tantivy's, ours), each into a new folder: Vedette's ``IndexWriter``, and tantivy's
+own calls, with the same fields, documents, deletions and commits, one thread each. Cost is CPU time of the process with
+all its threads, until merging has ended. Afterwards the index is queried: for the words of titles, each in any of the
+text fields. The last line is one JSON object; the bench fails if both ways do not end with the same number of pages.
 
     VEDETTE_HISTORIES=FOLDER python bench/index.py [--pages N] [--updates N] [--rounds R] [--batch N]
 """
@@ -49,7 +48,7 @@ Documents = Sequence[dict[str, object]]
 
 
 def documents(folder: Path, pages: int, updates: int) -> list[dict[str, object]]:
-    """Documents of so many pages, and then of so many updates, whose ids are those of pages."""
+    """Documents of this many pages, and then of this many updates, whose ids are those of pages."""
     known = versions(folder)
     made: list[dict[str, object]] = []
     newest: dict[str, int] = {}
@@ -63,10 +62,10 @@ def documents(folder: Path, pages: int, updates: int) -> list[dict[str, object]]
 
 
 def document(number: int, url: str, body: bytes) -> dict[str, object]:
-    """What is indexed of a page."""
+    """The indexed content of a page."""
     page = parse_page(decode_page(body, "text/html").text)
     headings = tuple(heading for _, heading in page.headings)
-    anchors = tuple(link.text for link in page.links[:3])  # of this page, since no one knows here who links to it
+    anchors = tuple(link.text for link in page.links[:3])  # of this page, since its in-links are unknown here
     language = detect_language(page.main, page.language)
     entry = IndexEntry(number, url, page.title, headings, page.main, anchors, "html", language, float(number * DAY_S))
     return build_document(entry, tokenize_entry(entry))
@@ -207,7 +206,7 @@ def finding_ms(folder: Path, asked: Sequence[Node], most: int) -> list[float]:
 
 
 def used_bytes(folder: Path) -> int:
-    """What the index takes on disk."""
+    """The size of the index on disk."""
     return sum(file.stat().st_size for file in folder.iterdir())
 
 
@@ -229,7 +228,7 @@ def print_more(made: Documents, batch: int) -> None:
 
 
 def main() -> None:
-    """Read, take turns, ask; print the tables and the JSON line."""
+    """Read, take turns, query; print the tables and the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=40_000)
     parser.add_argument("--updates", type=int, default=10_000)

@@ -1,16 +1,16 @@
 """Is a page found by someone who knows that it exists?
 
 Pages are the built HTML of real sites, read from git (``VEDETTE_HISTORIES`` names the folder of bare repositories) and
-taken under their own host names through the code that reads, indexes and searches live. Of 500 pages, drawn by a fixed
-seed among all different texts, each is looked for in four ways:
+passed under their own host names through the live code for parsing, indexing and searching. Of 500 pages, drawn by a
+fixed seed among all different texts, each is searched in four ways:
 
 title    by its own title
 anchor   by what a link to it says; that link is taken out of the index
 heading  by one of its headings that is found on at most ten pages
 span     by four words in a row out of its text
 
-A fifth kind, *section*, asks for another heading of the main text, and only counts if the first section shown with the
-page is the one under that heading; rivals have no sections.
+A fifth kind, *section*, searches for another heading of the main text, and only counts if the first section shown with
+the page is the one under that heading; rivals have no sections.
 
 The score is the reciprocal of the rank among the first ten (MRR@10). A page with the same text is as good; the column
 *near* takes near-duplicates too. Rivals get the same titles and, whichever is better for them, the main text or all
@@ -19,7 +19,7 @@ on top, title and phrase weighted as is best on 200 other pages. Intervals are t
 
     VEDETTE_HISTORIES=FOLDER python bench/known_item.py [--pages N] [--strict]
 
-With ``--strict`` all links of the same words to a page are taken out with the one that it is looked for by.
+With ``--strict`` all links of the same words to a page are removed together with the searched one.
 """
 
 import argparse
@@ -65,12 +65,12 @@ PHRASE_BOOSTS = (2.0, 4.0, 8.0, 16.0, 32.0)
 ALIKE = 0.8
 DRAWS = 2000
 RENAMED_AT_ONCE = 500
-# What the comparison must show: so much better than plain rivals on average, and as a lower bound.
+# What the comparison must show: this much better than plain rivals on average, and as a lower bound.
 GAIN, GAIN_LOW = 0.10, 0.05
 
 
 class Query(NamedTuple):
-    """What is typed, of what kind, and the page that is meant, by its place."""
+    """The query, its kind, and the wanted page, by its position."""
 
     kind: str
     page: int
@@ -84,11 +84,11 @@ class Credit(NamedTuple):
     near: Floats
 
 
-# --- What is looked for ---
+# --- Queries ---
 
 
 def drawn(pages: Sequence[KnownPage], many: int) -> tuple[list[int], list[int]]:
-    """Pages to be looked for and pages to tune by, each text once.
+    """Pages to be searched and pages to tune by, each text once.
 
     The weights of ranking were fitted to pages that come later in this order than the first 500. Another order would
     measure them on the pages they were fitted to, so it may not change without fitting them again.
@@ -173,7 +173,7 @@ def vedette(folder: Path, pages: Sequence[KnownPage], links: Sequence[Link]) -> 
 
 
 def _known(pages: Sequence[KnownPage], links: Sequence[Link]) -> Iterator[PageRecord]:
-    """What the keeper would have told of each page."""
+    """What the coordinator would report about each page."""
     first: dict[bytes, int] = {}
     hosts = list(dict.fromkeys(page.host for page in pages))
     out: dict[int, list[tuple[str, str]]] = defaultdict(list)
@@ -301,7 +301,7 @@ def resampled(ours: Floats, theirs: Floats, queries: Sequence[Query]) -> dict[st
 
 
 def verdicts(credited: Mapping[str, Credit], queries: Sequence[Query]) -> dict[str, float | bool]:
-    """What the comparison shows, by the names of the last line."""
+    """The results of the comparison, by the names of the last line."""
     ours = credited["vedette"].same
     plain = max(("tantivy", "fts5"), key=lambda name: by_kind(credited[name].same, queries)[""])
     mean, other = by_kind(ours, queries)[""], by_kind(credited[plain].same, queries)[""]
@@ -346,7 +346,7 @@ def print_table(credited: Mapping[str, Credit], queries: Sequence[Query]) -> dic
 
 
 def main() -> None:
-    """Read, ask, index, search, compare; print the table and the JSON line."""
+    """Read, query, index, search, compare; print the table and the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=500)
     parser.add_argument("--strict", action="store_true")

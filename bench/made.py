@@ -1,7 +1,7 @@
-"""How fast is the made web served, and how much of that is the web and how much the server?
+"""How fast is the synthetic web served, and how much of that is the web and how much the server?
 
-One core serves, another asks. The made web and a constant body of the same mean size take turns, both with their access
-log on; the table has the medians. The last line is one JSON object.
+One core serves, another sends requests. The synthetic web and a constant body of the same mean size take turns, both
+with their access log on; the table has the medians. The last line is one JSON object.
 
     python bench/made.py [--pages N] [--seconds S] [--rounds R]
 """
@@ -30,7 +30,7 @@ from vedette.policy import rng_for
 SEED = 1
 CONNECTIONS = 32
 SAMPLE = 2000
-# Faults would measure how long they wait, not what the server does.
+# Faults would measure their delays, not the server.
 WORLD = f"made:large:{SEED}:calm"
 CORES = sorted(os.sched_getaffinity(0))
 
@@ -65,7 +65,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a load generator saw; it may not know latencies."""
+    """The results of a load generator; it may not know latencies."""
 
     requests: int
     seconds: float
@@ -174,7 +174,7 @@ class Bench:
         self._load = load
 
     def turn(self, web: ServerHandle) -> Round:
-        """Let one server answer for a while; every turn goes on in the list where the last one of any ended."""
+        """Let one server respond for a while; every turn continues in the list where the previous one ended."""
         before_s = cpu_s(web.process.pid)
         offset = self._asked % len(self._pages)
         if self._load == "wrk":
@@ -186,14 +186,14 @@ class Bench:
 
 
 def pin(process: int, core: int) -> None:
-    """Keep a process on one core, where there are two."""
+    """Pin a process to one core, if there are two."""
     if len(CORES) > 1:
         os.sched_setaffinity(process, {CORES[core]})
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was measured, and by what."""
+    """The measurement, and its tool."""
 
     made: list[Round]
     constant: list[Round]
@@ -248,7 +248,7 @@ def row(name: str, rounds: Sequence[Round]) -> str:
 
 
 def latency(rounds: Sequence[Round], which: str) -> float | None:
-    """The median of a latency over the rounds, where it is known."""
+    """The median of a latency over the rounds, if known."""
     known = [value for turn in rounds if (value := getattr(turn.load, which)) is not None]
     return median(known) if known else None
 

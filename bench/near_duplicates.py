@@ -7,8 +7,8 @@ estimate at least .8; it is *right* if the index is at least .8. A page is found
 the first page of each band, names an earlier page that is found; it should be if any earlier page is right.
 
 Cost is CPU time: documents of 2 000 words from the same pages, from text to sketch, taking turns with datasketch and
-rensa, which get words from a regular expression (from ``.venv-peers``; left out where they are not installed); and the
-band table, filled with pages. The last line is one JSON object.
+rensa, which get words from a regular expression (from ``.venv-peers``; skipped if they are not installed); and the band
+table, filled with pages. The last line is one JSON object.
 
     VEDETTE_HISTORIES=FOLDER python bench/near_duplicates.py [--pages N] [--rounds R] [--table-pages N]
 """
@@ -93,7 +93,7 @@ class Score:
 
 
 def texts_of(site: Path, most: int) -> Iterator[str]:
-    """The texts of a site's pages as they are now, of so many at most."""
+    """The current texts of a site's pages, at most this many."""
     git = ["git", "--git-dir", str(site)]
     listed = next(listing for branch in BRANCHES if (listing := _listing(git, branch)))
     blobs = {path: blob for blob, path in listed if path.endswith((".html", ".htm"))}
@@ -155,7 +155,7 @@ def found_pairs(sketches: Sequence[Sketch], candidates: Flags) -> Flags:
 
 
 def found_pages(sketches: Sequence[Sketch], found: Flags) -> Flags:
-    """Which pages the table, asked as a crawler asks, leads to an earlier page that is alike."""
+    """Which pages the table, used as in a crawl, maps to an earlier similar page."""
     table = BandTable(None, secret=1)
     bands = np.array([sketch.bands for sketch in sketches])
     firsts = [_first_pages(table, at, bands[at : at + 8]) for at in range(0, len(bands), 8)]
@@ -223,7 +223,7 @@ def rates(documents: Sequence[str], rounds: int) -> dict[str, float]:
 
 
 def table_costs_us(pages: int) -> dict[int, float]:
-    """CPU microseconds a page in batches of 8 and 64, with so many pages in the table."""
+    """CPU microseconds per page in batches of 8 and 64, with this many pages in the table."""
     rng, table = rng_for(1, "bench/near_duplicates"), BandTable(None, secret=1)
     for at in range(0, pages, 1000):
         _first_pages(table, at, _random_bands(rng, 1000))

@@ -1,10 +1,10 @@
-"""How few words are enough to measure what new versions of pages bring? Needy ones against those asked most often.
+"""How few words are enough to measure the gains of new page versions? Needy ones against the most frequent.
 
 Real pages with an older version and the newest (git histories in the folder that ``VEDETTE_HISTORIES`` names), and the
-60 000 real queries of ``VEDETTE_DATA``, each word as often as it stands there. Half of the pages, drawn by lot, teach
-which words improve; the other half tells what part of all that its changes bring is measured by so many words, chosen
-by neediness as learned, and by frequency. CPU milliseconds for each change; all words are the ceiling in the same run.
-The last line is one JSON object.
+60 000 real queries of ``VEDETTE_DATA``, each word as often as it occurs there. A random half of the pages teaches which
+words improve; the other half shows which share of the gains of its changes is measured by this many words, chosen by
+learned neediness, and by frequency. CPU milliseconds for each change; all words are the ceiling in the same run. The
+last line is one JSON object.
 
     VEDETTE_HISTORIES=FOLDER VEDETTE_DATA=FOLDER python bench/needy.py [--pages N]
 """
@@ -70,7 +70,7 @@ def curves_of(pages: Sequence[PageWords]) -> QueryCurves:
 
 
 def gains_of(curves: QueryCurves, scorer: AnswerScorer, changes: Sequence[PageChange]) -> MeasuredGains:
-    """What changes bring, all measured at once."""
+    """The gains of changes, all measured at once."""
     signals = PageSignals.neutral(len(changes))
     old, new = (scorer.score(concatenate_words([change[side] for change in changes]), signals) for side in (0, 1))
     changed = ChangedPages(np.ones(len(changes), np.bool_), np.full(len(changes), 0.5))
@@ -78,7 +78,7 @@ def gains_of(curves: QueryCurves, scorer: AnswerScorer, changes: Sequence[PageCh
 
 
 def measured(curves: QueryCurves, changes: Sequence[PageChange]) -> tuple[float, float]:
-    """What changes bring by these words, and the CPU milliseconds for each."""
+    """The gains of changes by these words, and the CPU milliseconds for each."""
     scorer, began_s = AnswerScorer(curves.watched), process_time()
     gain = sum(
         float(np.maximum(gains_of(curves, scorer, changes[begin : begin + AT_ONCE]).gain, 0.0).sum())

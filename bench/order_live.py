@@ -1,10 +1,10 @@
 """How soon does a live crawl have what people search for: by impact, breadth first, or by in-links?
 
-The real program crawls a made web on loopback, with queries of which it was told before (``vedette queries import``).
-First 1 500 pages are crawled, as fast as it goes. Queries are drawn from titles of those pages, with frequencies by
-Zipf's law, and the impact of a page is how often it is among the first ten results of a search there. Then each order
-starts over, and the server's log says when it asked for what: the figure is the share of all impact that the first so
-many requests had. Learning is part of the run, aside, while pages come. The last line is one JSON object.
+The real program crawls a synthetic web on loopback, with imported queries (``vedette queries import``). First 1 500
+pages are crawled, as fast as possible. Queries are drawn from titles of those pages, with frequencies by Zipf's law,
+and the impact of a page is how often it is among the first ten results of a search there. Then each order starts over,
+and the server's log has the order of requests: the figure is the share of all impact in the first requests. Learning is
+part of the run, in the background, while pages are fetched. The last line is one JSON object.
 
     python bench/order_live.py [--world WORLD] [--delay SECONDS] [--queries N] [--seed N] [--orders NAMES]
 """
@@ -34,11 +34,11 @@ from vedette.text import normalize_words
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
 LONGEST_S = 1800
 MOST = 1_500
-SPEED = 20.0  # crawl-delays of the made web run so much faster
+SPEED = 20.0  # crawl-delays of the synthetic web run this much faster
 
 
 def crawled(folder: Path, world: str, order: str, delay: str, queries: Path | None, most: int) -> list[str]:
-    """Crawl a web in an order, up to so many pages; the URLs in the order in which they were asked for first."""
+    """Crawl a web in an order, up to this many pages; return the URLs in the order of their first request."""
     folder.mkdir(parents=True)
     log = folder / "access.log"
     with start_server(world, speed=SPEED, log_path=log) as web:
@@ -68,7 +68,7 @@ def crawled(folder: Path, world: str, order: str, delay: str, queries: Path | No
 
 
 def drawn(folder: Path, count: int, seed: int) -> dict[str, int]:
-    """Queries of two words of a title, with how often each is asked."""
+    """Queries of two words of a title, with the frequency of each."""
     rng = rng_for(seed, "bench/order_live")
     table = PageTable(_generation(folder))
     titles = [(table.read_stored(id_) or _NOTHING).title for id_ in table.indexed.tolist()]

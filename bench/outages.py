@@ -1,7 +1,7 @@
-"""Measure what outages in the middle of a crawl cost: pages that come in, pages that fail, requests sent in vain.
+"""Measure what outages during a crawl cost: fetched pages, failed pages, wasted requests.
 
-A site of 60 pages in memory at virtual times, crawled by the coordinator and fetchers as they run live. What is given
-up before weeks are over counts as failed. ``make bench-outages``.
+A site of 60 pages in memory with a simulated clock, crawled by the live coordinator and fetchers. A page given up
+before weeks have passed counts as failed. ``make bench-outages``.
 """
 
 import json
@@ -33,7 +33,7 @@ OUTAGES: tuple[tuple[str, Served, float], ...] = (
 
 
 def measure(broken: Served, for_s: float) -> dict[str, float]:
-    """Crawl through an outage; return pages, failures, requests in vain, and minutes from its end to the last page."""
+    """Crawl through an outage; return pages, failures, wasted requests, and minutes from its end to the last page."""
     name = broken if broken in {Failure.NAME, Failure.RESOLVER} else None
     since_s = SERVER_BREAKS_S if name is None else NAME_BREAKS_S
     urls = [f"{START}/", *(f"{START}/{number}" for number in range(1, PAGES))]

@@ -1,9 +1,9 @@
 """Are gains measured by what search serves? Overlap@10 on an index of your own.
 
-Titles and headings of the pages of a data folder, drawn by a fixed seed, and single words of them are asked of search;
-the same queries are watched as the indexer watches them, over all pages. Told is the share of the first ten served
-results that are among the first ten measured, by the kind of query, and what measuring costs a page. The last line is
-one JSON object.
+Titles and headings of the pages of a data folder, drawn by a fixed seed, and single words of them are searched; the
+same queries are watched as by the indexer, over all pages. Reported are the share of the first ten served results that
+are among the first ten measured, by the kind of query, and the cost of measuring per page. The last line is one JSON
+object.
 
     python bench/overlap.py FOLDER [--queries N]
 """
@@ -29,7 +29,7 @@ SEED, AT_ONCE, FIRST, MIN_LETTERS = 1, 500, 10, 4
 
 
 def drawn(shelf: LiveIndexSnapshot, count: int) -> Iterator[tuple[str, str]]:
-    """Yield kinds and queries: so many titles, headings and words, each once."""
+    """Yield kinds and queries: this many titles, headings and words, each once."""
     rng, seen = rng_for(SEED, "bench/overlap"), set[str]()
     left = {"title": count, "heading": count, "word": count}
     for id_ in rng.permutation(shelf.table.indexed).tolist():
@@ -48,7 +48,7 @@ def drawn(shelf: LiveIndexSnapshot, count: int) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Ask, measure, compare."""
+    """Search, measure, compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--queries", type=int, default=50, help="of each kind")

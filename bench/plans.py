@@ -34,7 +34,7 @@ SAME = 1e-6
 
 
 class Solution(NamedTuple):
-    """The plan of each page, and what they cost together."""
+    """The plan of each page, and their total cost."""
 
     plans: Ints
     cost: float

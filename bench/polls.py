@@ -41,7 +41,7 @@ class WorldWeb(MemoryWeb):
     world: SyntheticWorld | None = None
 
     def reply(self, url: str, now_s: float) -> Served:
-        """Return what the world answers, without the time that servers take."""
+        """Return the world's responses, without the time that servers take."""
         assert self.world is not None
         origin = origin_of(url)
         told = self.world.reply(WorldRequest(origin.host, url.removeprefix(str(origin))), now_s)

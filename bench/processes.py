@@ -1,7 +1,7 @@
 """How many pages a second does the whole tree fetch, parse, archive and keep, and what does each process cost?
 
-A crawl of the medium made web without its faults and without any pauses, so that nothing but the program is measured;
-with one worker and with two in turn. CPU time is read from /proc just before the end. The servers run on the same
+A crawl of the medium synthetic web without its faults and without any delays, so that only the program is measured;
+with one fetcher and with two in turn. CPU time is read from /proc just before the end. The servers run on the same
 machine and are not counted, but take their share of it: trust the cost more than the rate. The last line is one JSON
 object.
 
@@ -58,7 +58,7 @@ def crawl(workers: int, pages: int, folder: Path) -> dict[str, float]:
 
 
 def turn(workers: int, pages: int) -> dict[str, float]:
-    """One crawl in a folder of its own."""
+    """One crawl in a separate folder."""
     with tempfile.TemporaryDirectory() as folder:
         return crawl(workers, pages, Path(folder))
 

@@ -1,18 +1,18 @@
-"""What does it cost to measure what fetches bring, while they are indexed, and does it tell the right thing?
+"""What does it cost to measure the gains of fetches while they are indexed, and are they right?
 
-Cost: pages come from the git histories of real web sites where VEDETTE_HISTORIES names the folder of bare repositories,
-else they are made; each has two versions that say different things. 60 000 queries are imported, which pages themselves
-suggest: all of their words are found. Then, with commits and renewals of curves when the indexer would have them:
+Cost: pages come from the git histories of real web sites if VEDETTE_HISTORIES names the folder of bare repositories,
+otherwise they are generated; each has two different versions. 60 000 queries are imported, from the pages themselves:
+all of their words are found. Then, with commits and new curves when the indexer would have them:
 
     first     all pages are fetched for the first time, into an empty index
     mix       all pages are fetched again and again: 30 % have changed, the others are the same and bring no text
     changed   all pages have changed
 
-The mix goes from one renewal of curves to another (``--renewals``), so that they count as often as they happen; where
-it ends before (``--most-s``), they count as often as their rule allows (``indexing.query_curves``), not less. The
-share is the processor time of the gauge and of the processes that make curves, of all that indexing takes with all its
-threads and those processes. What reading the clock takes is taken off the gauge's time. The interval (95 %) is by
-bootstrap over rounds of the mix.
+The mix goes from one computation of curves to another (``--renewals``), so that they count as often as they happen; if
+it ends before (``--most-s``), they count as often as their rule allows (``indexing.query_curves``), not less. The share
+is the CPU time of the meter and of the processes that compute curves, of everything that indexing takes with all its
+threads and those processes. The cost of reading the clock is subtracted from the meter's time. The interval (95 %) is
+by bootstrap over rounds of the mix.
 
 Truth: see ``peers/gain_truth.py``; it is left out without histories. The last line is one JSON object; the bench fails
 above 8 %.
@@ -85,7 +85,7 @@ Pair = tuple[Page, Page]
 
 
 def pairs(pages: int) -> list[Pair]:
-    """So many pages, each with a version that it had and the one that it has."""
+    """This many pages, each with its previous and its current version."""
     every = _real(pages) if "VEDETTE_HISTORIES" in os.environ else _made()
     return list(islice((pair for pair in every if pair[0].stored != pair[1].stored), pages))
 
@@ -144,7 +144,7 @@ def suggested(pages: Sequence[Page], queries: int) -> list[tuple[str, float, int
     return rows
 
 
-# --- What it costs ---
+# --- Cost ---
 
 
 class Stopwatch:
@@ -166,7 +166,7 @@ class Stopwatch:
             self._readings += 1
 
     def taken_s(self) -> float:
-        """What it was since it was asked last, without what the clock takes itself: on a busy machine that varies."""
+        """The time since the last call, without the clock's own cost: on a busy machine that varies."""
         own = Stopwatch()
         for _ in range(CLOCK_READINGS):
             with own:
@@ -220,7 +220,7 @@ class Timed(GainMeter):
 
 
 class Cost(NamedTuple):
-    """Processor seconds of indexing, of the gauge in it, and of making curves beside it; and how many texts came in."""
+    """CPU seconds of indexing, of the meter in it, and of computing curves beside it; and how many texts came in."""
 
     indexing_s: float
     gauge_s: float
@@ -279,7 +279,7 @@ class Indexing:
         self._builder.update_pages(states, texts, ids, fetched_s)
         while self._builder.reindex_renamed(MAX_NEWS):
             pass
-        # As on a core of its own: a second of work later.
+        # As on a separate core: a second of work later.
         so_far_s = self._spent_s + cpu_s() - began_s
         if so_far_s - self._committed_s >= COMMIT_EVERY_S or self._builder.pending >= MAX_PENDING:
             self._builder.commit(self._rounds)
@@ -290,7 +290,7 @@ class Indexing:
         return Cost(indexing_s, self._gauge.watch.taken_s(), self._renew(), count)
 
     def _renew(self) -> float:
-        """Make curves where it is time, in the process that does so, and wait for it; what it took."""
+        """Compute curves if it is time, in their process, and wait for it; return the time it took."""
         if not self._curving.step(self._builder.table, self._gauge.changes, time.monotonic()):
             return 0.0
         _, failed, used = os.wait4(-1, 0)
@@ -325,7 +325,7 @@ def costs(pages: Sequence[Pair], queries: int, renewals: int, most_s: float) -> 
 
 
 def until_renewed(indexing: Indexing, times: int, most_s: float) -> list[Cost]:
-    """Rounds of the mix until curves were made so often, or indexing has taken so long; one at least."""
+    """Rounds of the mix until curves were computed this often, or indexing has taken this long; at least one."""
     found: list[Cost] = []
     until = indexing.renewals + times
     while not found or (indexing.renewals < until and total(found).indexing_s < most_s):
@@ -344,7 +344,7 @@ def is_changed(round_: int, id_: int) -> bool:
 
 
 def interval(rounds: Sequence[Cost]) -> tuple[float, float]:
-    """Between which shares that of many such rounds lies, by bootstrap (95 %)."""
+    """The interval of the share of many such rounds, by bootstrap (95 %)."""
     drawn = rng_for(SEED, "bench/quality/interval").integers(len(rounds), size=(RESAMPLES, len(rounds)))
     table = np.array([(one.gauge_s + one.curves_s, one.indexing_s + one.curves_s) for one in rounds])
     sums = table[drawn].sum(axis=1)

@@ -22,7 +22,7 @@ ASKED = 28
 
 
 class Question(NamedTuple):
-    """What is typed, the host that has the answer, and a pattern of the paths of pages that give it."""
+    """The query, the host that has the answer, and a pattern of the paths of pages that give it."""
 
     text: str
     host: str
@@ -92,7 +92,7 @@ QUESTIONS = (
 
 
 def main() -> None:
-    """Ask all questions; print what was found, and the JSON line."""
+    """Search all questions; print the results, and the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
     parser.add_argument("--show", action="store_true", help="print the first results of each question")

@@ -1,4 +1,4 @@
-"""What do rank policies bring, in communities and in the joke study? The experiment ``ranking``, cell by cell.
+"""What do ranking policies achieve, in communities and in the joke study? The experiment ``ranking``, cell by cell.
 
 All policies of a seed meet the same deaths, places and visitors. A table of means with 95 % intervals over seeds is
 printed for each world. Where settings of selective promotion are among the policies (``grid``), all others are held
@@ -40,7 +40,7 @@ Rows = dict[Key, Mapping[str, float]]
 
 
 def main() -> None:
-    """Work out what is missing, seed by seed, and say how it stands."""
+    """Compute missing cells, seed by seed, and print the progress."""
     asked = _asked()
     if asked.runs:
         _print_runs(asked.runs)

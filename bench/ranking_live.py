@@ -1,25 +1,25 @@
 """How soon does a very good page that is born today reach the top three, when the order of results learns from clicks?
 
-Pages are those of a made web that ``vedette demo --data DIR`` has crawled and indexed; results are found and weighed by
-the search that serves, and put into order by it. Visitors are made: they read from the top, open what has the words of
-their wish in its title, and are content by a quality that no feature knows (``lab.visitors.reading``); of those who are
-not, some search again within seconds. Twice a day all that was recorded is learned from, as the live server does it.
+Pages are those of a synthetic web that ``vedette demo --data DIR`` has crawled and indexed; results are found, scored
+and ordered by the live search. Visitors are simulated: they read from the top, open results with the words of their
+need in the title, and are satisfied by a quality that no feature knows (``lab.visitors.reading``); of the others, some
+search again within seconds. Twice a day everything recorded is learned from, as on the live server.
 
-For each query one page is not there until day ``--born``: a *top page*, which is one that would stand among the first
-three if all were known of everyone, and does not by relevance. With ``--any`` it is the best of those that relevance
-puts at places 5 to 20, wherever it belongs. All orders of a seed have the same pages, queries and people:
+For each query one page is missing until day ``--born``: a *top page*, one that would be among the first three with full
+knowledge, and is not by relevance. With ``--any`` it is the best of those at positions 5 to 20 by relevance, wherever
+it belongs. All orders of a seed have the same pages, queries and people:
 
 - ``relevance``: nothing is learned.
 - ``popularity``: relevance, and how many liked a page, whatever the number who saw it; nothing is tried.
-- ``learned``: what was learned counts, and nothing is tried.
-- ``default``: what was learned counts, and unproven pages are tried.
+- ``learned``: learned quality counts, and nothing is tried.
+- ``default``: learned quality counts, and unproven pages are tried.
 
-Told: days from birth until a newborn page first stands among the first three of the order without trials, counted as
-the days that were left where it never does; the share that did; and the mean quality of the pages that were opened,
-before and after the births.
+Reported: days from birth until a new page is first among the first three of the order without trials, counted as the
+remaining days if it never is; the share that was; and the mean quality of the opened pages, before and after the
+births.
 
-With ``--cost`` it tells instead what it takes to put a thousand results into order: milliseconds of CPU and wall time,
-median of 1000, and the least.
+With ``--cost`` it measures instead what it takes to order a thousand results: milliseconds of CPU and wall time, median
+of 1000, and the minimum.
 
     python bench/ranking_live.py --cost
     python bench/ranking_live.py --data DIR [--first-seed 11] [--seeds 8] [--days 15] [--born 5] [--searches 300]
@@ -68,12 +68,12 @@ BEHIND = 4  # places that no newborn page has by relevance
 TOP, SHOWN = 3, 10
 MANY = 1000
 LEARN_EVERY_D = 0.5
-AGAIN = 0.4  # of those who are not content
+AGAIN = 0.4  # of unsatisfied ones
 START_D = 20_000.0
 
 
 class Told(NamedTuple):
-    """What one order of one seed brought."""
+    """The result of one order of one seed."""
 
     days: float
     reached: float
@@ -91,7 +91,7 @@ class Query(NamedTuple):
 
 
 def main() -> None:
-    """Work out all orders of all seeds, and say how they stand."""
+    """Run all orders of all seeds, and print the progress."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder that vedette demo left")
     parser.add_argument("--cost", action="store_true")
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _queries(shelf: LiveIndexSnapshot, seed: int, count: int, *, is_any: bool) -> list[Query]:
-    """What people ask for that has enough results and names no site."""
+    """Queries that have enough results and name no site."""
     interests, searcher = VisitorPopulation(seed).interests, Searcher(shelf)
     chosen: dict[str, Query] = {}
     for number in range(100 * count):
@@ -170,7 +170,7 @@ class Run:
     reached: dict[str, float] = field(default_factory=dict)
 
     def measured(self) -> Told:
-        """Mean days to the top three, who got there, and quality per click before and after the births."""
+        """Mean days to the top three, the share that got there, and quality per click before and after the births."""
         rng = rng_for(self.seed, "bench/ranking-live")
         next_learning = LEARN_EVERY_D
         for number in range(self.days * self.searches):
@@ -234,7 +234,7 @@ class Run:
         self._look(day)
 
     def _look(self, day: float) -> None:
-        """Note which newborn pages stand among the first three where nothing is tried."""
+        """Record which new pages are among the first three without trials."""
         for query in self.queries:
             if day >= self.born and query.words not in self.reached:
                 rows = self._order(query, day, Audience())[:TOP].tolist()
@@ -243,7 +243,7 @@ class Run:
 
 
 def _popular(known: Reputation, ids: list[int]) -> Reputation:
-    """The same where a page is worth as much as it has likes: who was never seen has none."""
+    """The same if a page is worth as much as it has likes: an unseen one has none."""
     likes = dict(zip(known.page.tolist(), known.likes.tolist(), strict=True))
     many = np.array([likes.get(id_, 0.0) for id_ in ids])
     worth = known.general * (many + 0.5) / (float(known.likes.mean()) + 0.5)

@@ -10,9 +10,9 @@ charset, on the way that a fetched page takes. Four things count as failures:
     misread     the bytes are valid in the charset that the head names, and the text is not what they say
     untitled    Lexbor finds a title, and we find none or one that differs in more than white space
 
-Cost is CPU time of the reading alone. ``--sample N --into FOLDER`` also writes so many of the pages, spread in the same
-way, and a table of what was read, for a person or a browser to check. The last line is one JSON object; the bench
-fails if anything did.
+Cost is CPU time of the parsing alone. ``--sample N --into FOLDER`` also writes this many of the pages, spread in the
+same way, and a table of the parsed content, for a person or a browser to check. The last line is one JSON object; the
+bench fails if any page failed.
 
     VEDETTE_HISTORIES=FOLDER python bench/real_pages.py [--pages N] [--sample N --into FOLDER]
 """
@@ -83,13 +83,13 @@ class Version:
 
     @property
     def url(self) -> str:
-        """Where it would be served."""
+        """Its URL when served."""
         return f"https://{self.host}/{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of a page; ``failures`` is empty if nothing is wrong."""
+    """The result for a page; ``failures`` is empty if nothing is wrong."""
 
     version: Version
     body: bytes
@@ -106,7 +106,7 @@ class Reading:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What makes it easy or hard to read: its coding, what told the charset, and its language if it is rare."""
+        """What makes it easy or hard to parse: its coding, the source of the charset, and a rare language."""
         return coding_of(self.body), self.source, self.language.replace("en", "")
 
 
@@ -120,7 +120,7 @@ def git(folder: Path, site: str, *words: str, told: bytes = b"") -> bytes:
 
 
 def versions_of(folder: Path, site: str, root: str, host: str) -> list[Version]:
-    """Every version of every page of a site, each once, at the commit that brought it first."""
+    """Every version of every page of a site, each once, at its first commit."""
     wanted = ["--all", "--first-parent", "--reverse", "--diff-filter=AM", "--no-renames", "--raw", "--no-abbrev"]
     log = git(folder, site, "-c", "core.quotePath=false", "log", *wanted, "--format=%H %cs", "--", f"{root}*.htm*")
     found: dict[str, Version] = {}
@@ -137,7 +137,7 @@ def versions_of(folder: Path, site: str, root: str, host: str) -> list[Version]:
 
 
 def evenly(things: Sequence[Thing], *kinds: Callable[[Thing], Hashable]) -> list[Thing]:
-    """The things in an order of which every beginning has as many of each kind as of any other; kinds finest first."""
+    """The items in an order whose every prefix has equally many of each kind; kinds finest first."""
     order = list(things)
     for kind in kinds:
         seen: Counter[Hashable] = Counter()
@@ -150,12 +150,12 @@ def evenly(things: Sequence[Thing], *kinds: Callable[[Thing], Hashable]) -> list
 
 
 def shuffled(versions: Iterable[Version]) -> list[Version]:
-    """In an order that has nothing to do with what they are, and is always the same."""
+    """In a fixed order that is independent of their content."""
     return sorted(versions, key=lambda version: xxhash.xxh64_intdigest(version.blob.encode()))
 
 
 def chosen(folder: Path, site: str, root: str, host: str, most: int) -> list[tuple[Version, bytes]]:
-    """So many versions of a site's pages, spread over codings, years and folders, with their bytes."""
+    """This many versions of a site's pages, spread over codings, years and folders, with their bytes."""
     order = evenly(
         shuffled(versions_of(folder, site, root, host)),
         lambda version: (version.year, version.section),
@@ -173,7 +173,7 @@ def chosen(folder: Path, site: str, root: str, host: str, most: int) -> list[tup
 
 
 def coding_of(body: bytes) -> str:
-    """What a page names as its charset, and what its bytes are, such as ``us-ascii over utf-8``."""
+    """The declared charset of a page, and what its bytes are, such as ``us-ascii over utf-8``."""
     return f"{named_charset(body) or 'nothing'} over {_bytes_of(body)}"
 
 
@@ -219,14 +219,14 @@ def bodies_of(folder: Path, site: str, versions: Sequence[Version]) -> Iterator[
 
 
 def read(version: Version, body: bytes, links: LinkResolver) -> Reading:
-    """A page on the way that a fetched page takes, and what is wrong with the result."""
+    """Parse a page like a fetched one, and return what is wrong with the result."""
     headers = (("content-type", "text/html"),)
     answer = FetchResponse(version.url, "page", 200, headers, body, NOW_S, NOW_S, "127.0.0.1")
     errand = FetchTask(1, version.host, version.url, "page")
     before_s = process_time()
     try:
         result = parse_outcome(errand, answer, links)
-    except Exception as error:  # noqa: BLE001 -- whatever it is, it is what we look for
+    except Exception as error:  # noqa: BLE001 -- any exception is what we look for
         return Reading(version, body, (f"broken: {error!r}",))
     cpu_ms = (process_time() - before_s) * 1000
     if not isinstance(result, FetchSuccess) or result.content is None:
@@ -254,7 +254,7 @@ def _reading(version: Version, body: bytes, cpu_ms: float, title: str, content: 
 
 
 def misread(body: bytes, decoded: DecodedText) -> str:
-    """How charset and text differ from what the head names; empty if they do not."""
+    """How charset and text differ from the declared one; empty if they do not."""
     if body.startswith(_MARKS):
         return ""
     try:
@@ -278,7 +278,7 @@ def untitled(text: str, title: str) -> str:
     return "" if not theirs or theirs == title else f"untitled: {theirs[:100]!r} read as {title[:100]!r}"
 
 
-# --- What is said of it ---
+# --- Report ---
 
 
 def print_site(name: str, readings: Sequence[Reading]) -> dict[str, float | int]:
@@ -321,7 +321,7 @@ def failures_of(readings: Sequence[Reading]) -> dict[str, list[str]]:
 
 
 def write_sample(readings: Sequence[Reading], most: int, into: Path) -> None:
-    """Pages as they were sent, numbered, and a table of what was read off them."""
+    """Pages as they were sent, numbered, and a table of their parsed content."""
     kinds = {reading.version.blob: reading.kind for reading in readings}
     order = evenly(
         [reading for reading in readings if reading.charset],

@@ -1,9 +1,9 @@
 """Do real sites come out whole, and what does a crawl waste on the way?
 
-Built sites out of git trees (``VEDETTE_HISTORIES`` names the folder of repositories) are served on loopback under their
+Built sites from git trees (``VEDETTE_HISTORIES`` names the folder of repositories) are served on loopback under their
 own names, over HTTP and TLS, with their redirects, gzip, ETags and error pages, and crawled by ``vedette crawl`` with
-default settings, one site at a time; only the pauses between requests are zero, since no one is to be spared. The truth
-is an independent walk over the links of the same tree (``peers/link_walk.py``).
+default settings, one site at a time; only the delays between requests are zero, since no real server is involved. The
+truth is an independent walk over the links of the same tree (``peers/link_walk.py``).
 
     reachable   HTML files that links lead to from the start, robots.txt obeyed
     fetched     those of them that were sent to the crawler and that it counts as fetched
@@ -103,7 +103,7 @@ def vedette(verb: str, folder: Path) -> list[str]:
 
 
 def read_states(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the crawler knows of each URL, by its plain spelling; of two, what was fetched."""
+    """The crawler's data on each URL, by its plain spelling; of two, the fetched one."""
     done = subprocess.run([*vedette("export urls", folder), "--json"], stdout=subprocess.PIPE, check=True)
     known = sorted(map(json.loads, done.stdout.splitlines()), key=lambda each: each["state"] == "fetched")
     return {plain(each["url"]): each for each in known}
@@ -136,7 +136,7 @@ def sort_requests(log: Sequence[Request], walk: Walk, tree: SiteTree) -> Counter
 
 
 def reasons_of(urls: Sequence[str], states: Mapping[str, dict[str, Any]]) -> str:
-    """Why a page is missing, by what is known of its URLs; the shortest reason of several."""
+    """Why a page is missing, by the data on its URLs; the shortest reason of several."""
     known = [states[plain(url)] for url in urls if plain(url) in states]
     if not known:
         return "never found"
@@ -147,7 +147,7 @@ def reasons_of(urls: Sequence[str], states: Mapping[str, dict[str, Any]]) -> str
 def judge(
     tree: SiteTree, walk: Walk, log: Sequence[Request], folder: Path, listed: int, took: Mapping[str, Any]
 ) -> Row:
-    """Hold what was fetched of a site against what can be reached."""
+    """Compare the fetched pages of a site with the reachable ones."""
     mine, states = [request for request in log if request.host == tree.site.host], read_states(folder)
     sent = {request.file for request in mine if request.is_page and request.status == 200}
     counted = {plain(url) for url, known in states.items() if known["state"] == "fetched"}
@@ -211,7 +211,7 @@ def run_half(folder: Path, listed: int) -> Row:
 
 
 def run_all(folder: Path, arguments: argparse.Namespace) -> Iterator[Row]:
-    """Crawl what is asked for."""
+    """Crawl the requested sites."""
     histories, only = os.environ.get("VEDETTE_HISTORIES"), arguments.only
     if histories:
         yield from run(Path(histories), folder, only, arguments.list, together=arguments.together)

@@ -1,14 +1,15 @@
-"""Are questions answered as people judged it? Public test collections, beside plain BM25.
+"""Are questions answered as people judged it? Public test collections, compared with plain BM25.
 
 ``VEDETTE_DATA/relevance`` has a folder for each collection: ``docs.jsonl``, ``queries.jsonl`` and ``qrels.tsv``.
-Documents are read as pages of a site and indexed as fetched pages are; questions are asked as typed. Printed are
-nDCG@10, the mean average precision and the recall of the first 100, and for nDCG the 95 % interval of the difference
-to the best rival (paired bootstrap over questions). Rivals get the same titles and texts: tantivy and SQLite's FTS5 as
+Documents are parsed as pages of a site and indexed like fetched pages; questions are searched as typed. Printed are
+nDCG@10, the mean average precision and the recall of the first 100, and for nDCG the 95 % interval of the difference to
+the best rival (paired bootstrap over questions). Rivals get the same titles and texts: tantivy and SQLite's FTS5 as
 they are, and bm25s, which leaves out stop words. The last line is one JSON object.
 
-The weights for questions are part of the product, and were fitted to the collections at hand. ``--fit`` shows how much
-that flatters: for each collection it fits weights to all the others and the long known items of ``bench/known_item.py``
-(with ``VEDETTE_HISTORIES``), judges by those, and prints the weights of all together, as the product's were made.
+The weights for questions are part of the product, and were fitted to the available collections. ``--fit`` shows how
+much that flatters: for each collection it fits weights to all the others and the long known items of
+``bench/known_item.py`` (with ``VEDETTE_HISTORIES``), evaluates those, and prints the weights of all together, which is
+how the product's were fitted.
 
     VEDETTE_DATA=FOLDER python bench/relevance.py [--fit]
 """
@@ -83,7 +84,7 @@ def rivals(collection: Collection) -> dict[str, Rival]:
 
 
 def judge(rival: Rival, questions: Sequence[Judged]) -> tuple[list[list[int]], float]:
-    """What is found for each question, and the CPU milliseconds of one."""
+    """The results for each question, and the CPU milliseconds of one."""
     started_s = process_time()
     found = [rival(question.text) for question in questions]
     return found, 1000 * (process_time() - started_s) / len(questions)

@@ -1,8 +1,8 @@
-"""What does rendering bring, what does it cost, and what gets out of the browser?
+"""What does rendering yield, what does it cost, and what escapes the browser?
 
-Three sites on loopback, crawled with default settings but for pauses of 50 ms: an application with history routing,
-whose text comes by ``fetch`` and whose lists fill when someone scrolls; a static site; and one whose scripts are
-hostile. The truth is known: so many articles, and every request that any server saw.
+Three sites on loopback, crawled with default settings except for delays of 50 ms: an application with history routing,
+whose text comes by ``fetch`` and whose lists fill on scrolling; a static site; and one whose scripts are hostile. The
+truth is known: the number of articles, and every request that any server saw.
 
     python bench/rendering.py [ARTICLES]
 """
@@ -23,12 +23,12 @@ from vedette.adapters.net.renderer import explain_missing_browser
 from vedette.engine.scheduling.rendering_model import RENDERING_KEY
 
 SETTINGS = '[crawl]\ndelay = "50ms"\naddress_delay = "10ms"\n'
-# What the hostile site may be asked for: its pages, and scripts of its own that its workers ask for through us.
+# Allowed requests of the hostile site: its pages, and its own scripts that its workers request through us.
 ROUTES = {"/", "/robots.txt", "/moved-by-script", "/worker.js", "/shared.js", *HOSTILE}
 
 
 def crawl(host: str, sites: ScriptSites, folder: Path) -> dict[str, Any]:
-    """Crawl one site and return what it cost: pages, requests, seconds, renderings."""
+    """Crawl one site and return its cost: pages, requests, seconds, renderings."""
     (folder / "vedette.toml").write_text(SETTINGS)
     options = ["--connect-to", f"*:80=127.0.0.1:{sites.port}", "--allow-private", "--json"]
     command = [sys.executable, "-m", "vedette", "crawl", f"http://{host}/", "--data", str(folder / "data"), *options]

@@ -1,15 +1,16 @@
 """How fast are searches while the crawler writes, and how much of tantivy's own speed is left?
 
 A data folder with pages from the git histories of real web sites (``VEDETTE_HISTORIES`` names the folder of bare
-repositories) is made once and kept in ``bench-data``. A copy of it is run as ``vedette up`` would: keeper, worker,
-indexer and server, with the sites of a made web added, so that pages are fetched and indexed all the while. The real
-sites are paused, and every connection that is not to the made web would end at a closed port of loopback.
+repositories) is built once and stored in ``bench-data``. A copy of it is run as by ``vedette up``: coordinator,
+fetcher, indexer and server, with the sites of a synthetic web added, so that pages are fetched and indexed all the
+time. The real sites are paused, and every connection that is not to the synthetic web would end at a closed port of
+loopback.
 
-wrk asks the API real queries (``VEDETTE_DATA`` has ``queries/trec-million-query.txt``), each request another one:
-first as fast as answers come, then at half that rate, by many connections that pause at random, so that requests come
-independently of answers. Latencies are those of the second. Beside it: ``/healthz``, which is the HTTP layer without a
-search, and before and after the searches tantivy alone, in this process, over the same index: any word in title or
-body, the best ten, nothing shown of them. The last line is one JSON object; the bench fails if a request does.
+wrk sends real queries to the API (``VEDETTE_DATA`` has ``queries/trec-million-query.txt``), each request another one:
+first as fast as responses come, then at half that rate, by many connections that pause at random, so that requests are
+independent of responses. Latencies are those of the second. For comparison: ``/healthz``, which is the HTTP layer
+without a search, and before and after the searches tantivy alone, in this process, over the same index: any word in
+title or body, the best ten, without showing them. The last line is one JSON object; the bench fails if a request does.
 
     VEDETTE_HISTORIES=FOLDER VEDETTE_DATA=FOLDER python bench/search.py [--pages N] [--seconds S] [--hosts N]
 """
@@ -54,10 +55,10 @@ WORLD = "made:medium"
 NOWHERE = "*:*=127.0.0.1:1"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BUSY = 8
-# So many for each request a second that a slow answer does not keep others from being asked for.
+# This many per request per second, so that a slow response does not delay other requests.
 PAUSING = 2.0
 MOST_PAUSING = 64
-# The server closes what is silent for longer than some seconds more than this.
+# The server closes connections that are silent for some seconds more than this.
 MOST_PAUSE_MS = 10_000
 LOOK_EVERY_S = 0.05
 START_S = 60.0
@@ -82,7 +83,7 @@ done = function(summary, latency)
   io.write(string.format(shape, summary.requests, summary.duration / 1e6, failed, wrong.status, p50_ms, p99_ms))
 end
 """
-# Exponential pauses, so that requests come as if from many readers who know nothing of each other.
+# Exponential pauses, so that requests come as if from many independent users.
 PAUSES = """
 math.randomseed(7)
 delay = function()
@@ -132,14 +133,14 @@ class Alone(NamedTuple):
     p99_ms: float
 
 
-# --- What is run ---
+# --- Runs ---
 
 
 @dataclass
 class Freshness:
     """Seconds from the end of a fetch to the commit after which the page can be found, of one page after the other.
 
-    The server looks for such commits four times a second, so readers wait that much longer at most.
+    The server checks for such commits four times a second, so users wait at most that much longer.
     """
 
     folder: Path
@@ -169,7 +170,7 @@ class Freshness:
 
 @dataclass
 class Run:
-    """The process tree over a copy of the folder, and whoever asks it."""
+    """The process tree over a copy of the folder, and its clients."""
 
     settings: RuntimeSettings
     tree: Supervisor
@@ -193,7 +194,7 @@ class Run:
         return int(str(told["pages"])), int(found)
 
     def turn(self, paths: Path, seconds: float, connections: int, mean_ms: float = 0.0) -> Turn:
-        """Let wrk ask for a while, from where the last turn ended; with pauses of this mean where one is given."""
+        """Let wrk send requests for a while, from where the last turn ended; with pauses of this mean if given."""
         script = self.scratch / "load.lua"
         pauses = PAUSES % {"mean_ms": mean_ms, "most_ms": MOST_PAUSE_MS} if mean_ms else ""
         script.write_text(LUA % {"paths": paths, "offset": self.asked} + pauses)
@@ -244,7 +245,7 @@ def _cpu_s(pid: int) -> float:
 
 @contextmanager
 def running(folder: Path, web: ServerHandle, scratch: Path, hosts: int) -> Iterator[Run]:
-    """The tree with a made web to crawl, to its end."""
+    """The tree with a synthetic web to crawl, to its end."""
     with bind("127.0.0.1:0") as listener, lock_folder(folder):
         settings = replace(settings_for(folder, web, hosts), listener=listener)
         tree = Supervisor(settings)
@@ -256,7 +257,7 @@ def running(folder: Path, web: ServerHandle, scratch: Path, hosts: int) -> Itera
 
 
 def settings_for(folder: Path, web: ServerHandle, hosts: int) -> RuntimeSettings:
-    """As ``vedette up`` makes them; whoever asks too much is not turned away."""
+    """As ``vedette up`` configures them, without rate limits."""
     config = Config()
     names = [name for name in web.hosts if not name.startswith("*.")]
     return RuntimeSettings(
@@ -271,7 +272,7 @@ def settings_for(folder: Path, web: ServerHandle, hosts: int) -> RuntimeSettings
     )
 
 
-# --- What is asked ---
+# --- Requests ---
 
 
 def queries_in(data: Path) -> list[str]:
@@ -288,7 +289,7 @@ def paths_in(scratch: Path, queries: Sequence[str]) -> Path:
 
 
 def alone(run: Run, queries: Sequence[str], seconds: float) -> Alone:
-    """Tantivy, asked one query after the other."""
+    """Tantivy, one query after the other."""
     generation = Generations(run.settings.folder).current()
     assert generation is not None
     reader, taken_ms = open_reader(generation / "tantivy"), []
@@ -308,7 +309,7 @@ def alone(run: Run, queries: Sequence[str], seconds: float) -> Alone:
     return Alone(1000 * len(taken_ms) / sum(taken_ms), median(taken_ms), quantiles(taken_ms, n=100)[98])
 
 
-# --- What came of it ---
+# --- Results ---
 
 
 class Found(NamedTuple):
@@ -380,14 +381,14 @@ def _row(name: str, turn: Turn) -> str:
 
 
 def half_as_fast(run: Run, paths: Path, seconds: float, most: Turn) -> Turn:
-    """A connection asks once in a pause and an answer, and at half the rate answers take little longer than work."""
+    """A connection sends one request per pause and response; at half the rate, waiting is little."""
     rate = most.load.per_s / 2
     connections = min(MOST_PAUSING, max(BUSY, round(PAUSING * rate)))
     return run.turn(paths, seconds, connections, max(1.0, 1000 * connections / rate - most.server_ms))
 
 
 def measure(run: Run, queries: Sequence[str], seconds: float) -> Found:
-    """One thing after the other, while the crawl goes on."""
+    """One measurement after the other, while the crawl runs."""
     paths, health = paths_in(run.scratch, queries), run.scratch / "health"
     health.write_text("/healthz\n")
     run.wait()
@@ -403,7 +404,7 @@ def measure(run: Run, queries: Sequence[str], seconds: float) -> Found:
 
 
 def folder_with(pages: int, histories: Path) -> Path:
-    """The kept folder, made if need be by a process of its own."""
+    """The stored folder, built if needed by a separate process."""
     command = [sys.executable, "-m", "bench.peers.search_folder", str(histories), str(ROOT / "bench-data"), str(pages)]
     told = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True).stdout
     return Path(told.strip().splitlines()[-1])

@@ -91,7 +91,7 @@ def forked(work: Callable[[], int]) -> int:
 
 
 def turn(slates: list[SearchEvent], rate: int, seconds: float, *, recorder: bool) -> dict[str, float]:
-    """One run in a folder of its own."""
+    """One run in a separate folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "format").write_text("4\n")

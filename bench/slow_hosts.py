@@ -25,7 +25,7 @@ WORLDS = {"alone": "good_part", "among bad": "slow_town"}
 
 
 def crawl_for(world: str, hosts: int, seconds: float, folder: Path) -> list[AccessEntry]:
-    """What the servers saw of a crawl of that length."""
+    """The servers' records of a crawl of that length."""
     log = folder / "access.log"
     with start_server(f"tests.tree_worlds:{world}", hosts, log_path=log) as web:
         (folder / "hosts.txt").write_text("\n".join(web.connect_to_lines()))
@@ -49,7 +49,7 @@ def rate(entries: Sequence[AccessEntry], seconds: float) -> float:
 
 
 def turn(world: str, hosts: int, seconds: float) -> float:
-    """One crawl in a folder of its own."""
+    """One crawl in a separate folder."""
     with tempfile.TemporaryDirectory() as folder:
         return rate(crawl_for(world, hosts, seconds, Path(folder)), seconds)
 

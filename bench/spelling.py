@@ -1,8 +1,8 @@
 """What does the spelling index cost, against symspellpy? CPU time to build it, and a lookup of a misspelled word.
 
-The vocabulary is made of random syllables, the typos have one letter dropped, added or replaced. symspellpy is taken
-from ``.venv-peers`` and left out where it is not installed. Ours returns all words within reach, symspellpy the
-closest. The last line is one JSON object.
+The vocabulary is made of random syllables, the typos have one letter dropped, added or replaced. symspellpy comes from
+``.venv-peers`` and is skipped if it is not installed. Ours returns all words within reach, symspellpy the closest. The
+last line is one JSON object.
 
     python bench/spelling.py [--words N] [--typos N]
 """

@@ -74,7 +74,7 @@ def choice(candidates: int, times: int) -> dict[str, float]:
 
 
 def served(queries: int) -> tuple[float, MemoryLedger]:
-    """A day's searches as a server selects, with a ledger in memory; CPU seconds, and what the ledger has."""
+    """A day's searches selected as on a server, with a ledger in memory; CPU seconds, and the ledger's content."""
     rng = rng_for(SEED, "bench/day")
     phrases, lucky = rng.integers(0, PHRASES, queries).tolist(), (rng.random(queries) < 0.02).tolist()
     running = [

@@ -1,4 +1,4 @@
-"""How much of a crawl goes into traps, and does anything real starve? Made webs that are asked directly, no network.
+"""How much of a crawl goes into traps, and does anything real starve? Synthetic webs in memory, no network.
 
 Each host is crawled breadth first, one request a host and turn, with and without budgets (``frontier.traps``). A fetch
 of a calendar, member page, folder maze, farm host, mirror, parameter copy or page that is not there is wasted. Worlds:
@@ -14,8 +14,8 @@ last line is one JSON object.
     python bench/traps.py [--size small] [--seeds 1 2 3 4 5] [--worlds made half harsh calm] [--no-sitemaps]
     python -m bench.traps --cost
 
-``--cost`` measures what the budgets take of the keeper's time instead: the calls of a crawl of 80 hosts with 100 pages
-and 40 links each, in batches of up to eight errands, in microseconds of CPU a page.
+``--cost`` measures the CPU time of the trap budgets in the coordinator instead: the calls of a crawl of 80 hosts with
+100 pages and 40 links each, in batches of up to eight tasks, in microseconds of CPU per page.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def half_medium(seed: int) -> SyntheticWorld:
 
 
 def harsh(size: str, seed: int, step: int = 1, *, healthy: bool = False) -> SyntheticWorld:
-    """A world in which every host has every trap, or one in so many."""
+    """A world in which every host has every trap, or one in this many."""
     proses = build_library(seed)
     sites = build_sites(SIZES[size], seed, proses, calm=False)
     every = tuple(feature for feature in get_args(SiteFeature) if feature != "odd")
@@ -95,7 +95,7 @@ class Tally:
 
 
 class Simulation:
-    """A crawl of a made world: per host a queue, and aside from it what is held back, by pattern."""
+    """A crawl of a synthetic world: one queue per host, and the held-back URLs by pattern."""
 
     def __init__(self, world: SyntheticWorld, traps: TrapDetector | None, spelling: Site, *, sitemaps: bool) -> None:
         self.world = world
@@ -112,7 +112,7 @@ class Simulation:
             self._filter.traps = traps
 
     def run(self, most: int) -> Tally:
-        """From the home page of every ordinary host until nothing may be asked for, or so many fetches were made."""
+        """From the home page of every ordinary host until nothing may be requested, or this many fetches were made."""
         open_sites = [site for site in self.world.sites.values() if site.robots != "closed"]
         for site in open_sites:
             self._found(f"http://{site.name}/", None)
@@ -128,7 +128,7 @@ class Simulation:
         return self.tally
 
     def _try_held(self) -> bool:
-        """Queue what may be tried of what is held back, as the coordinator does when nothing else waits."""
+        """Queue trials of held-back URLs, as the coordinator does when nothing else waits."""
         chosen: list[tuple[str, str]] = []
         for host, patterns in self._aside.items():
             held = {f"{host} {pattern}": len(urls) for pattern, urls in patterns.items() if urls}
@@ -160,7 +160,7 @@ class Simulation:
         self._queues.setdefault(host, deque()).append(url)
 
     def _turn(self, host: str) -> None:
-        """The next URL of a host that may be asked for."""
+        """The next URL of a host that may be requested."""
         queue = self._queues[host]
         while queue:
             url = queue.popleft()
@@ -173,7 +173,7 @@ class Simulation:
                 self._aside.setdefault(host, {}).setdefault(url_to_pattern(url), deque()).append(url)
 
     def _release(self, host: str) -> bool:
-        """What waited aside and may be asked for now, one URL of each pattern; whether there was any."""
+        """Release held-back URLs that may be requested now, one of each pattern; return whether there was any."""
         assert self.traps is not None or not self._aside
         released = False
         for pattern, urls in self._aside.get(host, {}).items():
@@ -335,7 +335,7 @@ def rows_of(name: str, seed: int, world: SyntheticWorld, spelling: Site, *, site
 
 
 def calls_of(hosts: int) -> Iterator[tuple[str, str, str | None]]:
-    """What a keeper would tell of a crawl of the loopback web: ``found``, ``went`` and ``came``, with URLs."""
+    """What a coordinator would report about a crawl of the loopback web: ``found``, ``went``, ``came``, with URLs."""
     from bench.peers.pages import address, made_page, path_of
 
     pages = {
@@ -369,9 +369,9 @@ class NoRules:
 
 
 def cost_us(hosts: int) -> tuple[int, float]:
-    """How many pages a crawl of the loopback web has, and what the budgets cost for each."""
+    """How many pages a crawl of the loopback web has, and the cost of the budgets for each."""
     calls = list(calls_of(hosts))
-    registrable_domain("a.test")  # so that its list is at hand
+    registrable_domain("a.test")  # so that its list is available
     ids = {url: id_ for id_, (what, url, _) in enumerate(calls) if what == "found"}
     rich = FetchYield(1500)
     thrift = TrapFilter(NoRules())

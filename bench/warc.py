@@ -114,7 +114,7 @@ def by_fastwarc(exchanges: Sequence[Exchange], folder: Path, level: int) -> int:
             request.headers["WARC-Concurrent-To"] = response.record_id or ""
             for record in (response, request):
                 record.write(stream, checksum_data=True)
-                stream.finish()  # each record is a gzip member of its own
+                stream.finish()  # each record is a separate gzip member
         stream.close()
     return path.stat().st_size
 

@@ -39,7 +39,7 @@ def serve_pages() -> Iterator[str]:
 
 
 def crawl_and_search(site: str, query: str, contact: str | None = None) -> None:
-    """Crawl at most 100 pages of a site, and print what a query finds there."""
+    """Crawl at most 100 pages of a site, and print the results of a query."""
     with tempfile.TemporaryDirectory() as data:
         folder = vedette.open_folder(Path(data) / "vedette-data")
         folder.add_site(site, scope="prefix", allow_private=contact is None)

@@ -1,4 +1,4 @@
-"""Try a refresh policy of your own in the lab, beside one that everyone knows.
+"""Try your own refresh policy in the lab, and compare it with a well-known one.
 
     python examples/custom_policy.py
 
@@ -20,7 +20,7 @@ SHORTEST_S, FIRST_S, LONGEST_S = 3_600.0, 86_400.0, 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class HalveOrDouble:
-    """Fetch a page again after half of its last interval where it had changed, else after twice of it.
+    """Fetch a page again after half of its last interval if it had changed, else after twice that.
 
     due = last_fetch + clip(interval * (0.5 if changed else 2), 1 h, 30 d)
     """

@@ -1,6 +1,6 @@
-"""MkDocs hooks: pages made of the files at the root of the repository, and links that leave ``docs/``.
+"""MkDocs hooks: pages made from the files at the root of the repository, and links that leave ``docs/``.
 
-A link to a file that has no page becomes its path, as code. ``docs_reference.py`` adds what is read off the source.
+A link to a file without a page becomes its path, as code. ``docs_reference.py`` adds what is generated from the source.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ ICON: Final = ROOT / "src" / "vedette" / "web" / "static" / "icon.svg"
 COPIED: Final = {
     f"{name.lower()}.md": f"{name}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
 }
-# Pages by the file that a link names: in a repository it leads to the source, on the site to what is made of it.
+# Pages by the file that a link names: in a repository it leads to the source, on the site to the page.
 PAGES: Final = {
     **{source: page for page, source in COPIED.items()},
     "README.md": "index.md",

@@ -2,7 +2,7 @@
 
     python tools/draw_texts.py [--seed 24] [--count 60]
 
-The four kinds have equal shares. A text is what a reader meets as one piece: a paragraph, list item or table row of a
+The four kinds have equal shares. A text is what a reader sees as one piece: a paragraph, list item or table row of a
 page or document, the help of a command or option, the message of an error. Expressions in a text are shown as …
 """
 
@@ -47,7 +47,7 @@ def read_errors() -> Iterator[str]:
 
 
 def show_string(node: ast.expr) -> str:
-    """Return the text of a string in the source, with … for what is filled in; empty if it is none."""
+    """Return the text of a string in the source, with … for expressions; empty if it is none."""
     if isinstance(node, ast.JoinedStr):
         return "".join(show_string(part) or "…" for part in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -4,13 +4,13 @@
     python tools/trace_url.py --list     every function, file by file
 
 A site of three pages is served on loopback: the start links to the second page, the second to the third. The real
-coordinator and fetcher crawl it until nothing is left, the real indexer takes what they fetched, and a search finds
-the third page. They run as threads of one process, so that one profiler sees them all.
+coordinator and fetcher crawl it until nothing is left, the real indexer indexes the pages, and a search finds the third
+one. They run as threads of one process, so that one profiler sees them all.
 
-The URL passes a function where that is called with it: where the URL of the third page, or a word that only this page
-has, is part of an argument (looked for three containers deep, the object of a method left out). So what is started,
-configured or done by the clock is not counted, nor what handles whole reports and batches without looking into them.
-Comprehensions, generator expressions, lambdas and the bodies of modules and classes are not counted either.
+The URL passes through a function that is called with it: the URL of the third page, or a word that only this page has,
+is part of an argument (searched three containers deep, without the object of a method). So startup, configuration and
+periodic work are not counted, nor code that handles whole reports and batches without inspecting them. Comprehensions,
+generator expressions, lambdas and the bodies of modules and classes are not counted either.
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Trace:
 
 @contextmanager
 def serve_site(trace: Trace) -> Iterator[int]:
-    """Three pages on a port of loopback; the second one, when it is asked for, begins the trace."""
+    """Three pages on a port of loopback; the first request of the second one starts the trace."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -138,7 +138,7 @@ def crawl_and_search(folder: Path, port: int, trace: Trace) -> None:
         worked = indexer.step()
         if trace.is_on and not worked and search.search(SearchRequest(WORD)).results:
             break
-        time.sleep(0.0 if worked else 0.05)  # nothing is new; this is how often we look
+        time.sleep(0.0 if worked else 0.05)  # polling interval while nothing is new
     else:
         raise SystemExit("the third page was not found in time")
     trace.is_on = False
@@ -148,14 +148,14 @@ def crawl_and_search(folder: Path, port: int, trace: Trace) -> None:
 
 
 def wait_for(path: Path) -> None:
-    """Until a process has made its file."""
+    """Wait until a process has created its file."""
     until_s = time.monotonic() + PATIENCE_S
     while not path.exists() and time.monotonic() < until_s:
         time.sleep(0.01)
 
 
 def main() -> None:
-    """Trace, and print what was counted."""
+    """Trace, and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print every function")
     wants_list = parser.parse_args().list

@@ -1,4 +1,4 @@
-"""A community in formulas (Pandey08, 5.6): how many people know a page, how soon, and what a click brings.
+"""A community in formulas (Pandey08, 5.6): how many people know a page, how soon, and quality per click.
 
 A page of quality q that i of m people know is visited at a rate F(q i / m), which depends on its popularity only. From
 F follows how awareness is distributed (theorem 2), from that the ranks of pages, and from those F again: a fixed point.
@@ -8,8 +8,8 @@ a = 1. From equations 9.2 to 9.4 follows, and is used here,
 
     f(a_0) = lambda / (lambda + F(0)),   f(a_i) = f(a_(i-1)) F(q a_(i-1)) (1 - a_(i-1)) / (lambda + F(q a_i) (1 - a_i))
 
-The rate at popularity 0 is no point of the curve: it is the mean over the places where pages stand that no one knows.
-Mixed surfing (5.9) is printed without v: ``V = (1 - x) F(P) + x v ((1 - c) P / sum P + c / n)``.
+The rate at popularity 0 is not on the curve: it is the mean over the positions of unknown pages. Mixed surfing (5.9) is
+printed without v: ``V = (1 - x) F(P) + x v ((1 - c) P / sum P + c / n)``.
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ TELEPORT = 0.15
 MAX_ITERATIONS = 400
 STEP_SIZE = 0.3  # of the way: whole ones swing between a community that finds pages and one that does not
 TOLERANCE = 1e-5
-INDIVIDUAL_PAGES = 100  # so many of the best pages are kept one by one; the rest is grouped by quality
+INDIVIDUAL_PAGES = 100  # this many of the best pages are kept separately; the rest is grouped by quality
 QUALITY_GROUPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class VisitRate:
-    """F: the visits a day of a page by its popularity. Quadratic in logarithms, with a number of its own at 0."""
+    """F: the visits per day of a page by its popularity. Quadratic in logarithms, with a separate number at 0."""
 
     at_zero: float
     curve: Floats
@@ -70,7 +70,7 @@ class CommunityModel:
         return float(np.sum(1.0 / self._awareness_rates(group)))
 
     def tbp_within_life(self, rng: np.random.Generator, group: int = 0, draws: int = 4000) -> float:
-        """The same where who takes longer than an expected life counts with that."""
+        """The same, capped at an expected life."""
         risings = self._awareness_rates(group)
         times = (rng.standard_exponential((draws, len(risings))) / risings).sum(axis=1)
         return float(np.minimum(times, self.community.life_days).mean())
@@ -103,7 +103,7 @@ def solve_community(community: Community, degree: float = 0.0, first: int = 1) -
     dying = 1 / community.life_days
     law = awareness_distribution(np.full(popularity.shape, community.views_per_day / community.pages), dying)
     rounds = 0
-    for rounds in range(1, MAX_ITERATIONS + 1):  # noqa: B007 - how many it took is told
+    for rounds in range(1, MAX_ITERATIONS + 1):  # noqa: B007 - the number of steps is reported
         before, law = law, awareness_distribution(_mix_visits(community, visits, popularity, count, law), dying)
         found = _fit_visit_rate(community, popularity, count, law, degree, first)
         moved = float(np.max(np.abs(found.curve - visits.curve))) + abs(np.log(found.at_zero / visits.at_zero))

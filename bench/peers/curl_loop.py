@@ -1,6 +1,6 @@
-"""The least that a crawler in Python can cost: libcurl fetches, Lexbor finds links, a set knows what was seen.
+"""The minimum cost of a crawler in Python: libcurl fetches, Lexbor finds links, a set stores known URLs.
 
-No robots.txt, no politeness, nothing kept or archived, no text, no fingerprint. The last line is one JSON object.
+No robots.txt, no politeness, nothing stored or archived, no text, no fingerprint. The last line is one JSON object.
 
     python bench/peers/curl_loop.py URL...
 """

@@ -1,4 +1,4 @@
-"""Are measured gains right? What fetches of real pages would bring, exactly and as the indexer measures it.
+"""Are measured gains right? The gains of fetching real pages, exactly and as measured by the indexer.
 
 Pages of a real history that changed within half a year. Exactly is eq. 4.6 of Pandey08, by real lists of all queries
 with what pages say now; both are compared by Spearman's correlation. Measured gains are worked out twice: with curves
@@ -58,7 +58,7 @@ class Weighed(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """A world at three moments: what was known of each page long ago, what is, what it says; and pages that differ."""
+    """A world at three moments: the old and current copy of each page, and its content; and the pages that differ."""
 
     history: History
     old: Ints
@@ -80,7 +80,7 @@ def truth_of(world: str, sample: int) -> Truth:
 
 
 def exact_gains(truth: Truth, corpus: Corpus, queries: Queries, scoring: Scoring) -> Floats:
-    """What a fetch of each page of the sample would bring, by real lists."""
+    """The gain of fetching each page of the sample, by real lists."""
     workload = build_workload(corpus, queries, scoring)
     best = ideal_quality(truth.live, workload)
     return np.array(
@@ -118,7 +118,7 @@ def curves_of(watched: WatchedQueries, history: History, versions: Ints) -> Quer
 
 
 def answers(watched: WatchedQueries, words: Sequence[PageWords]) -> QueryScores:
-    """How well pages answer, of which nothing but the words is known."""
+    """How well pages answer if only their words are known."""
     return AnswerScorer(watched).score(concatenate_words(words), PageSignals.neutral(len(words)))
 
 

@@ -69,7 +69,7 @@ def _versions_of(histories: Path, site: str, root: str, host: str) -> list[Versi
 
 
 def _contents(histories: Path, site: str, some: Sequence[Version]) -> Iterator[bytes | None]:
-    """The bytes of those versions that are of a site; None for what is missing."""
+    """The bytes of a site's versions; None if missing."""
     blobs = [version.blob for version in some if version.site == site]
     content = _git(histories, site, "cat-file", "--batch", told="".join(f"{blob}\n" for blob in blobs).encode())
     at = 0

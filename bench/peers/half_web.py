@@ -19,7 +19,7 @@ SPEED = 600.0
 
 
 class HalfCrawl(NamedTuple):
-    """What a crawl brought: pages that lived through it, those fetched, and its requests by sort."""
+    """The result of a crawl: pages that lived through it, those fetched, and its requests by kind."""
 
     missing: list[str]
     pages: int
@@ -28,7 +28,7 @@ class HalfCrawl(NamedTuple):
 
     @property
     def wasted(self) -> int:
-        """The requests for traps, copies and what is not there."""
+        """The requests for traps, copies and missing pages."""
         return sum(times for sort, times in self.sorts.items() if sort.startswith("waste"))
 
 

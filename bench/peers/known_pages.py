@@ -42,7 +42,7 @@ _TAILS = ("", "index.html", "/index.html", ".html")
 
 
 class Link(NamedTuple):
-    """A link between two pages, by their places in the list, and what it is called."""
+    """A link between two pages, by their positions in the list, and its text."""
 
     source: int
     target: int
@@ -50,7 +50,7 @@ class Link(NamedTuple):
 
 
 class KnownPage(NamedTuple):
-    """A page: its address, its words, all visible text, the fingerprint of its main text, and what was read of it."""
+    """A page: its URL, its words, all visible text, the fingerprint of its main text, and its parsed content."""
 
     url: str
     stored: StoredPage
@@ -61,7 +61,7 @@ class KnownPage(NamedTuple):
 
     @property
     def host(self) -> str:
-        """Who serves it."""
+        """Its host."""
         return self.url.split("/")[2]
 
 
@@ -114,7 +114,7 @@ def _git(histories: Path, site: str, *words: str, told: bytes = b"") -> bytes:
 
 
 def fill_includes(body: bytes, path: str, files: Mapping[str, bytes], depth: int = 0) -> bytes:
-    """A page with what the server includes in it."""
+    """A page with its server-side includes."""
     if depth >= DEEPEST:
         return body
 
@@ -158,7 +158,7 @@ def _followed(href: str, read: Mapping[str, _Read]) -> str:
 
 
 def _named(pages: Sequence[KnownPage]) -> list[KnownPage]:
-    """The pages under the names by which they can be told apart."""
+    """The pages under unique names."""
     bearers = Counter((page.host, page.stored.title) for page in pages)
     return [page._replace(stored=_called(page.stored, bearers[page.host, page.stored.title])) for page in pages]
 

@@ -23,7 +23,7 @@ def tantivy_plain(titles: Sequence[str], bodies: Sequence[str], shown: int = SHO
 
 
 def tantivy_with_phrase(titles: Sequence[str], bodies: Sequence[str]) -> Callable[[float, float], Rival]:
-    """The same with the title boosted, and the whole query as a phrase on top; both weights are to be tuned."""
+    """The same with the title boosted, and the whole query as a phrase on top; both weights are tuned."""
     index = _Index(titles, bodies)
 
     def tuned(title: float, phrase: float) -> Rival:

@@ -25,7 +25,7 @@ _SAFE = "!#$%&'()*+,/:;=?@[]~"
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk found: the URLs of each page by its file, every answer, and on which page each URL was first seen."""
+    """The result of a walk: the URLs of each page by its file, every response, and where each URL was first seen."""
 
     pages: dict[str, list[str]] = field(default_factory=dict)
     asked: dict[str, Reply] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _clean(href: str) -> str:
 
 
 def _resolve(href: str, base: str) -> str:
-    """The absolute http(s) URL, as a browser would ask for it, without its fragment; empty if there is none."""
+    """The absolute http(s) URL, as a browser would request it, without its fragment; empty if there is none."""
     try:
         parts = urlsplit(urldefrag(urljoin(base, _clean(href).replace("\\", "/")))[0])
         port = parts.port

@@ -1,4 +1,4 @@
-"""The pages of the loopback web: what a documentation site looks like, made from a seed and nothing else.
+"""The pages of the loopback web: they resemble a documentation site, generated from a seed and nothing else.
 
 A *district* is ten hosts with a hundred pages each; links never leave it. So a crawl of some districts is a whole crawl
 of a smaller web with the same pages, links and robots.txt files per host, and its cost per page can be compared with
@@ -7,7 +7,7 @@ that of a crawl of all districts. Every page is reached from its host's start pa
 A page has about as many tags as real ones of its size: 700 (200 real pages of four sites: 622 on 19.6 kB).
 
 Words follow the law of Zipf and Mandelbrot. One page in fifty is a near-copy: the main text of another page of its
-host, with one run of words exchanged and links of its own. No two pages are the same.
+host, with one run of words exchanged and its own links. No two pages are the same.
 """
 
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ def _vocabulary() -> list[str]:
 
 @cache
 def _lots() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """A million tickets, of which each word holds its share."""
+    """A million tickets, divided among the words by their shares."""
     weights = 1.0 / (np.arange(1, _VOCABULARY + 1) + _ZIPF_OFFSET) ** _ZIPF_EXPONENT
     tickets = (np.arange(_TICKETS) + 0.5) / _TICKETS
     return np.searchsorted(np.cumsum(weights / weights.sum())[:-1], tickets)
@@ -189,7 +189,7 @@ def _foot(words: list[str], links: list[str]) -> str:
 
 
 def _main(title: str, words: list[str], links: list[str], rng: np.random.Generator, room_bytes: int) -> str:
-    """Blocks until the room is filled; half of the links stand in the text, the others in a list at its end."""
+    """Blocks until the size is reached; half of the links are in the text, the others in a list at its end."""
     inline, listed = iter(links[: len(links) // 2]), links[len(links) // 2 :]
     blocks = [f"<h1>{title}</h1>\n"]
     size = len(blocks[0])

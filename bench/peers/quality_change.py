@@ -4,10 +4,10 @@
 It needs to know what every page says now, so it is for judging estimates. It can be negative: a page that rises may
 push down another one whose copy is old and which deserves better.
 
-``delta_q_a`` is what a crawler can measure when it has just fetched the page: it believes the scores of all other
-copies. It adds up what ``vedette.index.quality.curves`` says of each query that the page answers or answered. The
-indexer does the same for whole batches, with curves of all pages (``vedette.index.quality.gains``); here the other
-pages have one of their own for every query, which is slow and cannot be out of date.
+``delta_q_a`` is what a crawler can measure when it has just fetched the page: it uses the scores of all other copies.
+It adds up the values of ``vedette.index.quality.curves`` for each query that the page answers or answered. The indexer
+does the same for whole batches, with curves of all pages (``vedette.index.quality.gains``); here the other pages have a
+separate one for every query, which is slow and cannot be out of date.
 
 With exact ranks the sum is never negative: a page is overtaken by none but better ones.
 """
@@ -32,9 +32,9 @@ def delta_q_exact(
     ties: TieBreak = TieBreak.OLDER_FIRST,
     best: float | None = None,
 ) -> float:
-    """Eq. 4.6: how much quality (as a share of the ideal) a fetch of the page would bring now.
+    """Eq. 4.6: the quality gain (as a share of the ideal) of fetching the page now.
 
-    ``best`` is the ideal where it is known already; a page that has died is taken out of the repository.
+    ``best`` is the ideal if already known; a page that has died is removed from the repository.
     """
     best = ideal_quality(live, workload) if best is None else best
     after = local.copy()
@@ -54,7 +54,7 @@ def delta_q_a(
     ties: TieBreak = TieBreak.OLDER_FIRST,
     curves: CurveFactory | None = None,
 ) -> float:
-    """What a fetch of the page brought that found this version, by the closed form; not as a share of the ideal.
+    """The gain of the fetch that found this version, by the closed form; not as a share of the ideal.
 
     The workload is one of single words (``query_files.split_into_terms``). Without ``curves`` ranks are exact; with
     ``histogram_curve`` they are those of the thesis.
@@ -78,7 +78,7 @@ def delta_q_a(
 
 
 def _rank_score(others: Floats, at: int, score: float, ties: TieBreak) -> float:
-    """The rank of a page that stands at a place among others, in the order of pages."""
+    """The rank of a page at a position among others, in the order of pages."""
     if score <= 0:
         return np.inf
     equal = others[:at] if ties is TieBreak.OLDER_FIRST else others[at:]

@@ -44,7 +44,7 @@ class Candidates(NamedTuple):
 
 
 def record_candidates(shelf: LiveIndexSnapshot, collection: Collection) -> list[Candidates]:
-    """Search every question of a collection, and keep what the ranking saw."""
+    """Search every question of a collection, and keep the inputs of ranking."""
     return [_record(shelf, each.text, each.grades) for each in collection.questions]
 
 

@@ -1,7 +1,7 @@
-"""A data folder with tens of thousands of real pages that can be searched: made once, then kept.
+"""A data folder with tens of thousands of real pages that can be searched: built once, then reused.
 
-Versions of pages are archived as answers of their sites, the archive is imported as anyone's would be, and all of it is
-indexed. An older version has a URL of its own. The sites are paused: nothing is ever asked of them.
+Versions of pages are archived as responses of their sites, the archive is imported as usual, and all of it is indexed.
+An older version has its own URL. The sites are paused: nothing is ever requested from them.
 
     python -m bench.peers.search_folder HISTORIES FOLDER PAGES
 """
@@ -38,7 +38,7 @@ def chosen(histories: Path, pages: int) -> list[Version]:
 
 
 def url_of(version: Version) -> str:
-    """A name in the same folder, so that links lead where they did; a parameter would soon be known to tell copies."""
+    """A name in the same folder, so that relative links still work; a parameter would soon be learned as a copy."""
     return f"{version.url}~{version.blob[:12]}" if version.age else version.url
 
 
@@ -79,7 +79,7 @@ def archives(histories: Path, some: Sequence[Version], pages: int) -> Iterator[P
 
 
 def main() -> None:
-    """Make what is not there yet; its path is the last line."""
+    """Build missing parts; the path is the last line."""
     histories, parent, pages = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     some = chosen(histories, pages)
     folder = parent / name_of(some, pages)

@@ -1,7 +1,7 @@
-"""Serves site trees on loopback, each host at an address of its own, over HTTP and TLS, and notes every request.
+"""Serve site trees on loopback, each host at its own address, over HTTP and TLS, and record every request.
 
-Answers have an ETag and Last-Modified and come with 304 where the client has them already; text is compressed for
-clients that take gzip, with Apache's suffix on the ETag. The certificates are of an authority made for the run.
+Responses have an ETag and Last-Modified and are 304 if the client has them already; text is compressed for clients that
+accept gzip, with Apache's suffix on the ETag. The certificates are from an authority created for the run.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _TEXT = ("text/", "application/xml", "application/json", "application/javascript
 
 
 class Request(NamedTuple):
-    """A request and what was answered; the file is empty if none of the tree was sent."""
+    """A request and its response; the file is empty if none of the tree was sent."""
 
     host: str
     url: str
@@ -38,7 +38,7 @@ class Request(NamedTuple):
 
 
 class Served(NamedTuple):
-    """What is served: every request so far, the authority's certificate, and where each host and port is to be had."""
+    """The running servers: every request so far, the authority's certificate, and the address of each host and port."""
 
     log: list[Request]
     ca_file: Path
@@ -113,7 +113,7 @@ async def _listen(trees: Sequence[SiteTree], context: ssl.SSLContext, served: Se
     loop = asyncio.get_running_loop()
     for number, tree in enumerate(trees, 1):
         for scheme, port, tls in (("http", 80, None), ("https", 443, context)):
-            # The names are bound now, since the loop goes on before a client comes.
+            # The names are bound now, since the loop continues before a client comes.
             server = await loop.create_server(
                 lambda tree=tree, scheme=scheme: _Connection(tree, scheme, served.log), f"127.22.0.{number}", 0, ssl=tls
             )

@@ -1,8 +1,8 @@
 """Real web sites out of git trees, answered from memory as Apache httpd would answer.
 
 Directories get their slash and their index page, ``name`` finds ``name.html`` (MultiViews), server-side includes are
-filled in, and the redirects of the tree's own ``.htaccess`` hold. What the table closes is disallowed in robots.txt, so
-that a site of tens of thousands of generated pages has a size that a bench can crawl.
+filled in, and the redirects of the tree's own ``.htaccess`` apply. Closed paths of the table are disallowed in
+robots.txt, so that a site of tens of thousands of generated pages has a size that a bench can crawl.
 """
 
 import mimetypes
@@ -109,7 +109,7 @@ SITES = (
 
 
 class Reply(NamedTuple):
-    """An answer: its status, body, media type, where it redirects to, and the file of the tree that was sent."""
+    """A response: its status, body, media type, redirect target, and the file of the tree that was sent."""
 
     status: int
     body: bytes = b""
@@ -124,7 +124,7 @@ class Reply(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A line of .htaccess: a pattern of paths, where it leads (empty to skip lines), and on which conditions."""
+    """A line of .htaccess: a pattern of paths, its target (empty to skip lines), and its conditions."""
 
     pattern: re.Pattern[str]
     target: str
@@ -178,7 +178,7 @@ class SiteTree:
         return f"{scheme}://{self.site.host}" + quote(self.site.mount[:-1] + target, safe="/#?=&%:@+,;!'()*~$")
 
     def _holds(self, test: str, wanted: str, path: str, found: re.Match[str]) -> bool:
-        """Whether a RewriteCond holds; HTTP is redirected before, so only the path is asked about."""
+        """Whether a RewriteCond holds; HTTP is redirected before, so only the path is checked."""
         negated, wanted = wanted.startswith("!"), wanted.removeprefix("!")
         if wanted in {"-f", "-d"}:
             name = path.strip("/")
@@ -226,7 +226,7 @@ def load_tree(histories: Path, site: RealSite) -> SiteTree:
 
 
 def _robots_of(own: bytes, closed: Sequence[str]) -> bytes:
-    """The robots.txt of the tree, with what the bench closes added to its group for everyone."""
+    """The robots.txt of the tree, with the bench's closed paths added to its group for everyone."""
     lines = own.decode("utf-8", "replace").splitlines()
     at = next((number for number, line in enumerate(lines, 1) if re.match(r"user-agent:\s*\*", line, re.IGNORECASE)), 0)
     if not at:

@@ -1,6 +1,6 @@
 """Scrapy with the settings that its documentation advises for broad crawls: fetch, extract links, go on.
 
-It keeps nothing: no pages, no state on disk. The last line is one JSON object. It runs in an environment of its own.
+It stores nothing: no pages, no state on disk. The last line is one JSON object. It runs in a separate environment.
 
     .venv-peers/bin/python bench/peers/spider.py URL...
 """
@@ -17,7 +17,7 @@ crawler: Any = importlib.import_module("scrapy.crawler")
 linkextractors: Any = importlib.import_module("scrapy.linkextractors")
 
 SETTINGS = {
-    # https://docs.scrapy.org/en/latest/topics/broad-crawls.html, except that concurrency is twice what it begins with.
+    # https://docs.scrapy.org/en/latest/topics/broad-crawls.html, except that concurrency is twice the initial value.
     "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
     "CONCURRENT_REQUESTS": 200,
     "REACTOR_THREADPOOL_MAXSIZE": 20,
@@ -41,7 +41,7 @@ class Broad(scrapy.Spider):  # type: ignore[misc]  # Scrapy is not here when typ
 
     name = "broad"
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - Scrapy passes what it likes
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - Scrapy passes anything
         super().__init__(*arguments, **options)
         self._links = linkextractors.LinkExtractor()
 

@@ -1,8 +1,8 @@
-"""The loopback web: some districts of made pages, served from memory by one bare process.
+"""The loopback web: some districts of generated pages, served from memory by one bare process.
 
-Every host is an address of its own in 127/8, all at one port. The first line on standard output is one JSON object
-with the port, once everything is made and listening; it ends when its standard input does, and so with its parent.
-``/counts`` of the first host tells what was served since it was last asked, so that a crawler's own count can be
+Every host has its own address in 127/8, all at one port. The first line on standard output is one JSON object with the
+port, once everything is generated and listening; it ends when its standard input does, and so with its parent.
+``/counts`` of the first host returns the pages served since its last request, so that a crawler's own count can be
 checked.
 
     python -m bench.peers.web DISTRICTS
