@@ -2,8 +2,8 @@
 
 Pages are those of a synthetic web that ``vedette demo --data DIR`` has crawled and indexed; results are found, scored
 and ordered by the live search. Visitors are simulated: they read from the top, open results with the words of their
-need in the title, and are satisfied by a quality that no feature knows (``lab.visitors.reading``); of the others, some
-search again within seconds. Twice a day everything recorded is learned from, as on the live server.
+need in the title, and are satisfied by a quality that no feature knows (``lab.visitors.population``); of the others,
+some search again within seconds. Twice a day everything recorded is learned from, as on the live server.
 
 For each query one page is missing until day ``--born``: a *top page*, one that would be among the first three with full
 knowledge, and is not by relevance. With ``--any`` it is the best of those at positions 5 to 20 by relevance, wherever

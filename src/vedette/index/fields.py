@@ -93,7 +93,7 @@ class IndexEntry(NamedTuple):
 
 
 class FieldTokens(NamedTuple):
-    """The words of each text field (``retrieval.TEXT_FIELDS``), one space between them."""
+    """The words of each text field (``query.retrieval.TEXT_FIELDS``), one space between them."""
 
     title: bytes
     headings: bytes
@@ -140,7 +140,7 @@ def access_label(private: str) -> str:
 
 
 def number_tokens(forms: FieldTokens) -> tuple[npt.NDArray[np.uint32], tuple[int, ...]]:
-    """Return the words of all text fields as numbers, and how many of each; see ``retrieval.ForwardTokens``."""
+    """Return the words of all text fields as numbers, and how many of each; see ``query.retrieval.ForwardTokens``."""
     limits = [MAX_FIELD_WORDS] * (len(forms) - 1) + [MAX_WORDS]
     each = [hash_words(form)[:most] for form, most in zip(forms, limits, strict=True)]
     return np.concatenate(each), tuple(map(len, each))

@@ -64,7 +64,7 @@ class SearchService(Protocol):
         """Find the cached copy of a page; None if there is none, or its owner or site do not want it shown."""
 
     def find_page(self, url: str, allowed: tuple[str, ...]) -> int | None:
-        """Find the page at a URL normalized by ``discover.normalize.resolve``; None if none may be found."""
+        """Find the page at a URL normalized by ``resolve``; None if none may be found."""
 
     def find_similar(self, id_: int, allowed: tuple[str, ...]) -> tuple[SearchResult, ...]:
         """Return the similar pages that are folded under a search result."""

@@ -1,7 +1,8 @@
 """MinHash band table: which page first had this band of its sketch, at eight bytes per key.
 
-Two pages that share a band are probably near-duplicates (see ``parse.sketch``); so for each of the 16 bands of a page
-the table returns the page that had it first, and adds the missing ones. The result is a hint: compare the sketches.
+Two pages that share a band are probably near-duplicates (see ``parse.similarity.minhash``); so for each of the 16 bands
+of a page the table returns the page that had it first, and adds the missing ones. The result is a hint: compare the
+sketches.
 
 A band is hashed with a secret, and 32 bits of the result are its *tag*. Each band number has its own region of 2**n
 buckets; the tag's upper bits choose the *home* bucket there. A bucket is 16 tags followed by their 16 ids, 128 adjacent

@@ -46,7 +46,7 @@ GainKind = Literal["first", "again", "gone", "names"]
 
 
 class Gain(NamedTuple):
-    """The measured search gain of one fetch: Delta-Q_A (``index.gains``), in views of one search, by answer quality.
+    """The search gain of one fetch, Delta-Q_A (``index.quality.gains``), in views of one search, by answer quality.
 
     A fetch may have two rows: one for the page itself, one for its anchor texts for others (``names``). A page with a
     new anchor text has a row with a gain of 0 and its new ``views``, which are None if unknown.

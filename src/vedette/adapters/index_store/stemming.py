@@ -1,7 +1,7 @@
 """Stemming: the Snowball stemmers of Tantivy.
 
 Nothing is stemmed in the index: stems are computed when a vocabulary is built, and for the words of a query
-(``index.vocabulary``). So a stem is a key for comparison, and never shown.
+(``index.query.vocabulary``). So a stem is a key for comparison, and never shown.
 """
 
 import re

@@ -350,7 +350,7 @@ def open_reader(folder: Path) -> "IndexReader":
 
 
 class IndexReader:
-    """Reader of the Tantivy index as of the last ``refresh``; an ``index.retrieval.Searcher``."""
+    """Reader of the Tantivy index as of the last ``refresh``; an ``index.query.retrieval.Searcher``."""
 
     def __init__(self, folder: Path, index: tantivy.Index) -> None:
         self._folder = folder

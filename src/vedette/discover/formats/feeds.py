@@ -3,7 +3,7 @@
 An entry's link is, in this order: a ``link`` for readers (``rel`` alternate or absent; HTML before other types), a
 ``guid`` that is a permanent link or an ``id`` that is a URL, the ``rdf:about`` of an RSS 1.0 item. An entry without any
 is skipped. ``xml:base`` is honored on the root, the entry and the link. Links are absolute http(s) URLs as returned by
-``normalize.resolve``. Titles become plain text: those of RSS, and of Atom if it says so, are HTML.
+``urls.normalize.resolve``. Titles become plain text: those of RSS, and of Atom if it says so, are HTML.
 
 ``hub`` and ``self_link`` are the feed's own, for WebSub. Broken feeds are read as far as possible; nothing raises.
 """

@@ -7,8 +7,8 @@ a field. ``xml_reader`` explains why this uses its own scanner.
 A page's versions in other languages (``xhtml:link``) are separate entries, and in a news sitemap without ``lastmod``
 the publication date counts.
 
-Locations are absolute http(s) URLs as returned by ``normalize.resolve``; anything else is skipped. Whether a sitemap
-may list them is up to the caller. A feed may serve as a sitemap too: see ``feeds.is_feed``.
+Locations are absolute http(s) URLs as returned by ``urls.normalize.resolve``; anything else is skipped. Whether a
+sitemap may list them is up to the caller. A feed may serve as a sitemap too: see ``feeds.is_feed``.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Needy queries: which watched queries are worth measuring at refreshes, since their results still improve.
 
-Pandey08 (4.8) does not define a *needy query* for refreshing. As for unseen pages (``order.impact.neediness``) it is
-one that is searched often and can be improved, here by new versions of known pages:
+Pandey08 (4.8) does not define a *needy query* for refreshing. As for unseen pages (``frontier.impact.query_need``) it
+is one that is searched often and can be improved, here by new versions of known pages:
 
     neediness(q)     = f(q) idf(q) improvability(q)
     improvability(q) = (gained(q) + c r(level)) / (changes + c)

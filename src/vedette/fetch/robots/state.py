@@ -27,8 +27,6 @@ from vedette.fetch.robots.rules import RobotsRules, clip_lines, parse_robots
 from vedette.model import Headers
 from vedette.timeutil import DAY_S, HOUR_S, MINUTE_S
 
-# ``robots_state`` changes them, ``robots_words`` formats them for people and for storage.
-
 
 class RobotsStatus(StrEnum):
     """The status of an origin's robots.txt."""

@@ -94,7 +94,7 @@ class Hits(NamedTuple):
 class ForwardTokens(NamedTuple):
     """The words of some pages as hashes: field by field (``TEXT_FIELDS``), page by page, with their counts.
 
-    ``lengths`` has a row per page and a column per field. A long body is truncated (``index.fields.MOST_WORDS``).
+    ``lengths`` has a row per page and a column per field. A long body is truncated (``index.fields.MAX_WORDS``).
     """
 
     words: npt.NDArray[np.uint32]

@@ -17,7 +17,7 @@ from vedette.policy import Floats, Ints
 from vedette.text import WordHashes, hash_words, normalize_words
 
 # Pandey08 (4.7.1) compares this share with a threshold. Here it is exact: 1 - |A and B| / |A or B| over the different
-# shingles of both (``parse.shingles``). If one of the versions is missing, everything differs.
+# shingles of both (``parse.similarity.shingles``). If one of the versions is missing, everything differs.
 
 
 TEXTS_KEPT = 2_000

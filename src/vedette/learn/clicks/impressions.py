@@ -19,7 +19,7 @@ from vedette.policy import Floats, Ints
 from vedette.timeutil import DAY_S
 
 Bools = npt.NDArray[np.bool_]
-# The first digits of a visitor hash depend on the address alone, whatever the browser (see ``web.slates``).
+# The first digits of a visitor hash depend on the address alone, whatever the browser (see ``web.public.slates``).
 ADDRESS_DIGITS = 8
 
 

@@ -4,9 +4,9 @@ python -m vedette.runtime.indexing.impact FOLDER CLOCK
 
 A background process learns (``frontier.impact``) from queries, the index, anchor texts of unseen URLs, and the current
 gains of fetched pages, by the score of search; it estimates every unseen URL and writes a number for each
-(``index_store.impact_store``). Before people have searched, and before enough pages are in the index, there is nothing
-to learn, and unseen URLs are in breadth-first order. Fetched pages are described as if they had not been fetched, as
-far as possible: by anchor texts and by the links of other pages.
+(``adapters.index_store.impact_store``). Before people have searched, and before enough pages are in the index, there is
+nothing to learn, and unseen URLs are in breadth-first order. Fetched pages are described as if they had not been
+fetched, as far as possible: by anchor texts and by the links of other pages.
 
 Each pass has to be *paid*: it waits until indexing has taken twenty times the CPU time of the last pass, or the index
 has grown by half; and something must have changed. If there was nothing to learn yet it checks again after a minute.

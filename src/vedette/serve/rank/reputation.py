@@ -7,7 +7,7 @@ import numpy as np
 from vedette.policy import Floats, Ints
 
 # Views of a page for other queries count as this many views at most: as much as in the estimate for the pair (half of
-# ``learn.quality.PAGE_WEIGHT``).
+# ``learn.clicks.page_quality.PAGE_WEIGHT``).
 MAX_OTHER_LOOKS = 2.5
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1

@@ -28,7 +28,7 @@ from vedette.web.rendering import SECURITY_HEADERS, render_template
 # be, nested to a bounded depth, with the few attributes that carry meaning. What remains of a page is its text, its
 # structure and inline images. The second, nh3, parses that output as a browser would and passes only the same few
 # elements; a mistake in one layer is caught by the other. A third, the policy with which the copy is served
-# (``web.cached``), forbids the browser whatever both may have missed. Why not nh3 alone: it builds a tree, and trees
+# (``COPY_POLICY``), forbids the browser whatever both may have missed. Why not nh3 alone: it builds a tree, and trees
 # can be made to explode. Half a megabyte of ``<div>`` kept it busy for 33 seconds, and a paragraph that reopens what
 # others left open multiplies its input. The output of the first layer is well formed and shallow, so the tree is as
 # large as the text. Links stay as they are written, resolved, for users who want to copy them. They open nothing: the

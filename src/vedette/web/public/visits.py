@@ -19,7 +19,7 @@ from vedette.web.auth.access import Identity
 from vedette.web.auth.rate_limits import to_network
 
 # One visitor in ten, by the hash of the day, gets the order without anything learned, and one gets it without trials:
-# others are compared with them (``learn.reader_groups``).
+# others are compared with them (``learn.clicks.off_policy``).
 MAX_TRIALS_PER_DAY = 20  # unproven results for one person
 MAX_VISITORS = 20_000
 FIRST_SLOT, SECOND_SLOT = 1, 2  # the first position that is open to unproven results

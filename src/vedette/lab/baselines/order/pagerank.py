@@ -13,7 +13,7 @@ from vedette.policy import Floats, Stateless
 class Pagerank(Stateless):
     """Fetch in the order of importance by links; worth = the batch's ``importance`` of each URL.
 
-    The caller computes it (``index.importance``). If it is missing, the number of in-links is used.
+    The caller computes it (``index.pagerank``). If it is missing, the number of in-links is used.
 
     Useful if important pages are wanted early whatever people search for. Not useful within one site, where links
     reflect the menu. Reference: S. Abiteboul, M. Preda, G. Cobena, *Adaptive On-Line Page Importance Computation*, WWW

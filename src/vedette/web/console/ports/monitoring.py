@@ -12,7 +12,7 @@ from vedette.learn.clicks.rollback_guard import Arm, RollbackGuard
 from vedette.learn.workload import Drift, RisingQuery
 
 UNTRUSTED_ADVICE = "A certificate is not trusted: if its authority is your own, set crawl.ca_file to its file."
-# Purposes of fetches, by the names of ``ring.spending``.
+# Purposes of fetches, by the names of ``engine.scheduling.spending``.
 KIND_LABELS = {
     "first": "first fetches",
     "refresh": "refreshes",
@@ -165,7 +165,7 @@ class RankingReport(NamedTuple):
 
 NO_COUNTS: Mapping[str, int] = {}
 NO_WORDS: Mapping[str, str] = {}
-# Numbers that are computed on demand, besides the recorded ones (``edges.series.SERIES``).
+# Numbers that are computed on demand, besides the recorded ones (``adapters.event_store.time_series.SERIES``).
 DERIVED_SERIES: Mapping[str, SeriesInfo] = {
     "gain_day": SeriesInfo("search quality gained by refreshes in a day", "gain"),
     "overlap_at_10": SeriesInfo("share of the ten first results served that are also used to measure gains", "share"),
@@ -351,7 +351,7 @@ class Monitoring(Protocol):
     def load_series(self, name: str, since_s: float, most: int) -> list[tuple[float, float]]:
         """Load a monitoring time series by name, earliest first, with at most ``most`` points.
 
-        ``edges.series.SERIES`` has the names.
+        ``adapters.event_store.time_series.SERIES`` has the names.
         """
 
     def get_latest_values(self) -> Mapping[str, float]:
