@@ -234,10 +234,10 @@ TINY = replace(SMALL, queries=150)
 
 
 def test_a_live_market_is_charged_second_prices_within_budgets() -> None:
-    """No more than the bid at once would be, on the same days, and nothing beyond a budget; holds cost little."""
+    """No more than the bid at once would be, on the same days, and nothing beyond a budget; limits cost little."""
     days = draw_market_days(TINY, 3)
     found = run_live_market(days, PacedGreedy(), 1, SLOTS, 1)
-    free = run_live_market(days, PacedGreedy(), 1, SLOTS, 1, holds=False)
+    free = run_live_market(days, PacedGreedy(), 1, SLOTS, 1, limits=False)
     assert found.overspend == free.overspend == 0.0
     assert 0 < found.spent.sum() <= 1.5 * free.spent.sum()
     highest = max(float(day.offers.bid.max()) for day in days)
@@ -249,7 +249,7 @@ def test_an_attack_is_bounded(kind: str) -> None:
     """Each address takes a click a day or a fifth of the victim's budget at most, however often it clicks."""
     days = draw_market_days(TINY, 3)
     usual = run_live_market(days, PacedGreedy(), 1, SLOTS, 1)
-    victim = int(np.where(np.isfinite(usual.budget[0]), usual.shown, -1.0).argmax())
+    victim = int(np.where(np.isfinite(usual.budget[0]), usual.shown.sum(axis=0), -1.0).argmax())
     found = run_live_market(days, PacedGreedy(), 1, SLOTS, 1, Attack(kind, 2, victim))
     assert found.overspend == 0.0
     others = np.arange(found.attacked.shape[1]) != victim

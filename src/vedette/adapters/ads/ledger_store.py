@@ -18,17 +18,18 @@ from vedette.errors import StoreCorrupt
 from vedette.serve.ads.click_validity import DEFAULT_RULES, ClickRejection, ClickRules
 from vedette.serve.ads.ledger import (
     ZERO,
-    AddressSpend,
     AdImpression,
     AdQuery,
     Balance,
     BudgetLine,
     ClickContext,
+    ClickHistory,
     ClickOutcome,
     Entry,
     EntryKind,
     ImpressionOffer,
     LostImpression,
+    PastClick,
     PayerBudget,
     apply_entry,
     budget_lines,
@@ -38,7 +39,7 @@ from vedette.serve.ads.ledger import (
 )
 
 # Every commit is on disk before it is acknowledged. Each server process writes, one at a time. Entries are only ever
-# added: the database itself refuses to change or drop one, and to hold or close an impression twice.
+# added: the database itself refuses to change or drop one, and to hold, close or refund an impression twice.
 
 LEDGER_NAME = "ledger.db"
 # A search waits for it: better no ad than a slow page.
@@ -49,7 +50,7 @@ _STEPS = (
     """
 CREATE TABLE entry (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  kind TEXT NOT NULL,              -- held, charged, refused, let go
+  kind TEXT NOT NULL,              -- held, charged, refused, let go, refunded
   token TEXT NOT NULL,             -- of the showing
   payer TEXT NOT NULL,             -- the campaign
   day TEXT NOT NULL,               -- whose budget it is of
@@ -142,6 +143,17 @@ CREATE TABLE quota (               -- how often an address was counted, for a ca
   PRIMARY KEY (day, mark, topic)
 ) STRICT, WITHOUT ROWID
 """,
+    # Charges can be refunded. Older days have as many clicks as were expected.
+    """
+ALTER TABLE balance ADD COLUMN expected REAL NOT NULL DEFAULT 0;      -- clicks, by the rates believed when shown
+UPDATE balance SET expected = (
+  SELECT count(*) FROM showing WHERE showing.payer = balance.payer AND showing.day = balance.day AND closed = 'charged'
+);
+DROP INDEX entry_once;
+CREATE UNIQUE INDEX entry_once ON entry (token, kind = 'held', kind = 'refunded');
+DROP INDEX showing_mark;
+CREATE INDEX showing_clicked ON showing (payer, day) WHERE closed IN ('charged', 'refused', 'refunded')
+""",
 )
 
 LEDGER_FILE = SqliteFile(LEDGER_NAME, _STEPS, "restore a backup; it records what advertisers owe", busy_s=BUSY_S)
@@ -208,10 +220,11 @@ class LedgerStore(SqliteStore):
             if showing is None:
                 return ClickOutcome(None, ClickRejection.FORGED)
             lines = self._read_lines(clicking.budget, showing)
-            before = self._read_address(showing, clicking.visitor)
-            why_not, amount = settle_click(showing, clicking, before, lines, rules)
+            why_not, amount, refunds = settle_click(showing, clicking, self._read_clicks(showing), lines, rules)
             if not showing.closed:
                 self._close_impression(showing, clicking, why_not, amount)
+            for each in refunds:
+                self._refund(each, clicking.at_s, str(why_not))
             if why_not:
                 self._count_refused(showing.day, showing.payer, why_not)
                 return ClickOutcome(showing, why_not)
@@ -259,6 +272,9 @@ class LedgerStore(SqliteStore):
         entry = Entry(EntryKind.HELD, showing.token, showing.payer, showing.day, held, showing.at_s)
         self._append_entries([(entry, ZERO)], offered.budget.advertiser)
         views = offered.seen if counted else 0.0
+        if counted:
+            sql = "UPDATE balance SET expected = expected + ? WHERE payer = ? AND day = ?"
+            self._db.execute(sql, (offered.rate, showing.payer, day))
         self._db.execute(_TALLY, (day, showing.ad, showing.phrase, showing.payer, 1, views, 0, 0, 0))
         if counted:
             self._db.execute(_LEARNED, (showing.ad, showing.phrase, views))
@@ -272,12 +288,17 @@ class LedgerStore(SqliteStore):
         (times,) = self._db.execute(sql, (asked.day.isoformat(), asked.visitor, topic)).fetchone()
         return bool(times <= rules.max_showings)
 
-    def _read_address(self, showing: AdImpression, visitor: str) -> AddressSpend:
-        if not visitor:
-            return AddressSpend()
-        sql = "SELECT charged FROM showing WHERE payer = ? AND day = ? AND mark = ? AND closed = 'charged'"
-        rows = self._db.execute(sql, (showing.payer, showing.day.isoformat(), visitor)).fetchall()
-        return AddressSpend(len(rows), sum((Decimal(amount) for (amount,) in rows), ZERO))
+    def _read_clicks(self, showing: AdImpression) -> ClickHistory:
+        key = (showing.payer, showing.day.isoformat())
+        sql = (
+            "SELECT token, mark, charged, said FROM showing JOIN entry USING (token) "
+            "WHERE showing.payer = ? AND showing.day = ? AND closed IN ('charged', 'refused', 'refunded') "
+            "AND kind IN ('charged', 'refused') ORDER BY seq"
+        )
+        rows = self._db.execute(sql, key)
+        clicks = [PastClick(token, mark, Decimal(amount), said) for token, mark, amount, said in rows]
+        found = self._db.execute("SELECT expected FROM balance WHERE payer = ? AND day = ?", key).fetchone()
+        return ClickHistory(clicks, found[0] if found else 0.0)
 
     def _close_impression(
         self, showing: AdImpression, clicking: ClickContext, why_not: ClickRejection | None, amount: Decimal
@@ -288,15 +309,29 @@ class LedgerStore(SqliteStore):
         self._append_entries([(entry, showing.held)], clicking.budget.advertiser)
         sql = "UPDATE showing SET closed = ?, said = ?, mark = ?, charged = ? WHERE token = ?"
         self._db.execute(sql, (kind.value, entry.reason, clicking.visitor, str(amount), showing.token))
-        if why_not:
-            return
+        if not why_not:
+            self._count_click(showing, 1, amount)
+
+    def _refund(self, token: str, at_s: float, reason: str) -> None:
+        """Refund what an impression's click was charged, and count the click no more."""
+        showing = _find_impression(self._db, token)
+        assert showing is not None, "it was charged"
+        entry = Entry(EntryKind.REFUNDED, token, showing.payer, showing.day, showing.charged, at_s, reason)
+        self._append_entries([(entry, ZERO)])
+        sql = "UPDATE showing SET closed = ?, said = ?, charged = '0.00' WHERE token = ?"
+        self._db.execute(sql, (entry.kind.value, reason, token))
+        self._count_click(showing, -1, -showing.charged)
+        self._count_refused(showing.day, showing.payer, reason)
+
+    def _count_click(self, showing: AdImpression, clicks: int, amount: Decimal) -> None:
         key = (showing.day.isoformat(), showing.ad, showing.phrase)
         where = "WHERE day = ? AND ad = ? AND phrase = ?"
         (charged,) = self._db.execute(f"SELECT charged FROM tally {where}", key).fetchone()  # noqa: S608 - our words
-        sql = f"UPDATE tally SET clicked = clicked + 1, charged = ? {where}"  # noqa: S608 - our words
-        self._db.execute(sql, (str(Decimal(charged) + amount), *key))
+        sql = f"UPDATE tally SET clicked = clicked + ?, charged = ? {where}"  # noqa: S608 - our words
+        self._db.execute(sql, (clicks, str(Decimal(charged) + amount), *key))
         if showing.counted:
-            self._db.execute("UPDATE learned SET clicked = clicked + 1 WHERE ad = ? AND phrase = ?", key[1:])
+            sql = "UPDATE learned SET clicked = clicked + ? WHERE ad = ? AND phrase = ?"
+            self._db.execute(sql, (clicks, *key[1:]))
 
     def _release_expired(self, at_s: float, latest_s: float) -> None:
         sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns
@@ -323,7 +358,8 @@ class LedgerStore(SqliteStore):
             before = balances.get(key) or self._read_balance(*key)
             balances[key] = apply_entry(before, entry, released)
         sql = (
-            "INSERT INTO balance VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET charged = excluded.charged, "
+            "INSERT INTO balance (payer, day, charged, held, advertiser) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET charged = excluded.charged, "
             "held = excluded.held, advertiser = iif(advertiser = '', excluded.advertiser, advertiser)"
         )
         for (payer, day), balance in balances.items():

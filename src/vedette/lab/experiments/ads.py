@@ -6,8 +6,8 @@ clicks are charged at the bid as in Pandey08, chapter 6, and all policies get th
 money, over all days; rows with ``day`` are of one.
 
 Markets with ``+live`` (``--charge live``) are charged like on a server, with second prices, holds and late clicks:
-``of_holds_free`` is the share of the revenue with holds, and attacks report their effect on the victim. ``--to`` limits
-them to their first days.
+``of_holds_free`` is the share of the revenue that holds and limits on clicks leave, and attacks, on the last day,
+report their effect on the victim. ``--to`` limits markets to their first days.
 
 Seeds come in blocks of ``BLOCK_SIZE`` that run side by side, since that takes little longer than one seed; the rows of
 a seed depend only on its number.
@@ -41,7 +41,7 @@ OWN_METRICS: Mapping[str, Metric] = {
     "used": Metric("share of all budgets that was spent", "share", None),
     "off_plan": Metric("distance from an even spend over the day's traffic, by budgets and hours, in budgets", "share"),
     "ahead": Metric("the part of it that was spent too early", "share", False),
-    "of_holds_free": Metric("revenue as a share of the revenue without holds on impressions (live)", "share", True),
+    "of_holds_free": Metric("revenue as a share of that without holds and limits on clicks (live)", "share", True),
     "free_clicks": Metric("share of clicks that found the budget spent (live)", "share", False),
     "victim_shown": Metric(
         "impressions of the attacked to honest visitors, relative to those without an attack", "share", True
@@ -124,10 +124,11 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
     if not isinstance(policy, ScorePolicy):
         return []  # it does not run live
     terms = policy, slots, _slot_factors(name), cell.seed
-    usual = run_live_market(days, *terms, holds=bool(setting.attack))
+    usual = run_live_market(days, *terms, limits=bool(setting.attack))
     limited = np.isfinite(usual.budget)
     victim = find_victim(days[0])
-    attack = Attack(setting.attack, setting.addresses, victim) if setting.attack else None
+    # On the last day, when click rates are known.
+    attack = Attack(setting.attack, setting.addresses, victim, len(days) - 1) if setting.attack else None
     found = run_live_market(days, *terms, attack)
     told = {
         "revenue": float((found.spent - found.attacked).sum()) / 100,
@@ -137,8 +138,8 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
     }
     if attack is None:
         return [told | {"of_holds_free": float(found.spent.sum() / usual.spent.sum())}]
-    taken = found.attacked[:, victim].sum() / found.budget[:, victim].sum()
-    kept = found.shown[victim] / max(usual.shown[victim], 1.0)
+    taken = found.attacked[-1, victim] / found.budget[-1, victim]
+    kept = found.shown[-1, victim] / max(usual.shown[-1, victim], 1.0)
     return [told | {"victim_shown": float(kept), "taken": float(taken)}]
 
 

@@ -14,11 +14,12 @@ of one advertiser about 0.07), as are the factors of lower slots; the hours of t
 classified ads.
 
 Variants follow a +: ``flat`` (all slots are equally visible, as Pandey08 assumes), ``alone`` (rates of ads are
-independent), ``clusters`` (a third of the variance is the cluster's), ``life-L`` (40 days, in which ads live L days on
-average and come back as new ads) and ``prior-P-V`` (P percent of the ads have a prior of accuracy V percent, section
-6.8.1). ``live`` charges like a server (``--charge live``; ``vedette.lab.runs.ads.live_market``), and ``flood-A``,
-``replay-A`` and ``drain-A`` do so with an attack by A addresses on one advertiser. ``market:cells``, ``market:mix`` and
-``market:bpol`` are many small ones, see ``vedette.lab.experiments.ads_promises``.
+independent), ``ample`` (budgets five times as large), ``clusters`` (a third of the variance is the cluster's),
+``life-L`` (40 days, in which ads live L days on average and come back as new ads) and ``prior-P-V`` (P percent of the
+ads have a prior of accuracy V percent, section 6.8.1). ``live`` charges like a server (``--charge live``;
+``vedette.lab.runs.ads.live_market``), and ``flood-A``, ``replay-A``, ``drain-A`` and ``swarm-A`` do so with an attack
+by A addresses on one advertiser. ``market:cells``, ``market:mix`` and ``market:bpol`` are many small ones, see
+``vedette.lab.experiments.ads_promises``.
 
 Common random numbers: whether an ad would be clicked at a query is determined before any policy chooses.
 """
@@ -81,8 +82,8 @@ BUDGET_SIGMA = 0.5  # of their logarithm
 SWING = 0.9
 LIFE_DAYS = 40
 _VARIANT = re.compile(
-    r"flat|alone|clusters|live|life-(?P<life>\d{1,3})|prior-(?P<part>\d{1,3})-(?P<accuracy>\d{1,2})"
-    r"|(?P<attack>flood|replay|drain)-(?P<addresses>\d{1,4})"
+    r"flat|alone|ample|clusters|live|life-(?P<life>\d{1,3})|prior-(?P<part>\d{1,3})-(?P<accuracy>\d{1,2})"
+    r"|(?P<attack>flood|replay|drain|swarm)-(?P<addresses>\d{1,4})"
 )
 
 
@@ -179,6 +180,7 @@ def _apply_variant(setting: AdMarketSetting, variant: re.Match[str] | None) -> A
         "live": {"live": True},
         "flat": {"factors": (1.0,) * len(SLOTS)},
         "alone": {"shares": (0.0, 0.0, 0.0)},
+        "ample": {"budget_share": 5 * setting.budget_share},
         "clusters": {"shares": (PHRASE_VARIANCE, ADVERTISER_VARIANCE, CLUSTER_VARIANCE)},
     }
     return replace(setting, **changed[variant[0]])  # type: ignore[arg-type]  # each is of its field's type

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
+from math import floor, sqrt
 from typing import NamedTuple, Protocol
 
 from vedette.serve.ads.catalog import AdCounts
@@ -31,12 +32,13 @@ class EntryKind(StrEnum):
     CHARGED = "charged"
     REFUSED = "refused"
     LET_GO = "let go"
+    REFUNDED = "refunded"
 
 
 class Entry(NamedTuple):
-    """An ad ledger entry: impression token, payer, budget day, kind, amount, and reason of a refusal.
+    """An ad ledger entry: impression token, payer, budget day, kind, amount, and reason of a refusal or refund.
 
-    The amount is what was held or charged, or what a refusal released.
+    The amount is what was held, charged or refunded, or what a refusal released.
     """
 
     kind: EntryKind
@@ -149,11 +151,28 @@ class ClickOutcome(NamedTuple):
     charged: Decimal = ZERO
 
 
-class AddressSpend(NamedTuple):
-    """How many clicks of one address a payer was charged for on a day, and how much."""
+class PastClick(NamedTuple):
+    """A click on an impression before this one: its sender, and what it costs, 0 if refused or refunded."""
 
-    clicks: int = 0
-    charged: Decimal = ZERO
+    token: str
+    visitor: str
+    charged: Decimal
+    said: str = ""
+
+
+class ClickHistory(NamedTuple):
+    """What happened to a payer on a day before a click: all clicks, the latest last, and how many were expected."""
+
+    clicks: Sequence[PastClick] = ()
+    expected: float = 0.0
+
+
+class Settlement(NamedTuple):
+    """What becomes of a click: why it is not charged, or how much; and the tokens of charges that are refunded."""
+
+    objection: ClickRejection | None
+    amount: Decimal
+    refunds: tuple[str, ...] = ()
 
 
 class SlotTally(NamedTuple):
@@ -229,32 +248,63 @@ def compute_hold(offered: ImpressionOffer, lines: Sequence[BudgetLine], *, count
 def settle_click(
     showing: AdImpression,
     clicking: ClickContext,
-    before: AddressSpend,
+    before: ClickHistory,
     lines: Sequence[BudgetLine],
     rules: ClickRules,
-) -> tuple[ClickRejection | None, Decimal]:
-    """Judge a click on an impression: why it is not charged, or how much: its price, capped at what is left."""
+) -> Settlement:
+    """Judge a click on an impression: charge its price, capped at what is left, or refuse it, and refund others."""
     amount = min(showing.price, *(line.left for line in lines))
     budget = clicking.budget.budget
+    charged = [one for one in before.clicks if one.charged]
+    own = [one for one in before.clicks if one.visitor == clicking.visitor] if clicking.visitor else []
     click = Click(
         known_token=True,
-        clicked_before=showing.closed in {EntryKind.CHARGED, EntryKind.REFUSED},
+        clicked_before=showing.closed not in {"", EntryKind.LET_GO},
         # A released hold was late, whatever the clock says now.
         waited_s=float("inf") if showing.closed else clicking.at_s - showing.at_s,
         is_bot=clicking.is_bot,
-        clicks_from_address=before.clicks,
+        clicks_from_address=len(own),
         on_target=clicking.on_target,
-        address_share=(before.charged + amount) / budget if budget > 0 else ZERO,
+        address_share=sum((one.charged for one in own), amount) / budget if budget > 0 else ZERO,
         is_spent=amount <= 0,
+        is_excess=is_excess(before, rules),
     )
     why_not = check_click(click, rules)
-    return why_not, ZERO if why_not else amount
+    refunded: Sequence[PastClick] = ()
+    if why_not is ClickRejection.EXCESS:
+        refunded = charged[floor(before.expected) :]
+    elif why_not is ClickRejection.SAME_ADDRESS and len(own) >= rules.max_per_address:
+        refunded = [one for one in own if one.charged]
+    return Settlement(why_not, ZERO if why_not else amount, tuple(one.token for one in refunded))
+
+
+def is_excess(before: ClickHistory, rules: ClickRules) -> bool:
+    """Check whether one more charged click on a payer's ads would be more than the day's click rates explain.
+
+    The click rate that was believed at each impression is the expectation of its clicks, given all that was known. So
+    clicks minus their expectation are a martingale with a variance of nearly that expectation, and hardly a day has
+    clicks that exceed it by more than ``max_deviations`` standard deviations. One that does is under attack: from then
+    on clicks are charged only as far as they are expected, since which of them are hostile cannot be known. The first
+    click of a day is charged in any case.
+
+    >>> clicks = [PastClick("a", "", Decimal(1)), PastClick("b", "", Decimal(1))]
+    >>> [is_excess(ClickHistory(clicks, expected), ClickRules()) for expected in (0.4, 0.6)]
+    [True, False]
+    """
+    clicks = sum(1 for one in before.clicks if one.charged) + 1
+    if any(one.said == ClickRejection.EXCESS for one in before.clicks):
+        return clicks > before.expected
+    # Never quite 0, so that a limit of inf is none.
+    deviation = sqrt(max(before.expected, 1e-9))
+    return clicks > max(before.expected + rules.max_deviations * deviation, 1.0)
 
 
 def apply_entry(balance: Balance, entry: Entry, released: Decimal) -> Balance:
     """Apply an entry to a balance; ``released`` is what its impression had held until then."""
     if entry.kind is EntryKind.HELD:
         return balance._replace(held=balance.held + entry.amount)
+    if entry.kind is EntryKind.REFUNDED:
+        return balance._replace(charged=balance.charged - entry.amount)
     charged = entry.amount if entry.kind is EntryKind.CHARGED else ZERO
     return balance._replace(charged=balance.charged + charged, held=balance.held - released)
 

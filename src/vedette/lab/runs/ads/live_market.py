@@ -1,11 +1,13 @@
 """Simulated ad markets as served by a server: ``AdSelection``, with second prices, holds, late clicks and caps.
 
-Every query has its own visitor; a click comes some seconds after its impression, and is charged to the day of the
-impression. An attack adds visitors who search for the phrases of one advertiser, the victim:
+Some addresses search far more than others, as those of proxies do: the weight of each of PEOPLE falls with the root of
+its rank. A click comes some seconds after its impression, and is charged to the day of the impression. An attack adds
+visitors who search for the phrases of one advertiser, the victim:
 
     flood    each address searches FLOOD_SEARCHES times a day, and never clicks
     replay   each address clicks what it is shown of the victim, and sends each click REPLAYS times
     drain    each address searches and clicks DRAIN_SEARCHES times a day, as a person would
+    swarm    each address searches once a day, and clicks
 """
 
 import heapq
@@ -15,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import count
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -23,18 +26,19 @@ from vedette.lab.worlds.ads_market import AdMarketDay
 from vedette.policy import Floats, Ints, rng_for
 from vedette.serve.ads.by_score import ScorePolicy
 from vedette.serve.ads.catalog import AdCounts, RunningAd
-from vedette.serve.ads.click_validity import ClickRejection, ClickRules
+from vedette.serve.ads.click_validity import DEFAULT_RULES, ClickRejection, ClickRules
 from vedette.serve.ads.ledger import (
     ZERO,
-    AddressSpend,
     AdImpression,
     AdQuery,
     Balance,
     ClickContext,
+    ClickHistory,
     ClickOutcome,
     Entry,
     EntryKind,
     ImpressionOffer,
+    PastClick,
     PayerBudget,
     SlotTally,
     apply_entry,
@@ -53,15 +57,19 @@ MEDIAN_DELAY_S, DELAY_SIGMA = 15.0, 1.0
 # The budget of an advertiser without one: the largest that a campaign can have.
 NO_BUDGET = Decimal(1_000_000)
 FLOOD_SEARCHES, DRAIN_SEARCHES, REPLAYS = 500, 50, 20
-ATTACKS = ("flood", "replay", "drain")
+ATTACKS = {"flood": FLOOD_SEARCHES, "replay": DRAIN_SEARCHES, "drain": DRAIN_SEARCHES, "swarm": 1}
+PEOPLE = 1_000
+# Without holds, and without limits on what clicks cost: a yardstick.
+NO_LIMITS = ClickRules(max_per_address=10**9, max_address_share=Decimal(10**9), max_deviations=inf)
 
 
 class Attack(NamedTuple):
-    """An attack on one advertiser of a simulated market, by this many addresses."""
+    """An attack on one advertiser of a simulated market, by this many addresses, from a day on (from 0)."""
 
     kind: str
     addresses: int
     victim: int
+    first_day: int = 0
 
 
 class LiveOutcome(NamedTuple):
@@ -119,31 +127,31 @@ def run_live_market(
     seed: int,
     attack: Attack | None = None,
     *,
-    holds: bool = True,
+    limits: bool = True,
 ) -> LiveOutcome:
-    """Serve all days of an ad market; ``holds=False`` shows whatever is not yet charged, as a reference."""
-    server = _LiveServer(days, policy, slots, factors, seed, holds=holds)
+    """Serve all days of an ad market; without ``limits`` all clicks are charged and nothing is held, as a reference."""
+    server = _LiveServer(days, policy, slots, factors, seed, limits=limits)
     for number, day in enumerate(days):
         server.open_day(number, day)
-        for search in sorted([*_honest_searches(number, day), *_hostile_searches(number, day, attack, seed)]):
+        for search in sorted([*_honest_searches(number, day, seed), *_hostile_searches(number, day, attack, seed)]):
             server.answer(search, attack)
-    server.settle(float("inf"))
-    return server.outcome
+    return server.close()
 
 
-def _honest_searches(number: int, day: AdMarketDay) -> Iterator[_Search]:
-    for query, (at_s, phrase) in enumerate(zip(day.at_s.tolist(), day.query.tolist(), strict=True)):
-        yield _Search(at_s, phrase, f"person {number} {query}", query)
+def _honest_searches(number: int, day: AdMarketDay, seed: int) -> Iterator[_Search]:
+    weight = 1 / np.sqrt(np.arange(1.0, PEOPLE + 1))
+    people = rng_for(seed, f"lab/market/people/{number}").choice(PEOPLE, len(day.query), p=weight / weight.sum())
+    for query, row in enumerate(zip(day.at_s.tolist(), day.query.tolist(), people.tolist(), strict=True)):
+        yield _Search(*row[:2], f"person {row[2]}", query)
 
 
 def _hostile_searches(number: int, day: AdMarketDay, attack: Attack | None, seed: int) -> Iterator[_Search]:
-    if attack is None:
+    if attack is None or number < attack.first_day:
         return
     rng = rng_for(seed, f"lab/market/attack/{number}")
     phrases = np.unique(day.offers.phrase[day.offers.advertiser == attack.victim])
-    times = FLOOD_SEARCHES if attack.kind == "flood" else DRAIN_SEARCHES
     for address in range(attack.addresses):
-        for at in np.sort(rng.random(times)).tolist():
+        for at in np.sort(rng.random(ATTACKS[attack.kind])).tolist():
             yield _Search((number + at) * DAY_S, int(rng.choice(phrases)), f"attacker {address}", -1)
 
 
@@ -158,10 +166,11 @@ class _LiveServer:
         factors: Floats,
         seed: int,
         *,
-        holds: bool,
+        limits: bool,
     ) -> None:
-        self._ledger = MemoryLedger(holds=holds)
-        terms = AdTerms(slots, Decimal("0.01"), learn_every_s=LEARN_EVERY_S)
+        self._ledger = MemoryLedger(holds=limits)
+        rules = DEFAULT_RULES if limits else NO_LIMITS
+        terms = AdTerms(slots, Decimal("0.01"), rules, LEARN_EVERY_S)
         self._selection = AdSelection(self._ledger, policy, terms, rng_for(seed, f"serve/sponsor/{policy.name}/live"))
         self._factors, self._delays = factors, rng_for(seed, "lab/market/delays")
         self._tokens = count()
@@ -170,9 +179,10 @@ class _LiveServer:
         self._next_number = len(days[0].rate)
         self._index: dict[int, int] = {}
         self._pending: list[_Pending] = []
+        self._clicks: dict[str, _Pending] = {}
         size = (len(days), len(days[0].budget))
         budget = np.array([day.budget for day in days])
-        self.outcome = LiveOutcome(np.zeros(size), budget, np.zeros(size), np.zeros(size[1]), 0, 0)
+        self._outcome = LiveOutcome(np.zeros(size), budget, np.zeros(size), np.zeros(size), 0, 0)
 
     def open_day(self, number: int, day: AdMarketDay) -> None:
         """Open a day: new ads, and their budgets."""
@@ -212,13 +222,23 @@ class _LiveServer:
             assert showing is not None, "what is clicked was shown"
             now = moment_of(datetime.fromtimestamp(click.at_s, UTC))
             found = self._selection.click(showing, click.visitor, now, self._ledger, is_bot=False)
-            cents = float(found.charged * 100)
-            self.outcome.spent[click.day, click.advertiser] += cents
-            if click.hostile:
-                self.outcome.attacked[click.day, click.advertiser] += cents
-                continue
-            clicked, free = self.outcome.clicked + 1, self.outcome.free + (found.objection is ClickRejection.SPENT)
-            self.outcome = self.outcome._replace(clicked=clicked, free=free)
+            self._clicks[click.token] = click
+            if not click.hostile:
+                clicked, free = (
+                    self._outcome.clicked + 1,
+                    self._outcome.free + (found.objection is ClickRejection.SPENT),
+                )
+                self._outcome = self._outcome._replace(clicked=clicked, free=free)
+
+    def close(self) -> LiveOutcome:
+        """Charge the clicks that are left, and return the outcome: what was charged and not refunded."""
+        self.settle(float("inf"))
+        for token, click in self._clicks.items():
+            showing = self._ledger.find_impression(token)
+            cents = float(showing.charged * 100) if showing else 0.0
+            self._outcome.spent[click.day, click.advertiser] += cents
+            self._outcome.attacked[click.day, click.advertiser] += cents * click.hostile
+        return self._outcome
 
     def _react(self, showing: AdImpression, search: _Search, attack: Attack | None) -> None:
         index = self._index[showing.ad]
@@ -228,7 +248,7 @@ class _LiveServer:
                 for turn in range(REPLAYS if attack.kind == "replay" else 1):
                     self._click(showing, search, advertiser, 5.0 + turn, hostile=True)
             return
-        self.outcome.shown[advertiser] += 1
+        self._outcome.shown[self._number, advertiser] += 1
         chance = self._day.rate[index] * self._factors[showing.slot]
         if self._luck[search.query, self._day.position[index]] < chance:
             delay_s = float(MEDIAN_DELAY_S * np.exp(DELAY_SIGMA * self._delays.standard_normal()))
@@ -267,7 +287,8 @@ class MemoryLedger:
         self._queries: Counter[str] = Counter()
         self._hours: Counter[tuple[date, int, str]] = Counter()
         self._quota: Counter[tuple[date, str, str]] = Counter()
-        self._addresses: dict[tuple[str, date, str], AddressSpend] = {}
+        self._clicks: defaultdict[tuple[str, date], dict[str, PastClick]] = defaultdict(dict)
+        self._expected: defaultdict[tuple[str, date], float] = defaultdict(float)
 
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules
@@ -290,18 +311,19 @@ class MemoryLedger:
         if showing is None:
             return ClickOutcome(None, ClickRejection.FORGED)
         lines = budget_lines(clicking.budget, showing.payer, self._balances[showing.day])
-        address = showing.payer, showing.day, clicking.visitor
-        before = self._addresses.get(address, AddressSpend()) if clicking.visitor else AddressSpend()
-        why_not, amount = settle_click(showing, clicking, before, lines, rules)
+        key = showing.payer, showing.day
+        clicks = self._clicks[key]
+        before = ClickHistory(list(clicks.values()), self._expected[key])
+        why_not, amount, refunds = settle_click(showing, clicking, before, lines, rules)
         if not showing.closed:
             kind = EntryKind.REFUSED if why_not else EntryKind.CHARGED
             self._close(showing, kind, showing.held if why_not else amount, clicking.at_s)
             self._showings[token] = self._showings[token]._replace(charged=amount, said=str(why_not or ""))
-            if not why_not:
-                self._addresses[address] = AddressSpend(before.clicks + 1, before.charged + amount)
-                if showing.counted:
-                    counts = self._counts[showing.ad, showing.phrase]
-                    self._counts[showing.ad, showing.phrase] = counts._replace(clicked=counts.clicked + 1)
+            clicks[token] = PastClick(token, clicking.visitor, amount, str(why_not or ""))
+            self._learn_click(showing, 0 if why_not else 1)
+        for each in refunds:
+            self._refund(each, clicking.at_s, str(why_not))
+            self.refused[why_not or ClickRejection.EXCESS] += 1
         if why_not:
             self.refused[why_not] += 1
             return ClickOutcome(showing, why_not)
@@ -352,11 +374,25 @@ class MemoryLedger:
         self._tokens.append(showing.token)
         self._apply(Entry(EntryKind.HELD, showing.token, payer, day, held, showing.at_s), ZERO)
         self._balances[day][payer] = self._balances[day][payer]._replace(advertiser=offered.budget.advertiser)
+        self._expected[payer, day] += offered.rate if counted else 0.0
         if counted:
             before = self._counts.get((showing.ad, showing.phrase), AdCounts(0, 0.0, 0))
             after = AdCounts(before.shown + 1, before.views + offered.seen, before.clicked)
             self._counts[showing.ad, showing.phrase] = after
         return showing
+
+    def _refund(self, token: str, at_s: float, reason: str) -> None:
+        showing = self._showings[token]
+        self._apply(Entry(EntryKind.REFUNDED, token, showing.payer, showing.day, showing.charged, at_s, reason), ZERO)
+        self._showings[token] = showing._replace(closed=EntryKind.REFUNDED.value, charged=ZERO, said=reason)
+        clicks = self._clicks[showing.payer, showing.day]
+        clicks[token] = clicks[token]._replace(charged=ZERO, said=reason)
+        self._learn_click(showing, -1)
+
+    def _learn_click(self, showing: AdImpression, clicks: int) -> None:
+        if showing.counted and clicks:
+            counts = self._counts[showing.ad, showing.phrase]
+            self._counts[showing.ad, showing.phrase] = counts._replace(clicked=counts.clicked + clicks)
 
     def _count_visitor(self, asked: AdQuery, topic: str, rules: ClickRules) -> bool:
         if not asked.visitor:

@@ -35,7 +35,7 @@ _VERDICTS: Final[dict[str, AdStatus]] = {"approve": "approved", "revoke": "revok
 
 def describe_outcome(one: AdImpression) -> str:
     """Describe the outcome of an ad impression: open, clicked and charged, not charged, or not clicked."""
-    if one.closed == "refused":
+    if one.closed in {"refused", "refunded"}:
         return f"clicked, not charged: {one.said}"
     return {"": "open: a click would be charged", "charged": "clicked and charged"}.get(one.closed, "not clicked")
 
