@@ -79,6 +79,7 @@ class LinkResolver:
     def find_unlisted_hosts(self, hrefs: Iterable[str]) -> tuple[str, ...]:
         """Find the unlisted hosts among links that no site covers; each once, the first few.
 
+        >>> from vedette.model import Site
         >>> links = LinkResolver(SiteIndex([Site("https://example.org/docs/", scope="prefix")]))
         >>> links.find_unlisted_hosts(["https://me@Example.com:8443/a", "//example.net", "https://example.org/b", "/c"])
         ('example.com', 'example.net')

@@ -11,18 +11,29 @@ index/7/lock    held by its writer
 """
 
 import fcntl
+import json
 import shutil
+import struct
 import time
+import zlib
 from collections.abc import Iterable
 from contextlib import suppress
+from os import stat_result
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from vedette.adapters.files.atomic import replace_text
 from vedette.errors import StoreBusy, StoreCorrupt
 
 RETRY_S, RETRIES = 0.02, 25
 MAX_REPAIRS = 3
+
+META_FILE = "meta.json"  # of the Tantivy index
+_SEGMENT_KINDS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
+_FOOTER_END = struct.Struct("<II")  # the length of the footer before it, and a number by which it is known
+_FOOTER_MAGIC = 1337
+_CHECK_BYTES = 1 << 20
+MAX_CHECKS = 5
 
 
 class Generations:
@@ -179,3 +190,63 @@ def _read_seq(generation: Path) -> int:
     with suppress(FileNotFoundError, ValueError):
         return int((generation / "seq").read_text("utf-8"))
     return 0
+
+
+def find_index_damage(folder: Path) -> str:
+    """Return what is wrong with the files of the Tantivy index, by their checksums; empty if nothing is.
+
+    A merge replaces files at any time, so files that are missing are looked for again in the next version.
+    """
+    for _ in range(MAX_CHECKS):
+        version = read_version(folder) if (folder / META_FILE).exists() else None
+        damage = _check_files(folder)
+        if not damage or version is None or version == read_version(folder):
+            return damage
+    return ""
+
+
+def _check_files(folder: Path) -> str:
+    try:
+        meta = json.loads((folder / META_FILE).read_bytes())
+        names = [name for segment in meta["segments"] for name in _list_segment_files(segment)]
+    except FileNotFoundError:
+        return "" if not any(folder.glob("*.idx")) else f"{META_FILE} is missing"
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return f"{META_FILE} cannot be read"
+    return next((f"{name} {fault}" for name in names if (fault := _check_file(folder / name))), "")
+
+
+def _list_segment_files(segment: dict[str, Any]) -> list[str]:
+    stem = segment["segment_id"].replace("-", "")
+    deleted = [f"{stem}.{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
+    return [*(f"{stem}.{kind}" for kind in _SEGMENT_KINDS), *deleted]
+
+
+def _check_file(path: Path) -> str:
+    """Check one file of the Tantivy index: its last bytes are a footer with the checksum of the others."""
+    try:
+        size, checksum = path.stat().st_size, 0
+        with path.open("rb") as file:
+            file.seek(max(size - _FOOTER_END.size, 0))
+            length, magic = _FOOTER_END.unpack(file.read())
+            body = size - _FOOTER_END.size - length
+            if magic != _FOOTER_MAGIC or body < 0:
+                return "is cut off"
+            file.seek(body)
+            expected = json.loads(file.read(length))["crc"]
+            file.seek(0)
+            while body > 0 and (data := file.read(min(body, _CHECK_BYTES))):
+                checksum, body = zlib.crc32(data, checksum), body - len(data)
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    except (struct.error, ValueError, TypeError, LookupError):
+        return "is cut off"
+    return "" if checksum == expected else "has a wrong checksum"
+
+
+def read_version(folder: Path) -> tuple[int, int, int]:
+    """Return the version of the Tantivy index on disk, which changes with each commit or merge."""
+    about: stat_result = (folder / META_FILE).stat()
+    return about.st_ino, about.st_mtime_ns, about.st_size

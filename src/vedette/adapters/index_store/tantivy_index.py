@@ -18,18 +18,16 @@ Pitfalls of tantivy, and how they are handled here:
 """
 
 import json
-import struct
-import zlib
 from collections.abc import Iterable, Mapping
 from math import inf
-from os import stat_result
 from pathlib import Path
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 import tantivy
 from tantivy import Occur, Query
 
+from vedette.adapters.index_store.generations import META_FILE, read_version
 from vedette.errors import StoreBusy, StoreCorrupt, StoreError
 from vedette.index.query.retrieval import (
     EXACT_FIELDS,
@@ -218,12 +216,6 @@ def is_utf8(word: str) -> bool:
 HEAP_BYTES = 64_000_000
 MAX_WORD_BYTES = 256  # of indexed words; words are cut well below it before they get here
 
-_META = "meta.json"
-_SEGMENT_KINDS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
-_FOOTER_END = struct.Struct("<II")  # the length of the footer before it, and a number by which it is known
-_FOOTER_MAGIC = 1337
-_CHECK_BYTES = 1 << 20
-MAX_CHECKS = 5
 _FIELDS = frozenset((*TEXT_FIELDS, *EXACT_FIELDS, *NUMBER_FIELDS))
 
 
@@ -342,7 +334,7 @@ def _check_id(given: object) -> int:
 def open_reader(folder: Path) -> "IndexReader":
     """Open the Tantivy index in a folder for reading, as of now."""
     try:
-        if not (folder / _META).exists():
+        if not (folder / META_FILE).exists():
             raise StoreError(f"There is no index in {folder}. To build one: vedette reindex")
         return IndexReader(folder, _open_index(folder))
     except (ValueError, OSError) as error:
@@ -361,7 +353,7 @@ class IndexReader:
     def refresh(self) -> bool:
         """Load what any process has committed to the Tantivy index since; return whether there was anything."""
         try:
-            is_new = _read_version(self._folder) != self._version
+            is_new = read_version(self._folder) != self._version
             if is_new:
                 self._reload()
         except (ValueError, OSError) as error:
@@ -409,7 +401,7 @@ class IndexReader:
     def deleted_share(self) -> float:
         """Return the share of the Tantivy index that is deleted pages which still count in ``df`` and in scores."""
         try:
-            segments = json.loads((self._folder / _META).read_bytes())["segments"]
+            segments = json.loads((self._folder / META_FILE).read_bytes())["segments"]
         except (ValueError, OSError) as error:
             raise _to_store_error(self._folder, error) from error
         deleted = sum((segment["deletes"] or {}).get("num_deleted_docs", 0) for segment in segments)
@@ -417,7 +409,7 @@ class IndexReader:
 
     def _reload(self) -> None:
         # The version first: a commit between the two is then included now and checked once more.
-        self._version = _read_version(self._folder)
+        self._version = read_version(self._folder)
         self._index.reload()
         self._searcher = self._index.searcher()
 
@@ -433,71 +425,11 @@ def _build_hits(ids: Iterable[object], scores: Iterable[float], total: int = -1)
 # --- Files and faults ---
 
 
-def find_index_damage(folder: Path) -> str:
-    """Return what is wrong with the files of the Tantivy index, by their checksums; empty if nothing is.
-
-    A merge replaces files at any time, so files that are missing are looked for again in the next version.
-    """
-    for _ in range(MAX_CHECKS):
-        version = _read_version(folder) if (folder / _META).exists() else None
-        damage = _check_files(folder)
-        if not damage or version is None or version == _read_version(folder):
-            return damage
-    return ""
-
-
-def _check_files(folder: Path) -> str:
-    try:
-        meta = json.loads((folder / _META).read_bytes())
-        names = [name for segment in meta["segments"] for name in _list_segment_files(segment)]
-    except FileNotFoundError:
-        return "" if not any(folder.glob("*.idx")) else f"{_META} is missing"
-    except (ValueError, TypeError, LookupError, AttributeError):
-        return f"{_META} cannot be read"
-    return next((f"{name} {fault}" for name in names if (fault := _check_file(folder / name))), "")
-
-
-def _list_segment_files(segment: dict[str, Any]) -> list[str]:
-    stem = segment["segment_id"].replace("-", "")
-    deleted = [f"{stem}.{segment['deletes']['opstamp']}.del"] if segment["deletes"] else []
-    return [*(f"{stem}.{kind}" for kind in _SEGMENT_KINDS), *deleted]
-
-
-def _check_file(path: Path) -> str:
-    """Check one file of the Tantivy index: its last bytes are a footer with the checksum of the others."""
-    try:
-        size, checksum = path.stat().st_size, 0
-        with path.open("rb") as file:
-            file.seek(max(size - _FOOTER_END.size, 0))
-            length, magic = _FOOTER_END.unpack(file.read())
-            body = size - _FOOTER_END.size - length
-            if magic != _FOOTER_MAGIC or body < 0:
-                return "is cut off"
-            file.seek(body)
-            expected = json.loads(file.read(length))["crc"]
-            file.seek(0)
-            while body > 0 and (data := file.read(min(body, _CHECK_BYTES))):
-                checksum, body = zlib.crc32(data, checksum), body - len(data)
-    except FileNotFoundError:
-        return "is missing"
-    except OSError as error:
-        return f"cannot be read ({error.strerror})"
-    except (struct.error, ValueError, TypeError, LookupError):
-        return "is cut off"
-    return "" if checksum == expected else "has a wrong checksum"
-
-
 def _open_index(folder: Path) -> tantivy.Index:
     index = tantivy.Index(SCHEMA, str(folder))
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     index.register_tokenizer(ANALYZER, words.filter(tantivy.Filter.remove_long(MAX_WORD_BYTES)).build())
     return index
-
-
-def _read_version(folder: Path) -> tuple[int, int, int]:
-    """Return the version of the Tantivy index on disk, which changes with each commit or merge."""
-    about: stat_result = (folder / _META).stat()
-    return about.st_ino, about.st_mtime_ns, about.st_size
 
 
 def _is_disk_error(error: Exception) -> bool:

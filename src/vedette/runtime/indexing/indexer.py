@@ -15,10 +15,9 @@ from pathlib import Path
 from vedette.adapters.clock import Clock, parse_clock
 from vedette.adapters.crawl_store.index_queue import IndexQueueReader
 from vedette.adapters.index_store.gain_store import GainStore
-from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.generations import Generations, find_index_damage
 from vedette.adapters.index_store.indexer_store import find_store_damage
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.adapters.index_store.tantivy_index import find_index_damage
 from vedette.errors import StoreCorrupt
 from vedette.runtime.indexing.index_builder import IndexBuilder
 from vedette.runtime.indexing.pagerank import compute_importance

@@ -16,10 +16,9 @@ from vedette.adapters.crawl_store.data_folder import explain_database_errors, re
 from vedette.adapters.crawl_store.search_store import RuleRow, UserKeyRow
 from vedette.adapters.crawl_store.status_file import FailingProcess, read_failing
 from vedette.adapters.crawl_store.store import CrawlStore
-from vedette.adapters.index_store.generations import Generations
+from vedette.adapters.index_store.generations import Generations, find_index_damage
 from vedette.adapters.index_store.indexer_store import read_page_id
 from vedette.adapters.index_store.page_table import PageTable
-from vedette.adapters.index_store.tantivy_index import find_index_damage
 from vedette.engine.messages import ArchiveLocation
 from vedette.engine.search.hidden import find_parent_domain
 from vedette.engine.search.search import Searcher
