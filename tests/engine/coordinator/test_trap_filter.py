@@ -150,15 +150,15 @@ def test_with_a_budget_what_is_held_stays_held() -> None:
     assert crawled(web, budget_per_s=1.0).book.count_held()
 
 
-@pytest.mark.parametrize("differ_by", ["title", "numbers"])
+@pytest.mark.parametrize("differ_by", ["title", "numbers", "one number"])
 def test_pages_that_differ_in_numbers_only_are_pages(differ_by: str) -> None:
-    """Rooms with a number in the title, and tables of measurements under one title, are fetched to the last one."""
+    """Rooms with a number in the title or text, and tables of measurements under one title, are fetched to the last."""
     paths = [f"/room/{number}" for number in range(80)]
     web = listed(paths, text_of("home", 200))
     for number, path in enumerate(paths):
         title = f"Room {number}" if differ_by == "title" else "Measurements"
         rows = " ".join(f"hour {hour} {(number * 24 + hour) * 7919 % 9973}" for hour in range(24))
-        text = text_of("room", 60) if differ_by == "title" else rows
+        text = rows if differ_by == "numbers" else text_of("room", 60) + f" {number}" * (differ_by == "one number")
         web.replies[A + path] = Reply(200, HTML, f"<title>{title}</title><h1>{title}</h1><p>{text}</p>".encode())
     assert set(crawled(web).asked_urls()) == set(web.replies)
 

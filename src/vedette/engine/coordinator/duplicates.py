@@ -44,7 +44,7 @@ class Membership(NamedTuple):
     """The duplicate group that a fetched page joined, and the URL whose text it repeats, empty if it is new.
 
     ``is_similar`` means that an earlier page has nearly the same text, even if readers could tell the two apart;
-    ``is_identical`` that a URL with another query has the same bytes; ``stands`` that the page is now the canonical of
+    ``is_identical`` that a URL with another query has the same bytes, ``has_other_bytes`` that the bytes differ; ``stands`` that the page is now the canonical of
     its group.
     """
 
@@ -53,6 +53,7 @@ class Membership(NamedTuple):
     is_similar: bool = False
     is_identical: bool = False
     stands: bool = True
+    has_other_bytes: bool = False
 
 
 class PageContent(NamedTuple):
@@ -108,6 +109,7 @@ class DuplicateDetector:
                 page.id in similar,
                 "?" in page.url and same[page.id] != page.id,
                 self._stands(page.id, groups[page.id]),
+                page.id in alike and alike[page.id].baseline.body_digest != page.content.baseline.body_digest,
             )
             for page in pages
         }

@@ -1,5 +1,6 @@
 """Interpret fetch results in the coordinator: retries, links, change signals, unlisted hosts, yield, polls."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -27,6 +28,8 @@ LIST_WORDS = 300
 MIN_LIKENESS = 0.5
 NOT_MODIFIED = 304
 MAX_BIRTH_AGE_S = 30 * 86_400.0
+
+_DIGITS = re.compile(r"[0-9]+")
 
 LinkGroup = tuple[Sequence[str], FoundUrl]
 
@@ -126,6 +129,8 @@ def build_yield(
         return FetchYield(LIST_WORDS if is_list else 0, result.status, is_free=not is_list)
     original = "" if joined.stands and not joined.is_identical else joined.repeats
     is_free = is_twin(url, original) if original else False
+    if joined.has_other_bytes and not is_free and are_numbered(url, original):
+        original = ""  # pages that differ in numbers: similar, but no copies
     if canonical and canonical != url and not original:
         is_query = canonical.partition("?")[0] == url.partition("?")[0]
         original, is_free = canonical, not is_query or (likeness is not None and likeness < MIN_LIKENESS)
@@ -144,6 +149,15 @@ def build_redirect_yield(url: str, location: str, status: int) -> FetchYield:
     is_mirror = ours != theirs and url.split("/", 3)[3:] == location.split("/", 3)[3:]
     is_copy = is_mirror or (bool(mark) and location.partition("?")[0] == path and query not in location)
     return FetchYield(MIN_WORDS if is_copy else 0, status, is_copy=is_copy, is_free=not is_copy and ours == theirs)
+
+
+def are_numbered(url: str, other: str) -> bool:
+    """Check whether two paths differ only in numbers: rooms, products and tables do; parameters do not count.
+
+    >>> are_numbered("https://a.test/room/12", "https://a.test/room/7"), are_numbered("https://a.test/?p=1", "")
+    (True, False)
+    """
+    return "?" not in url and _DIGITS.sub("#", url) == _DIGITS.sub("#", other)
 
 
 def is_twin(url: str, original: str) -> bool:
