@@ -44,7 +44,8 @@ class Membership(NamedTuple):
     """The duplicate group that a fetched page joined, and the URL whose text it repeats, empty if it is new.
 
     ``is_similar`` means that an earlier page has nearly the same text, even if readers could tell the two apart;
-    ``is_identical`` that a URL with another query has the same bytes, ``has_other_bytes`` that the bytes differ; ``stands`` that the page is now the canonical of
+    ``is_identical`` that a URL with another query has the same bytes, ``has_other_bytes`` that the page it repeats has
+    others; ``stands`` that the page is now the canonical of
     its group.
     """
 
