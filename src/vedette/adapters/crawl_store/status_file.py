@@ -35,14 +35,14 @@ class LiveStatus(NamedTuple):
 
 
 class FailingProcess(NamedTuple):
-    """A process of the running tree that keeps failing: its role, how often of late, and how it ended last."""
+    """A process of the running tree that keeps failing: its role, how often recently, and how it ended last."""
 
     role: str
     failures: int
     why: str
 
     def __str__(self) -> str:
-        return f"the {self.role} keeps failing ({self.failures} times of late, last: {self.why})"
+        return f"the {self.role} keeps failing ({self.failures} times recently, last: {self.why})"
 
 
 def write_failing(folder: Path, failing: Sequence[FailingProcess]) -> None:

@@ -44,7 +44,7 @@ class PingResult(NamedTuple):
 
 
 class _Try(NamedTuple):
-    """A try of an IndexNow key that is not known: when, of which host, and by which client."""
+    """A try of an unknown IndexNow key: its time, host and client."""
 
     at_s: float
     host: str
