@@ -95,7 +95,7 @@ def read_errors() -> Iterator[tuple[str, str]]:
 
 def read_documents() -> Iterator[tuple[str, str]]:
     """Yield the lines of documents, without code and paths."""
-    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *PACKAGE.rglob("*.md")]):
         text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
         yield from ((path.name, re.sub(r"`[^`]*`|[\w/]+\.py", "", line)) for line in text.splitlines())
 
