@@ -112,7 +112,7 @@ def are_editions(url: str, other: str) -> bool:
 
 
 def differ_in_name(url: str, other: str) -> bool:
-    """Check whether two URLs are editions, or differ in one folder only, whose name somebody chose: letters alone.
+    """Check whether two URLs are editions, or differ in one folder only, whose name a person chose: letters alone.
 
     >>> differ_in_name("https://a.example/news/2020/x", "https://a.example/2020/x")
     True
