@@ -1,4 +1,4 @@
-"""Data folders with something in them, written through the doors that a crawl uses."""
+"""Data folders with content, written through the same code that a crawl uses."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A site in sections for the proof that unseen URLs come by what people search for: the words are in links to them.
+"""A site in sections to prove that unseen URLs are ordered by searches: the words are in links to them.
 
 Served by name, as ``start_server("tests.impact_worlds:sections", 20)``: the number says how many sections there are.
 All articles lie in one folder under numbers, so a URL says nothing; what its section's page calls an article does.

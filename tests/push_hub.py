@@ -1,4 +1,4 @@
-"""A hub on loopback, as the WebSub recommendation has it: a real HTTP server that verifies, signs and distributes.
+"""A hub on loopback, following the WebSub recommendation: a real HTTP server that verifies, signs and distributes.
 
 It can also lie: a test sends whatever it likes to a callback through ``send`` and ``ask_back``.
 """

@@ -1,4 +1,4 @@
-"""A small web whose pages a test changes, crawled and served by the real ``vedette up``; and ways to ask that server.
+"""A small web whose pages a test changes, crawled and served by the real ``vedette up``; and clients of that server.
 
 All hosts are on one port of loopback. Requests and their times are recorded by the servers.
 """

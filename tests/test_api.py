@@ -1,4 +1,4 @@
-"""The public Python API: cheap to import, and what it does is what the command line does."""
+"""The public Python API: cheap to import, and with the same effects as the command line."""
 
 import ast
 import subprocess

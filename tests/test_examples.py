@@ -1,4 +1,4 @@
-"""The examples do what they promise: each runs as its first lines say, against real servers on loopback."""
+"""The examples work: each runs as its first lines say, against real servers on loopback."""
 
 import json
 import os

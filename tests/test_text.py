@@ -1,4 +1,4 @@
-"""Words: one form for everything that reads the same, numbers for words, and no text that is too much."""
+"""Words: one form for everything that reads the same, numbers for words, and any text."""
 
 # ruff: noqa: RUF001 - look-alike letters are tested here
 import unicodedata

@@ -1,4 +1,4 @@
-"""The real program over a world of ``tree_worlds``: started, watched by /proc, killed, and judged by what it left."""
+"""The real program over a world of ``tree_worlds``: started, watched by /proc, killed, and judged by its results."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Real web servers on loopback, each over the same folder of pages, with what sites do to a crawler.
+"""Real web servers on loopback, each over the same folder of pages, with common problems for crawlers.
 
     /raw          redirects to a name in raw UTF-8
     /coded.html   is sent plain, under a Content-Encoding that is none

@@ -1,4 +1,4 @@
-"""A real server on loopback whose every byte a test decides, so that a client can be shown what servers do wrong.
+"""A real server on loopback with every byte under a test's control, to show a client what servers do wrong.
 
 One thread accepts, one thread per connection reads requests and sends what the test's script says. What came in is
 kept for the test to look at.

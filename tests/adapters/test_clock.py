@@ -1,4 +1,4 @@
-"""World time: one rule, agreed on by processes that know nothing of each other but the clock's value."""
+"""World time: one rule, on which independent processes agree given the clock's value."""
 
 import subprocess
 import sys

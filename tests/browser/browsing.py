@@ -1,4 +1,4 @@
-"""A real browser for tests, where the machine has one; and what an accessibility checker says of a page in it."""
+"""A real browser for tests, if the machine has one; and the result of an accessibility checker in it."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What all tests in a browser have."""
+"""Fixtures shared by all browser tests."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The console as its operator meets it: in a browser, over a real ``vedette up``, from the token that it printed on."""
+"""The console as its operator uses it: in a browser, over a real ``vedette up``, starting from the printed token."""
 
 import re
 from collections.abc import Iterator

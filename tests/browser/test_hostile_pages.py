@@ -1,4 +1,4 @@
-"""Pages written to harm the readers of search results, crawled for real and looked at in a real browser.
+"""Pages written to harm users of search results, crawled for real and opened in a real browser.
 
 Nothing of them may run, ask anyone else for anything, open a dialogue or a window, or lead the reader away.
 """

@@ -1,4 +1,4 @@
-"""Ranking that learns, from the first click to the guard: requests of readers, a real tree, the console in a browser.
+"""Learned ranking, from the first click to the guard: requests of users, a real tree, the console in a browser.
 
 Readers come from separate addresses. First they like one page with low relevance; once that was learned it is first,
 and little-known pages are tried. Then users with that order return at once, so clicks are worth less than with

@@ -1,4 +1,4 @@
-"""Pages that need JavaScript, in a real browser: found in full where it brings text, contained where it is hostile."""
+"""Pages that need JavaScript, in a real browser: complete if rendering yields text, contained if they are hostile."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a real browser tells of results: that they were seen, and which were opened, however a reader opens them."""
+"""What a real browser reports about results: that they were seen, and which were opened, by any means."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Sponsored results as people and their operator meet them: in a browser, over a real ``vedette up``."""
+"""Sponsored results as users and the operator see them: in a browser, over a real ``vedette up``."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""What a person reads when the command line is wrong: one line that says what to type, and exit code 2."""
+"""Errors of the command line: one line that says what to type, and exit code 2."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What every policy owes its callers, whatever it decides.
+"""The contract of every policy, whatever it decides.
 
 Policies are found, not listed: every module of every ``policies`` folder holds one. A stage whose policies judge a new
 kind of batch adds a generator to ``BATCHES`` here and one to ``SAMPLES`` of ``vedette.lab.core.conformance``, where the

@@ -1,4 +1,4 @@
-"""Capabilities reach each other through public names only: read off every import of the source, no exemptions."""
+"""Capabilities use only each other's public names: checked for every import of the source, no exemptions."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Decision code knows no clock, file, socket, log or chance but what it is handed: read off its source, no exemptions.
+"""Decision code uses no clock, file, socket, log or randomness but its arguments: checked in its source, no exemptions.
 
 What may be imported is listed, not what may not: a library that no one thought of is refused until someone has. So
 ``sys`` is refused with the rest: what it knows (arguments, streams, limits) is the process's, not the decision's.

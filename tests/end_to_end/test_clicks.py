@@ -1,4 +1,4 @@
-"""A burst of clicks while processes are killed: none that was acknowledged is lost, and none counts twice."""
+"""A burst of clicks while processes are killed: no acknowledged click is lost, and none counts twice."""
 
 import http.client
 import json

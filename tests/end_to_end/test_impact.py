@@ -1,4 +1,4 @@
-"""Unseen URLs whose links say what people search for are fetched first, by the real program over a real server.
+"""Unseen URLs whose links match searches are fetched first, by the real program over a real server.
 
 A crawl gets a query log, fetches a part of a site, and estimates in the background what the rest would gain. All
 articles of one section, none of which was fetched, then come before what a crawl without searches would fetch.

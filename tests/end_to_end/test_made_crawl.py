@@ -1,4 +1,4 @@
-"""The whole thing: a made web over HTTP, crawled by the real program, judged by the web's own log."""
+"""The whole system: a synthetic web over HTTP, crawled by the real program, judged by the web's own log."""
 
 import json
 import signal

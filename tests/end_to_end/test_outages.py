@@ -1,4 +1,4 @@
-"""The real program through a TLS fault of a minute, an hour of 503 and an hour without a name: every page comes in."""
+"""The real program through a minute of TLS faults, an hour of 503 and an hour without DNS: every page is fetched."""
 
 import json
 import shutil

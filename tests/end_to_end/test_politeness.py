@@ -1,4 +1,4 @@
-"""Politeness, judged by nothing but the servers' log: crawl-delays, Retry-After, shared addresses, kills."""
+"""Politeness, judged only by the servers' log: crawl-delays, Retry-After, shared addresses, kills."""
 
 import signal
 import subprocess

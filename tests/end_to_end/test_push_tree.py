@@ -1,4 +1,4 @@
-"""Push through the whole tree: a real hub pushes, a site pings, a promise is kept, and a wrong key opens nothing."""
+"""Push through the whole tree: a real hub pushes, a site pings, a promise is kept, and a wrong key is refused."""
 
 from concurrent.futures import Future
 from pathlib import Path

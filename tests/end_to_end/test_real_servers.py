@@ -1,4 +1,4 @@
-"""The real program over real web servers: what nginx, Apache, lighttpd and Caddy send comes out whole."""
+"""The real program over real web servers: responses of nginx, Apache, lighttpd and Caddy are read correctly."""
 
 import sqlite3
 import subprocess

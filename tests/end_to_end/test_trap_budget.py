@@ -1,4 +1,4 @@
-"""Half of a web is traps: the real program fetches the other half, judged by the web's own log and its own truth.
+"""Half of a web is traps: the real program fetches the other half, judged by the web's log and ground truth.
 
 Every second host has a calendar, members' pages, a maze of folders, pages that are missing in disguise, session ids and
 three kinds of parameter copies; there are mirrors and a farm of hosts; and no parameter is known to be of no

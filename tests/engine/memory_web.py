@@ -1,4 +1,4 @@
-"""A web in a dictionary and a clock that is only a number: what both halves of the ring need to run without a socket.
+"""A web in a dictionary and a simulated clock: what coordinator and fetchers need to run without a socket.
 
 ``MemoryWeb`` defines the outcome of a request. ``Drive`` runs a coordinator over a database in memory and some
 fetchers, passes assignments and reports between them as values (encoded sometimes, as across processes), and fails if

@@ -1,4 +1,4 @@
-"""Blows to a crawl under a budget, on a web in memory with a clock that is only a number; and how it took them.
+"""Shocks to a crawl under a budget, on a web in memory with a simulated clock, and their effect.
 
 python -m tests.engine.shocks     prints a row for each blow, with the policy that runs live
 """

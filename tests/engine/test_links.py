@@ -1,4 +1,4 @@
-"""Links are remembered by their absolute text; what they lead to must not depend on that."""
+"""Links are cached by their absolute text; the cache must not change their targets."""
 
 from hypothesis import given
 from hypothesis import strategies as st

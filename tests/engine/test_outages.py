@@ -1,4 +1,4 @@
-"""Outages in the middle of a crawl: whatever a site, its name or its certificate goes through, every page comes in."""
+"""Outages during a crawl: whatever fails at a site, its name or its certificate, every page is fetched."""
 
 from collections.abc import Callable
 from itertools import pairwise

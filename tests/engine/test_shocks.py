@@ -1,4 +1,4 @@
-"""Blows to a crawl under a budget: no minute costs more than it may, and all that may be spent is."""
+"""Shocks to a crawl under a budget: no minute exceeds it, and all of it is spent."""
 
 from dataclasses import replace
 

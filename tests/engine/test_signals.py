@@ -1,4 +1,4 @@
-"""What sitemaps, feeds and links say of known pages: dates that tell of changes, how often pages are named, costs."""
+"""Signals from sitemaps, feeds and links for known pages: dates of changes, numbers of links, costs."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

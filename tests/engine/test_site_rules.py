@@ -1,4 +1,4 @@
-"""What the operator may say of a single site: its hours, its bandwidth, its robots.txt, its addresses."""
+"""The operator's settings of a single site: its hours, its bandwidth, its robots.txt, its addresses."""
 
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, page, robots, rules_for
 

@@ -1,4 +1,4 @@
-"""The fetch budget in a crawl: how much leaves, who gets it, and what a host that waits for it says."""
+"""The fetch budget in a crawl: how much is fetched, who gets it, and what a waiting host shows."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Pages with something to say, for webs in memory: words by seed, so that two pages are alike only on purpose."""
+"""Pages with content for webs in memory: words by seed, so that two pages are similar only on purpose."""
 
 from random import Random
 

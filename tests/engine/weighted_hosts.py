@@ -1,4 +1,4 @@
-"""A crawl in which the price binds: some hosts have work that is worth it, some have none, some have both.
+"""A crawl in which the price binds: some hosts have URLs worth it, some have none, some have both.
 
 python -m tests.engine.weighted_hosts     prints how long each kind of host waited, and what it got of the budget
 

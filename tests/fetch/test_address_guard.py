@@ -1,4 +1,4 @@
-"""Which addresses are public, by the registries of IANA and for every form in which an address can be written."""
+"""Which addresses are public, by the IANA registries and for every notation of an address."""
 
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 

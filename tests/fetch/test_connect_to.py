@@ -1,4 +1,4 @@
-"""``--connect-to``: what people type, and for which origins it counts."""
+"""``--connect-to``: its syntax, and which origins it matches."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a request says about itself."""
+"""Request headers."""
 
 import gzip
 import zlib

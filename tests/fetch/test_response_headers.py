@@ -1,4 +1,4 @@
-"""How long an answer holds, and when one may ask again."""
+"""How long a response is valid, and when to retry."""
 
 from vedette.fetch.response_headers import parse_max_age_s, parse_retry_after_s
 

@@ -1,4 +1,4 @@
-"""The least that can be called a forest, grown in a few lines: for tests that need trees and not a library."""
+"""The smallest possible forest, grown in a few lines: for tests that need trees and not a library."""
 
 import numpy as np
 

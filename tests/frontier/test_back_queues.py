@@ -1,4 +1,4 @@
-"""The frontier's promises, one by one; ``properties/test_frontier_properties`` holds all of them against a model."""
+"""The frontier's guarantees, one by one; ``properties/test_frontier_properties`` checks all of them against a model."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Budgets by yield: what brings nothing is bounded, and what brings something never starves."""
+"""Budgets by yield: patterns without yield are bounded, and those with yield never starve."""
 
 import json
 from collections.abc import Callable, Iterable

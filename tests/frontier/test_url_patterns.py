@@ -1,4 +1,4 @@
-"""Patterns fold what a machine numbers, keep what a person named, and never choke."""
+"""Patterns fold generated numbers, keep chosen names, and accept any URL."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Sound documents, damaged as the web damages them: cut, doubled, moved, mixed with each other, bytes changed.
+"""Valid documents, damaged as on the web: truncated, doubled, moved, mixed with each other, bytes changed.
 
 Random bytes are refused at the first look; damage to something sound gets further in.
 """

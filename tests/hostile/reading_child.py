@@ -1,4 +1,4 @@
-"""Reads monstrous pages within limits that the kernel keeps: ``python -m tests.hostile.reading_child BYTES [NAME]…``.
+"""Parse huge pages within limits that the kernel enforces: ``python -m tests.hostile.reading_child BYTES [NAME]…``.
 
 All steps that a page goes through are taken: charset, page, language, dates, shingles, sketch. Each page has a process
 of its own; one that takes too long or too much ends that, not the test. A line of JSON says what became of each.

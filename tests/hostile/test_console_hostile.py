@@ -1,4 +1,4 @@
-"""What people try at the console, the orders of the API and the record of searches, and what it gets them.
+"""Attacks on the console, the commands of the API and the event store, and their results.
 
 Half of it uses a real ``vedette up``: path spelling, disk writes and surviving processes concern the whole tree. The
 other half uses the application, with an operator in memory.

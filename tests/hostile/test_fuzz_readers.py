@@ -1,4 +1,4 @@
-"""Every reader of what strangers write, given damaged documents: no exception, no hang, outcomes within bounds."""
+"""Every parser of untrusted input, given damaged documents: no exception, no hang, bounded results."""
 
 import gzip
 from math import isfinite

@@ -1,4 +1,4 @@
-"""Every trap and fault of the made web, crawled by the real program: bounded in requests, memory, bytes and time.
+"""Every trap and fault of the synthetic web, crawled by the real program: bounded in requests, memory, bytes, time.
 
 One crawl of a small made web in which each host has another oddity, and one of the farm whose hosts have no end. The
 bounds are for a host of a few dozen real pages, and are judged by the web's own log.

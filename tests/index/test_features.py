@@ -1,4 +1,4 @@
-"""What speaks for a page is computed for all pages at once; a plain loop over pages must say the same."""
+"""Features are computed for all pages at once; a plain loop over pages must give the same."""
 
 from itertools import pairwise
 from math import log1p, sqrt

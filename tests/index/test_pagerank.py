@@ -1,4 +1,4 @@
-"""Importance by links: what power iteration finds is what linear algebra says, on every small graph."""
+"""PageRank: power iteration agrees with linear algebra, on every small graph."""
 
 from itertools import pairwise
 from random import Random

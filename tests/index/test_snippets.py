@@ -1,4 +1,4 @@
-"""Snippets: the piece with the most of the query, marked as words are matched, within its bound, for any text."""
+"""Snippets: the part with most of the query, highlighted as words match, within its limit, for any text."""
 
 # ruff: noqa: RUF001 - look-alike letters and full-width signs are tested here
 import pytest

@@ -1,4 +1,4 @@
-"""Makes small repositories with real git objects: commits with any files, times and parents."""
+"""Create small repositories with real git objects: commits with any files, times and parents."""
 
 from collections.abc import Mapping
 from pathlib import Path

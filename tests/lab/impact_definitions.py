@@ -1,4 +1,4 @@
-"""What fetching pages is worth to those who search, after Impact08, section 3.
+"""The value of fetching pages for searchers, after Impact08, section 3.
 
 The impact of a page is how often people would see it: ``I(p) = sum_q f(q) V(R(p, q))``, with its rank among *all*
 pages, crawled or not. The impact of a set of pages is the sum of theirs.

@@ -1,4 +1,4 @@
-"""Questions to the synthetic web: replies, links, and changes by the two forms that must agree, arrays and served."""
+"""Queries to the synthetic web: replies, links, and changes by the two forms that must agree, arrays and served."""
 
 from urllib.parse import urljoin, urlsplit
 

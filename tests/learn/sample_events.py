@@ -1,4 +1,4 @@
-"""A made record: people who search one query, look from the top, and like pages as much as those are worth."""
+"""Sample events: people search one query, read from the top, and like pages according to their quality."""
 
 import numpy as np
 

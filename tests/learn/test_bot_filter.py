@@ -1,4 +1,4 @@
-"""Who is counted as a person: every browser that people use, and nothing that says it is a program."""
+"""Who counts as a person: every browser that people use, and nothing that declares itself a program."""
 
 import pytest
 from hypothesis import given

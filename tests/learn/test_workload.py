@@ -1,4 +1,4 @@
-"""What people ask for: counts that fade, room that is bounded, and two tests that tell news from noise."""
+"""The workload: decaying counts, bounded memory, and two tests that separate news from noise."""
 
 from collections import Counter
 from math import isfinite

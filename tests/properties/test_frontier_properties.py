@@ -1,4 +1,4 @@
-"""The frontier against a model that is too slow to use and too plain to be wrong: lists, searched from end to end."""
+"""The frontier against a model that is slow and obviously right: lists, searched from end to end."""
 
 from collections import Counter
 from dataclasses import dataclass, field

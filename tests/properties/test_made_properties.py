@@ -1,4 +1,4 @@
-"""Properties of the made web that hold for any number, time and question."""
+"""Properties of the synthetic web for any number, time and request."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What holds for every robots.txt, every URL and every sequence of answers."""
+"""Properties of every robots.txt, every URL and every sequence of responses."""
 
 import json
 from dataclasses import dataclass

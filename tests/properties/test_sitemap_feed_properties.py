@@ -1,4 +1,4 @@
-"""Whatever bytes come: no error, bounded results, and what was written can be read again."""
+"""For any bytes: no error, bounded results, and written files can be read again."""
 
 import gzip
 from datetime import datetime, timedelta, timezone

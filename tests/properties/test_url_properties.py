@@ -1,4 +1,4 @@
-"""What holds for every link, URL and site, whatever a stranger writes."""
+"""Properties of every link, URL and site, for any input."""
 
 from ada_url import URL
 from hypothesis import assume, example, given

@@ -1,4 +1,4 @@
-"""The store of known URLs does what a dictionary and lists do, through crashes, rollbacks and restarts."""
+"""The URL store behaves like a dictionary and lists, through crashes, rollbacks and restarts."""
 
 import copy
 import sqlite3

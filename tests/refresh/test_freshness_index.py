@@ -1,4 +1,4 @@
-"""The index of fresh copies: its wait is where its worth is the price, exactly, for whatever rate, weight and price."""
+"""The freshness index: its wait is where its worth is the price, exactly, for any rate, weight and price."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A console on small things: an operator in memory, numbers that are made up, and the real application around them."""
+"""A console on small data: an operator in memory, invented numbers, and the real application around them."""
 
 import hashlib
 import re

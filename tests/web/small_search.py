@@ -1,4 +1,4 @@
-"""A few pages that can be searched, and the real server around them on loopback."""
+"""A few searchable pages, and the real server around them on loopback."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""How pages speak: ages, numbers, addresses and quotations, whatever they are given."""
+"""Formatting of pages: ages, numbers, URLs and quotations, for any input."""
 
 import math
 from html import unescape

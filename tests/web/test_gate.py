@@ -1,4 +1,4 @@
-"""Console and orders are answered under our own names only, whatever names others make lead here."""
+"""Console and commands are served only under our own names, whatever names resolve here."""
 
 from collections.abc import Iterator
 

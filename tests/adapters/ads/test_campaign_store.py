@@ -1,4 +1,4 @@
-"""The market in the state: found again as it was kept, in folders of any format."""
+"""The campaign store: advertisers, campaigns and ads round-trip, in folders of any format."""
 
 import shutil
 from pathlib import Path

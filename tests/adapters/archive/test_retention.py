@@ -1,4 +1,4 @@
-"""What the archive keeps: latest versions always, older ones for some days, and all of it after any kill."""
+"""Archive retention: latest versions always, older ones for some days, and all of it after any kill."""
 
 import random
 import signal

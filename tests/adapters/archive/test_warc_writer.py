@@ -1,4 +1,4 @@
-"""WARC files that we write: judged by the field's checkers, read back by readers that are not ours, cut by crashes."""
+"""WARC files that we write: valid by independent checkers, readable by other libraries, intact after crashes."""
 
 import gzip
 import io

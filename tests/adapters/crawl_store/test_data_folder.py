@@ -1,4 +1,4 @@
-"""The data folder: who may hold it, what it survives, which folders are refused with which words."""
+"""The data folder: locking, what it survives, and which folders are refused with which message."""
 
 import os
 import shutil

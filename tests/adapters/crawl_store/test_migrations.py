@@ -1,4 +1,4 @@
-"""Folders of format 1: everything in them is found again in format 2, whenever the change was interrupted."""
+"""Folders of format 1: everything in them is found again in format 2, even after an interrupted migration."""
 
 import shutil
 import sqlite3

@@ -1,4 +1,4 @@
-"""The table of bands: a dictionary that is small, quick and survives its process."""
+"""The band table: a dictionary that is small, quick and survives its process."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The log of a server process: what append returned for is there, and trouble with the disk breaks no search."""
+"""The search log: acknowledged events are on disk, and disk trouble breaks no search."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Backup and restore: one moment of a folder that is in use, complete or absent, and a folder that goes on."""
+"""Backup and restore: one moment of a folder in use, complete or absent, and a folder that continues to work."""
 
 import os
 import shutil

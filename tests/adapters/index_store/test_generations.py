@@ -1,4 +1,4 @@
-"""Generations of an index come and go while others look at them."""
+"""Index generations are created and deleted while others read them."""
 
 import fcntl
 import threading

@@ -1,4 +1,4 @@
-"""What the indexer remembers of names that pages give each other."""
+"""The indexer store: anchor texts, aliases and titles."""
 
 from collections.abc import Iterator
 from contextlib import closing

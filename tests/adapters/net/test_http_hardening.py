@@ -1,4 +1,4 @@
-"""The HTTP client among servers, names, proxies and pages that want more than an answer."""
+"""The HTTP client against hostile servers, names, proxies and pages."""
 
 import gzip
 import socket

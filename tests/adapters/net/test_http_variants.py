@@ -1,4 +1,4 @@
-"""Whom the HTTP client believes, and by which way it goes: real certificates, real proxies, HTTP/2 by hand."""
+"""Certificates, proxies and protocol versions of the HTTP client: real certificates, real proxies, HTTP/2 by hand."""
 
 import shutil
 import socket

@@ -1,4 +1,4 @@
-"""The verbs of a running crawl, as people type them: the real program against real servers on loopback."""
+"""The commands of a running crawl, as people type them: the real program against real servers on loopback."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What ``vedette explain`` tells of fetching a page again."""
+"""What ``vedette explain`` says about refreshing a page."""
 
 from typing import Any
 

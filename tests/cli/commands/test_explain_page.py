@@ -1,4 +1,4 @@
-"""What the operator sees of reading, and overrules: the real program, a real server, one page of each kind."""
+"""What the operator sees and overrules about page content: the real program, a real server, one page of each kind."""
 
 import json
 import subprocess

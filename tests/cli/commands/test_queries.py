@@ -1,4 +1,4 @@
-"""What people search for, on the command line: over a real folder whose record a real log was folded into."""
+"""Recorded queries on the command line: over a real folder with an ingested log."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Searching as people type it: over what the real program crawled from a real server on loopback."""
+"""``vedette search`` over pages that the real program crawled from a real server on loopback."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Campaigns, ads and reports as people type them, on a folder where nothing runs."""
+"""Campaigns, ads and reports as people type them, on a folder without a running process."""
 
 import csv
 import io

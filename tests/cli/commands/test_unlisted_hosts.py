@@ -1,4 +1,4 @@
-"""``vedette sites offered``: who is linked to and not crawled, and the command that changes that."""
+"""``vedette sites offered``: linked hosts that are not crawled, and the command that changes that."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Watches and new pages as people type them, on a folder where nothing runs."""
+"""Watches and new pages as people type them, on a folder without a running process."""
 
 import json
 from collections.abc import Callable

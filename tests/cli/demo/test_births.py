@@ -1,4 +1,4 @@
-"""``vedette demo --births``: what it says to wrong input, and how it tells what it found."""
+"""``vedette demo --births``: its errors, and how it reports its results."""
 
 import json
 from math import inf

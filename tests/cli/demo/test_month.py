@@ -1,4 +1,4 @@
-"""``vedette demo --days``: what it says to wrong input, what it writes, and that it leaves nothing behind."""
+"""``vedette demo --days``: its errors, its output, and that it leaves nothing behind."""
 
 import json
 import os

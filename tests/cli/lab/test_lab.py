@@ -1,4 +1,4 @@
-"""``vedette lab``: what it prints, where it writes, and what it says to wrong input: one line, exit code 2."""
+"""``vedette lab``: what it prints, where it writes, and its errors: one line, exit code 2."""
 
 import json
 from collections.abc import Sequence

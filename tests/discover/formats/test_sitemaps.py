@@ -1,4 +1,4 @@
-"""Sitemaps as the web writes them: by the book, nearly by the book, broken, packed, and meant to harm."""
+"""Sitemaps as found on the web: conforming, nearly conforming, broken, compressed, and hostile."""
 
 import gzip
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The scanner under sitemaps and feeds: what it makes of markup, good and bad."""
+"""The scanner under sitemaps and feeds, with good and bad markup."""
 
 from xml.sax.saxutils import escape, quoteattr
 

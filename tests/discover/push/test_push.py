@@ -1,4 +1,4 @@
-"""What others say of news, read: hubs of feeds, pings, promises; and how far they are believed."""
+"""Push signals: WebSub hubs, pings, promises; and how far they are trusted."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How copies are learned from pairs of URLs, and how a rule that no longer holds falls."""
+"""How copies are learned from pairs of URLs, and how an outdated rule is dropped."""
 
 import random
 

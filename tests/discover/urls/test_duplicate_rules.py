@@ -1,4 +1,4 @@
-"""Rules about copies: where they lead, that they stop there, and that they touch nothing else."""
+"""Copy rules: their targets, that they terminate, and that they change nothing else."""
 
 from hypothesis import given
 from hypothesis import strategies as st

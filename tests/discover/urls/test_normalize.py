@@ -1,4 +1,4 @@
-"""Links become URLs as browsers read them, and equal URLs of a site become one."""
+"""Links are resolved as in browsers, and equal URLs of a site become one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What belongs to a site, and what a person may type to name one."""
+"""The scope of a site, and how a person may name a site."""
 
 from typing import cast
 

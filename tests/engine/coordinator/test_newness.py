@@ -1,4 +1,4 @@
-"""Which URLs are news: what known pages name for the first time, once the first crawl is over, and nothing else."""
+"""Which URLs are new on the web: first links on known pages, after the first crawl, and nothing else."""
 
 from dataclasses import replace
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""Redirects that browsers get through, and those that lead nowhere."""
+"""Redirects that browsers follow, and dead ends."""
 
 from itertools import count
 

@@ -1,4 +1,4 @@
-"""Sitemaps that robots.txt names, that a site names, and those that are only guessed."""
+"""Sitemaps from robots.txt, from a site's settings, and guessed ones."""
 
 import pytest
 from tests.engine.memory_web import Drive, MemoryWeb, Reply, moved, page, robots, rules_for

@@ -1,4 +1,4 @@
-"""The worker's half by itself: orders in, requests and reports out, every pause kept."""
+"""The fetcher alone: assignments in, requests and reports out, every delay respected."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How many pages may leave: never more than the pace and one burst, never less than the pace, whatever the time."""
+"""How many pages may be fetched: never more than the rate and one burst, never less than the rate, at any time."""
 
 from collections.abc import Sequence
 from math import inf

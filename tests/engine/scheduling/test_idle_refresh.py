@@ -1,4 +1,4 @@
-"""Idle time: without a budget known pages are looked at daily, less and less where nothing changes, within a share."""
+"""Idle refresh: without a budget known pages are fetched daily, less often if nothing changes, within a share."""
 
 from itertools import pairwise
 

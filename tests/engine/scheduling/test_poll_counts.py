@@ -1,4 +1,4 @@
-"""What looks came to, source by source and in all; and why a source is looked at when it is."""
+"""Results of polls, by source and in total; and why a source is polled when it is."""
 
 import pytest
 from hypothesis import given

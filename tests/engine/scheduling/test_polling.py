@@ -1,4 +1,4 @@
-"""Looking at known pages for what they link to: who becomes a source, when a look is worth its price, what survives."""
+"""Polling: which pages become sources, when a poll is worth its price, and what survives a restart."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""The purse: how many refreshes there should be, and how the price follows those that there are."""
+"""The price controller: the target number of refreshes, and how the price follows the actual one."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The estimate of search quality: what it weighs, where it begins, and that true chances make it true."""
+"""The estimate of search quality: its weights, its start, and that true probabilities make it true."""
 
 import numpy as np
 from hypothesis import given

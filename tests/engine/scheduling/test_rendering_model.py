@@ -1,4 +1,4 @@
-"""When pages are rendered: where it brings text at its price, and hardly ever where it does not."""
+"""When pages are rendered: if it yields text at its price, and hardly ever if it does not."""
 
 from tests.engine.memory_web import memory_book
 

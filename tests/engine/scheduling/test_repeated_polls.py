@@ -1,4 +1,4 @@
-"""Whatever is believed to bring nothing is looked at again, more and more seldom: for changes, for links, and first."""
+"""Anything believed worthless is tried again at growing intervals: for changes, for links, and first fetches."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What gains are measured by is what search ranks by: the same score for every page and query."""
+"""Gains are measured with the same score that search ranks by, for every page and query."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which queries are watched when pages are fetched again: those whose results still improve by that."""
+"""Which queries are watched at refreshes: those whose results still improve."""
 
 from dataclasses import replace
 

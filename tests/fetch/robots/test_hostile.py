@@ -1,4 +1,4 @@
-"""Files that were made to hurt; each test has to come back at all, which pytest-timeout guards."""
+"""Hostile files; each test has to return at all, which pytest-timeout guards."""
 
 from vedette.fetch.robots.rules import is_allowed, parse_robots
 

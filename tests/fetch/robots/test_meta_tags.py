@@ -1,4 +1,4 @@
-"""What a page lets us do with it."""
+"""Robots directives of a page."""
 
 from datetime import UTC, datetime
 

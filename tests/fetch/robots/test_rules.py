@@ -1,4 +1,4 @@
-"""What a robots.txt says to one agent: groups, precedence, and what else a file holds."""
+"""The rules of a robots.txt for one agent: groups, precedence, and other lines."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Extremely randomized trees: what they promise of their leaves, and that they predict as well as a library's."""
+"""Extremely randomized trees: properties of their leaves, and that they predict as well as a library's."""
 
 import numpy as np
 import pytest

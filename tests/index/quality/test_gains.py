@@ -1,4 +1,4 @@
-"""What a change of a page is worth: as the lab works it out, one query and one page at a time."""
+"""The gain of a page change: equal to the lab's computation, one query and one page at a time."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Suggestions while typing: words and titles that go on as typed, the best first, whatever is typed."""
+"""Suggestions while typing: words and titles with the typed prefix, the best first, for any input."""
 
 from collections.abc import Sequence
 

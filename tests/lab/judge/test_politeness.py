@@ -1,4 +1,4 @@
-"""The judge of politeness: every kind of violation is named, and nothing that was polite is."""
+"""The politeness judge: every kind of violation is reported, and nothing polite is."""
 
 import os
 import random

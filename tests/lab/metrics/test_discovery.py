@@ -1,4 +1,4 @@
-"""The numbers of discovery, each worked out by hand."""
+"""The metrics of discovery, each computed by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How current copies are: small pasts worked out by hand, and the definition tried moment by moment."""
+"""Freshness of copies: small histories computed by hand, and the definition moment by moment."""
 
 import numpy as np
 import pytest

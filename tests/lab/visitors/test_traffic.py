@@ -1,4 +1,4 @@
-"""The made public against a real server on loopback: what it does arrives there, and trouble does not stop it."""
+"""Simulated visitors against a real server on loopback: their actions arrive there, and errors do not stop them."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Made markets of sponsored results, runs through them, and what bounds say."""
+"""Synthetic ad markets, simulations of them, and bounds."""
 
 from dataclasses import replace
 

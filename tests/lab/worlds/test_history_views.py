@@ -1,4 +1,4 @@
-"""A web without its waves: what came with many others is as if it had never been, births excepted."""
+"""A web without its waves: changes of many pages at once are removed, except births."""
 
 from pathlib import Path
 

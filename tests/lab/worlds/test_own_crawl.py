@@ -1,4 +1,4 @@
-"""One's own crawl as a world: what its archive says about when pages were there and changed."""
+"""Your own crawl as a world: when pages existed and changed, by its archive."""
 
 from collections.abc import Iterable
 from math import inf

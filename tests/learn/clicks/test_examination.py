@@ -1,4 +1,4 @@
-"""Click models: what was put into a log is found in it."""
+"""Click models recover the parameters of simulated logs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quality of pages: shrunk to their kind, fading, and out of reach of one actor."""
+"""Page quality: shrunk to site and topic, decaying, and out of reach of one actor."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Places whose results lots chose say how places are looked at, whatever a model believes."""
+"""Randomized positions show how positions are examined, whatever a model assumes."""
 
 import numpy as np
 

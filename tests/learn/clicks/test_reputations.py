@@ -1,4 +1,4 @@
-"""What a record teaches: who is good, how places are looked at, and that a single actor moves nothing."""
+"""Learning from an event store: which pages are good, how positions are examined, and that no single actor counts."""
 
 import numpy as np
 from tests.learn.sample_events import EXAMINED, made_record

@@ -1,4 +1,4 @@
-"""The guard: it stays quiet when nothing is worse, and goes back to the safe order when something is."""
+"""The rollback guard: quiet if nothing is worse, and back to the safe order if something is."""
 
 import numpy as np
 from tests.learn.sample_events import made_record

@@ -1,4 +1,4 @@
-"""Rotating boxes: what turns on every fetch is learned to be no change, and everything else stays one."""
+"""Rotating boxes: text that changes on every fetch is learned to be no change, and everything else stays one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The tags of a page, tidy or hostile: found as a full parser finds them, at a cost that grows with length alone."""
+"""The tags of a page, tidy or hostile: found as by a full parser, at a cost that grows only with length."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Which URL of a group of copies is shown: explained, the same in any order, and not for strangers to take."""
+"""Which URL of a group of copies is shown: explained, the same in any order, and not for others to take."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A page is read in the charset that a browser would read it in."""
+"""A page is decoded in the charset that a browser would use."""
 
 # ruff: noqa: RUF001 -- letters that look like Latin ones are tested here
 

@@ -1,4 +1,4 @@
-"""A page's dates are those that it states most deliberately, and none that cannot be true."""
+"""A page's dates are its most deliberate statements, and none that is implausible."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

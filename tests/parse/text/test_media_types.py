@@ -1,4 +1,4 @@
-"""What kind of thing a body is."""
+"""Detection of media types."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""All models of change, and batches of looks for them."""
+"""All change models, and batches of fetches for them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every model of change owes, whatever it believes."""
+"""The contract of every change model, whatever it believes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What single models of change believe: each on pages that behave as it says."""
+"""Beliefs of single change models: each on pages that behave as it assumes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The rules of one day and of n days as policies: exact due times, an order by price, a bound, and what they learn."""
+"""One-day and n-day rules as policies: exact due times, an order by price, a bound, and what they learn."""
 
 from functools import cache
 

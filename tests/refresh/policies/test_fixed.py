@@ -1,4 +1,4 @@
-"""A fixed interval: nothing but the last fetch counts."""
+"""A fixed interval: only the last fetch counts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Nutch's adaptive schedule: which way the interval goes, its bounds, and the mistake that Nutch itself made."""
+"""Nutch's adaptive schedule: the direction of the interval, its bounds, and the bug in Nutch itself."""
 
 from collections.abc import Callable
 

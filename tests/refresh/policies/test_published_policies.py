@@ -1,4 +1,4 @@
-"""The published refresh policies: what they learn from fetches, and that a due time is where a fetch pays its price."""
+"""The published refresh policies: what they learn, and that a due time is where a fetch is worth its price."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A data folder with a market, and the real application over it: ads are shown, clicked and charged."""
+"""A data folder with ads, and the real application over it: ads are shown, clicked and charged."""
 
 import threading
 import time

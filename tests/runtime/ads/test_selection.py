@@ -1,4 +1,4 @@
-"""Sponsored results over a real folder: shown apart, charged the second price, refused with reasons, never over."""
+"""Sponsored results over a real folder: separate, charged the second price, refused with reasons, never over."""
 
 import http.client
 import re

@@ -1,4 +1,4 @@
-"""What an operator orders is done as a whole, logged, and taken back as a whole."""
+"""Operator commands are executed as a whole, logged, and undone as a whole."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What fetches bring is measured as they are indexed: over a real state, archive and index."""
+"""Gains of fetches are measured while they are indexed: over a real state, archive and index."""
 
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From the state to the index: what was fetched is found, what went away is not, and nothing is lost on the way.
+"""From the state to the index: fetched pages are found, gone ones are not, and nothing is lost in between.
 
 Pages are read on the way that a fetched answer takes; the archive, the state and the index are the real ones.
 """

@@ -1,4 +1,4 @@
-"""The recorder as a real process: it folds, samples and tidies by itself, and outlives a damaged file."""
+"""The event recorder as a real process: it ingests, samples and prunes by itself, and survives a damaged file."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Messages to webhooks: signed, tried again until they are taken or given up, and never lost by a kill."""
+"""Webhook messages: signed, retried until they are accepted or given up, and never lost by a kill."""
 
 import hmac
 import json

@@ -1,4 +1,4 @@
-"""Batches of ads for the tests of sponsored choice."""
+"""Batches of ads for tests of ad policies."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a click costs: the second price, to the cent."""
+"""The price of a click: the second price, to the cent."""
 
 from decimal import Decimal
 from itertools import pairwise

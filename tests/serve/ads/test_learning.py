@@ -1,4 +1,4 @@
-"""The plan of traffic is made of what the ledger counted, hour by hour, as if it had been watched."""
+"""The traffic plan is built from the ledger's counts, hour by hour, as if it had been updated live."""
 
 from datetime import date, timedelta
 

@@ -1,4 +1,4 @@
-"""Money: entries that are only added, budgets that hold at every moment, clicks that are not charged."""
+"""Money: append-only entries, budgets that hold at every moment, clicks that are not charged."""
 
 from datetime import date
 from decimal import Decimal

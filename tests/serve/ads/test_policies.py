@@ -1,4 +1,4 @@
-"""Who is shown: the printed priorities, ours, and what every policy owes its callers."""
+"""Which ads are shown: the published priorities, ours, and the contract of every policy."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Rank policies: what all of them owe, exact chances of lists, and what each one promotes."""
+"""Ranking policies: their contract, exact probabilities of lists, and what each one promotes."""
 
 from collections import Counter
 from dataclasses import replace

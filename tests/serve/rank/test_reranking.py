@@ -1,4 +1,4 @@
-"""Relevance and reputation combined: what moves, what must not, and by which chance."""
+"""Relevance and reputation combined: what moves, what must not, and with which probability."""
 
 import numpy as np
 import pytest

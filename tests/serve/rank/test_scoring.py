@@ -1,4 +1,4 @@
-"""A score is the sum of what its features added."""
+"""A score is the sum of its features' contributions."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""No site fills the first page where there are others."""
+"""No site fills the first page if there are others."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The part of the API that changes something: for operators' keys alone, strict in what it takes."""
+"""The part of the API that changes something: only for operators' keys, with strict parsing."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The API over the real server: what programs ask and what they read."""
+"""The API over the real server: requests and responses of programs."""
 
 import calendar
 import os

@@ -1,4 +1,4 @@
-"""Keys are found by their secret, and nothing that is kept of them tells it."""
+"""Keys are found by their secret, and nothing stored reveals it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Each reader may ask so much, and no crowd of readers costs more memory than some."""
+"""Each user has a rate limit, and no crowd of users costs more than bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st

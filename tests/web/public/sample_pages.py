@@ -1,4 +1,4 @@
-"""A search over pages that a test holds in its hand, and a real server for it: for tests of the pages alone."""
+"""A search over pages in memory, and a real server for it: for tests of the pages alone."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""The pages as a browser gets them from a real server: what they say, what they link to, what they forbid."""
+"""The public pages as a browser gets them from a real server: their texts, links and policies."""
 
 import http.client
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who is shown what was learned, and how many unproven results a person gets."""
+"""Who gets learned results, and how many unproven results a person gets."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What old pages lead to, and how few of them lead to all that is new."""
+"""Where old pages lead, and how few of them lead to all new ones."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Estimates of another order, held against trying it: from a written log to rows of the experiment."""
+"""Estimates of another order, compared with trying it: from a log to rows of the experiment."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What fetches bring, followed through a run: equal to the closed form page by page, and views equal to the lists."""
+"""Gains of fetches during a run: equal to the closed form page by page, and views equal to the lists."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quality while pages are refreshed: worked out by hand, equal to the whole computation, and below its bound."""
+"""Quality during refreshing: computed by hand, equal to the whole computation, and below its bound."""
 
 from functools import cache
 from math import inf

@@ -1,4 +1,4 @@
-"""The refresh loop: worked out by hand, within its budget, blind to the future, and below its bound."""
+"""The refresh loop: computed by hand, within its budget, blind to the future, and below its bound."""
 
 from dataclasses import dataclass, field
 from math import inf

@@ -1,4 +1,4 @@
-"""Recorded front pages: what a look brings, which files are refused, and how a recording in git is read."""
+"""Recorded front pages: results of polls, which files are refused, and the import of a recording in git."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Births and changes of the made web: closed forms agree with counting, and the processes are what they are called."""
+"""Births and changes of the synthetic web: closed forms agree with counting, and processes have their stated laws."""
 
 from itertools import pairwise
 from statistics import fmean, pvariance

@@ -1,4 +1,4 @@
-"""Traps and faults of the made web: each is there, is linked, and is what it claims to be."""
+"""Traps and faults of the synthetic web: each exists, is linked, and does what it claims."""
 
 import zlib
 from collections.abc import Callable

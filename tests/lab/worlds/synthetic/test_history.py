@@ -1,4 +1,4 @@
-"""The made web as arrays says of every page what the served made web does."""
+"""The synthetic web as arrays agrees with the served one on every page."""
 
 import numpy as np
 import pytest

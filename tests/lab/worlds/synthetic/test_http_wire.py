@@ -1,4 +1,4 @@
-"""HTTP as bytes: whatever a client sends, a head is read or refused; whatever is sent back can be read."""
+"""HTTP as bytes: any head is parsed or refused; any response can be read."""
 
 from contextlib import suppress
 from email.utils import formatdate

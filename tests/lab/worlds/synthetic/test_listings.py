@@ -1,4 +1,4 @@
-"""Pages that lead to pages: everything alive is found by links, newborns show up and later drop off."""
+"""Listing pages: every live page is found by links, new pages appear and later drop off."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The access log never says that an answer ended later than its client had it: the judge would accuse the innocent."""
+"""The access log never shows a later end of a response than its client saw: the judge would accuse the innocent."""
 
 import socket
 from pathlib import Path

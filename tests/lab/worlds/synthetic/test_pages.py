@@ -1,4 +1,4 @@
-"""Ordinary pages of the made web: what they say, how they change, move and die, and where their links lead."""
+"""Ordinary pages of the synthetic web: their text, how they change, move and die, and their links."""
 
 import math
 from collections.abc import Iterator

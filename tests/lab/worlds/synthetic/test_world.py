@@ -1,4 +1,4 @@
-"""The made web as a whole: sizes, hosts, and that an answer depends on seed, URL and time only."""
+"""The synthetic web as a whole: sizes, hosts, and that a response depends only on seed, URL and time."""
 
 import ipaddress
 from collections import Counter

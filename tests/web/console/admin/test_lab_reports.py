@@ -1,4 +1,4 @@
-"""The console's pages on the lab, over real files: reports as they should be, and as an enemy would write them."""
+"""The console's pages on the lab, over real files: valid reports, and hostile ones."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The console's page of watches: made, removed and tested by forms; every message and its trouble can be seen."""
+"""The console's Watches page: watches added, removed and tested by forms; every message and its trouble is shown."""
 
 from tests.web.small_operator import Console, SmallDesk, SmallOperator, SmallWatch, signed_in
 from tests.web.small_search import NOW_S, SmallSearch

@@ -1,4 +1,4 @@
-"""The console on fetching pages again: what it says, for whom it is too early, and whether its numbers are right."""
+"""The console's Refresh page: its texts, too little data, and whether its numbers are right."""
 
 import csv
 import io

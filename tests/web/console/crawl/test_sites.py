@@ -1,4 +1,4 @@
-"""The console's pages on which an operator does something, over the real application and things in memory."""
+"""The console's pages with actions, over the real application and objects in memory."""
 
 import pytest
 from hypothesis import given, settings

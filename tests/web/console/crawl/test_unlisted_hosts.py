@@ -1,4 +1,4 @@
-"""The console's page Discover: hosts that no site takes."""
+"""The console's Discover page: hosts that no site covers."""
 
 from tests.web.console.explain_facts import Desk
 from tests.web.small_operator import signed_in

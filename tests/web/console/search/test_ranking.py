@@ -1,4 +1,4 @@
-"""The console on ranking that learns: what it says, how sure it is, and when it says that a guard holds."""
+"""The console's Ranking page: its texts, its certainty, and an active guard."""
 
 import math
 
