@@ -44,7 +44,7 @@ class PingResult(NamedTuple):
 
 
 class _Try(NamedTuple):
-    """A try of an unknown IndexNow key: its time, host and client."""
+    """A try of an unknown IndexNow key: the time, the host and the client."""
 
     at_s: float
     host: str
