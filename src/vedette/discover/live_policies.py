@@ -12,7 +12,8 @@ import numpy as np
 
 from vedette.discover.policies.accrual import Accrual
 from vedette.discover.policies.batch_bandit import BatchBandit
-from vedette.discover.policies.pham import Pham, PhamScaled
+from vedette.discover.policies.pham import Pham
+from vedette.discover.policies.pham_scaled import PhamScaled
 from vedette.discover.policies.random import Random
 from vedette.discover.policies.round_robin import RoundRobin
 from vedette.discover.policies.thompson import Thompson

@@ -10,12 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vedette.discover.policies.batch_bandit import BatchBandit
-from vedette.discover.policies.pham import SHARES, Pham, PhamScaled, YieldInputs, build_features, fit_ridge
+from vedette.discover.policies.pham import SHARES, Pham, YieldInputs, build_features, fit_ridge
+from vedette.discover.policies.pham_scaled import PhamScaled
 from vedette.discover.policies.thompson import Thompson
 from vedette.discover.polling.sources import PollHistory, PollResults, Sources
-from vedette.lab.baselines.discover.cliq_win import Cliq1, CliqWin
+from vedette.lab.baselines.discover.cliq_1 import Cliq1
+from vedette.lab.baselines.discover.cliq_win import CliqWin
 from vedette.lab.baselines.discover.cov import Cov
-from vedette.lab.baselines.discover.od_win import Od1, OdWin
+from vedette.lab.baselines.discover.od_1 import Od1
+from vedette.lab.baselines.discover.od_win import OdWin
 from vedette.lab.baselines.full_crawl import cluster_sets
 from vedette.policy import rng_for
 

@@ -1,4 +1,4 @@
-"""CLIQ-WIN: one page for each cluster with the same new links, then every page that ever led to anything; variants."""
+"""CLIQ-WIN: one page for each cluster with the same new links, then every page that ever led to anything."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -93,38 +93,3 @@ class CliqWin:
         standing = heads[cluster[heads] > 0]
         worth[standing] = np.maximum(worth[standing], share[standing])
         return worth
-
-
-@dataclass(frozen=True, slots=True)
-class Cliq1(CliqWin):
-    """``cliq-win`` without a memory: only clusters of the latest full crawl that found anything.
-
-    Useful to see what overlap is worth without memory. Not useful otherwise, as ``od-1``.
-
-    Reference: Pandey08, sections 3.6.2 and 3.6.4.
-
-    >>> Cliq1().remembers, Cliq1().likeness
-    (False, 0.2)
-    """
-
-    name: str = "cliq-1"
-    remembers: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CliqWinStrict(CliqWin):
-    """``cliq-win`` where pages are alike from a Jaccard coefficient of .8 on.
-
-    The lemmas of Pandey08 require eps_b up to 1/3, its experiments have eps_b = .8; perhaps .8 was meant to be the
-    coefficient itself.
-
-    Useful if pages share a navigation and also have links of their own. Not useful without full crawls.
-
-    Reference: Pandey08, sections 3.6.2 and 3.6.6.
-
-    >>> CliqWinStrict().likeness
-    0.8
-    """
-
-    name: str = "cliq-win-strict"
-    likeness: float = 0.8

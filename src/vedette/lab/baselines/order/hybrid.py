@@ -1,4 +1,4 @@
-"""Hybrid order: queries and importance, nine to one, as published (Impact08, section 5.4), or by fitted weights."""
+"""Hybrid order: queries and importance, nine parts to one, as published (Impact08, section 5.4)."""
 
 from dataclasses import dataclass
 
@@ -39,33 +39,3 @@ class Hybrid(ImpactOrder):
         full = complete_batch(batch)
         asked, usual = state.estimate_by_queries(full)[row], state.estimate_by_importance(full)[row]
         return f"by what is asked {asked:.3g}, by importance {usual:.3g}, nine parts to one"
-
-
-@dataclass(frozen=True, slots=True)
-class HybridLearned(ImpactOrder):
-    """Fetch in the order of worth = a query-based estimate + b query-independent estimate, a and b not below 0.
-
-    The published weights fit the paper's web. Here they are fitted to the gains of crawled pages, by least squares,
-    where the query-based estimate of each comes from a model that has not seen it.
-
-    Useful instead of ``hybrid`` wherever fetches are measured. Not useful with a handful of pages.
-
-    >>> import numpy as np
-    >>> from vedette.policy import rng_for
-    >>> batch = UnseenUrls(depth=np.zeros(2, int), found=np.arange(2), inlinks=np.array([1, 9]))
-    >>> policy = HybridLearned()
-    >>> policy.worth(policy.start(None), batch, now=0.0, rng=rng_for(1, "order")).tolist()
-    [0.0, 0.0]
-    """
-
-    name: str = "hybrid-learned"
-
-    def worth(self, state: ImpactModel, batch: UnseenUrls, now: float, rng: np.random.Generator) -> Floats:
-        """Return the worth of unseen URLs: both impact estimates by the hybrid order's learned weights."""
-        return state.estimate_hybrid(complete_batch(batch))
-
-    def reason(self, state: ImpactModel, batch: UnseenUrls, row: int, now: float) -> str:
-        """Describe both impact estimates of an unseen URL, and their learned hybrid weights."""
-        by_queries, by_importance = state.weights
-        worth = state.estimate_hybrid(complete_batch(batch))[row]
-        return f"{worth:.3g}, with weights {by_queries:.2g} for what is asked and {by_importance:.2g} for importance"
