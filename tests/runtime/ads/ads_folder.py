@@ -14,7 +14,6 @@ from vedette.adapters.ads.campaign_store import AdRow, AdTarget
 from vedette.config import Rate, Serve
 from vedette.runtime.ads.selection import FolderAdServer, build_settings
 from vedette.runtime.commands.executor import execute_command
-from vedette.serve.ads.click_validity import DEFAULT_RULES, ClickRules
 from vedette.web.app import create_app
 from vedette.web.commands.ads_commands import AdCommand, ReviewAd, SaveAd, SaveAdvertiser, SaveCampaign
 from vedette.web.commands.ads_text import parse_ad, parse_advertiser, parse_campaign
@@ -49,23 +48,14 @@ def market(folder: Path, *ads: tuple[AdRow, str]) -> None:
     ordered(folder, *orders)
 
 
-def sponsor(
-    folder: Path,
-    wall: Callable[[], float],
-    serve: Serve = SERVE,
-    seed: int | None = None,
-    rules: ClickRules = DEFAULT_RULES,
-) -> FolderAdServer:
-    """Create an ad server by a clock of the test's."""
-    settings = build_settings(serve)
-    settings = settings._replace(terms=settings.terms._replace(rules=rules))
-    return FolderAdServer(folder, settings, lambda _day: b"salt", wall, seed)
+def sponsor(folder: Path, wall: Callable[[], float], serve: Serve = SERVE, seed: int | None = None) -> FolderAdServer:
+    """The selection, by a clock of the test's."""
+    return FolderAdServer(folder, build_settings(serve), lambda _day: b"salt", wall, seed)
 
 
-def app(folder: Path, wall: Callable[[], float], rules: ClickRules = DEFAULT_RULES) -> Starlette:
-    """Create the application around it."""
-    ads = AdLinks(sponsor(folder, wall, rules=rules), SECRET)
-    return create_app(SmallSearch(), SERVE, Branding(), sponsored=ads)
+def app(folder: Path, wall: Callable[[], float], serve: Serve = SERVE) -> Starlette:
+    """The application around it."""
+    return create_app(SmallSearch(), serve, Branding(), sponsored=AdLinks(sponsor(folder, wall, serve), SECRET))
 
 
 @contextmanager

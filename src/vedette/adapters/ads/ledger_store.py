@@ -23,7 +23,6 @@ from vedette.serve.ads.ledger import (
     Balance,
     BudgetLine,
     ClickContext,
-    ClickHistory,
     ClickOutcome,
     Entry,
     EntryKind,
@@ -143,12 +142,8 @@ CREATE TABLE quota (               -- how often an address was counted, for a ca
   PRIMARY KEY (day, mark, topic)
 ) STRICT, WITHOUT ROWID
 """,
-    # Charges can be refunded. Older days have as many clicks as were expected.
+    # Charges can be refunded.
     """
-ALTER TABLE balance ADD COLUMN expected REAL NOT NULL DEFAULT 0;      -- clicks, by the rates believed when shown
-UPDATE balance SET expected = (
-  SELECT count(*) FROM showing WHERE showing.payer = balance.payer AND showing.day = balance.day AND closed = 'charged'
-);
 DROP INDEX entry_once;
 CREATE UNIQUE INDEX entry_once ON entry (token, kind = 'held', kind = 'refunded');
 DROP INDEX showing_mark;
@@ -272,9 +267,6 @@ class LedgerStore(SqliteStore):
         entry = Entry(EntryKind.HELD, showing.token, showing.payer, showing.day, held, showing.at_s)
         self._append_entries([(entry, ZERO)], offered.budget.advertiser)
         views = offered.seen if counted else 0.0
-        if counted:
-            sql = "UPDATE balance SET expected = expected + ? WHERE payer = ? AND day = ?"
-            self._db.execute(sql, (offered.rate, showing.payer, day))
         self._db.execute(_TALLY, (day, showing.ad, showing.phrase, showing.payer, 1, views, 0, 0, 0))
         if counted:
             self._db.execute(_LEARNED, (showing.ad, showing.phrase, views))
@@ -288,17 +280,13 @@ class LedgerStore(SqliteStore):
         (times,) = self._db.execute(sql, (asked.day.isoformat(), asked.visitor, topic)).fetchone()
         return bool(times <= rules.max_showings)
 
-    def _read_clicks(self, showing: AdImpression) -> ClickHistory:
-        key = (showing.payer, showing.day.isoformat())
+    def _read_clicks(self, showing: AdImpression) -> list[PastClick]:
         sql = (
-            "SELECT token, mark, charged, said FROM showing JOIN entry USING (token) "
-            "WHERE showing.payer = ? AND showing.day = ? AND closed IN ('charged', 'refused', 'refunded') "
-            "AND kind IN ('charged', 'refused') ORDER BY seq"
+            "SELECT token, mark, charged FROM showing "
+            "WHERE payer = ? AND day = ? AND closed IN ('charged', 'refused', 'refunded') ORDER BY token"
         )
-        rows = self._db.execute(sql, key)
-        clicks = [PastClick(token, mark, Decimal(amount), said) for token, mark, amount, said in rows]
-        found = self._db.execute("SELECT expected FROM balance WHERE payer = ? AND day = ?", key).fetchone()
-        return ClickHistory(clicks, found[0] if found else 0.0)
+        rows = self._db.execute(sql, (showing.payer, showing.day.isoformat()))
+        return [PastClick(token, mark, Decimal(amount)) for token, mark, amount in rows]
 
     def _close_impression(
         self, showing: AdImpression, clicking: ClickContext, why_not: ClickRejection | None, amount: Decimal
@@ -313,7 +301,7 @@ class LedgerStore(SqliteStore):
             self._count_click(showing, 1, amount)
 
     def _refund(self, token: str, at_s: float, reason: str) -> None:
-        """Refund what an impression's click was charged, and count the click no more."""
+        """Refund what an impression's click was charged; the click still counts for the learned click rate."""
         showing = _find_impression(self._db, token)
         assert showing is not None, "it was charged"
         entry = Entry(EntryKind.REFUNDED, token, showing.payer, showing.day, showing.charged, at_s, reason)
@@ -329,9 +317,8 @@ class LedgerStore(SqliteStore):
         (charged,) = self._db.execute(f"SELECT charged FROM tally {where}", key).fetchone()  # noqa: S608 - our words
         sql = f"UPDATE tally SET clicked = clicked + ?, charged = ? {where}"  # noqa: S608 - our words
         self._db.execute(sql, (clicks, str(Decimal(charged) + amount), *key))
-        if showing.counted:
-            sql = "UPDATE learned SET clicked = clicked + ? WHERE ad = ? AND phrase = ?"
-            self._db.execute(sql, (clicks, *key[1:]))
+        if showing.counted and clicks > 0:
+            self._db.execute("UPDATE learned SET clicked = clicked + 1 WHERE ad = ? AND phrase = ?", key[1:])
 
     def _release_expired(self, at_s: float, latest_s: float) -> None:
         sql = f"SELECT {IMPRESSION_COLUMNS} FROM showing WHERE closed = '' AND at_s < ? ORDER BY at_s LIMIT ?"  # noqa: S608 - our columns

@@ -17,20 +17,16 @@ class ClickRejection(StrEnum):
     SAME_ADDRESS = "too many clicks from one address"
     OFF_TARGET = "the ad may no longer be shown for what was asked"
     SPENT = "the budget of its day was spent"
-    EXCESS = "more clicks came than the click rate of the ads explains"
 
 
 class ClickRules(NamedTuple):
-    """Rules for ads: when a click counts, and limits per address and for all addresses, for a campaign on one day.
+    """Rules for ads: when a click counts, and limits per address for a campaign on one day.
 
     An address is charged for ``max_per_address`` clicks at most, and after its first one for no more than
     ``max_address_share`` of the budget. If it clicks more often it is taken for hostile, and all its clicks are
     refunded. Only ``max_showings`` of its
     impressions hold money and are learned from, and as many of its searches for a phrase: further ones are answered but
     not counted.
-
-    Many addresses that click once each are recognized by their number only: see ``ledger.is_excess``, where
-    ``max_deviations`` is how far clicks may exceed their expectation.
     """
 
     min_delay_s: float = 0.5
@@ -38,7 +34,6 @@ class ClickRules(NamedTuple):
     max_per_address: int = 2
     max_address_share: Decimal = Decimal("0.2")
     max_showings: int = 3
-    max_deviations: float = 4.0
 
 
 DEFAULT_RULES = ClickRules()
@@ -59,7 +54,6 @@ class Click(NamedTuple):
     on_target: bool
     address_share: Decimal = Decimal(0)
     is_spent: bool = False
-    is_excess: bool = False
 
 
 def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejection | None:
@@ -77,7 +71,6 @@ def check_click(click: Click, rules: ClickRules = DEFAULT_RULES) -> ClickRejecti
         (click.is_bot, ClickRejection.BOT),
         (_is_address_spent(click, rules), ClickRejection.SAME_ADDRESS),
         (not click.on_target, ClickRejection.OFF_TARGET),
-        (click.is_excess, ClickRejection.EXCESS),
         (click.is_spent, ClickRejection.SPENT),
     )
     return next((reason for applies, reason in speaks if applies), None)

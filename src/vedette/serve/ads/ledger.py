@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
-from math import floor, sqrt
 from typing import NamedTuple, Protocol
 
 from vedette.serve.ads.catalog import AdCounts
@@ -157,14 +156,6 @@ class PastClick(NamedTuple):
     token: str
     visitor: str
     charged: Decimal
-    said: str = ""
-
-
-class ClickHistory(NamedTuple):
-    """What happened to a payer on a day before a click: all clicks, the latest last, and how many were expected."""
-
-    clicks: Sequence[PastClick] = ()
-    expected: float = 0.0
 
 
 class Settlement(NamedTuple):
@@ -248,15 +239,14 @@ def compute_hold(offered: ImpressionOffer, lines: Sequence[BudgetLine], *, count
 def settle_click(
     showing: AdImpression,
     clicking: ClickContext,
-    before: ClickHistory,
+    before: Sequence[PastClick],
     lines: Sequence[BudgetLine],
     rules: ClickRules,
 ) -> Settlement:
     """Judge a click on an impression: charge its price, capped at what is left, or refuse it, and refund others."""
     amount = min(showing.price, *(line.left for line in lines))
     budget = clicking.budget.budget
-    charged = [one for one in before.clicks if one.charged]
-    own = [one for one in before.clicks if one.visitor == clicking.visitor] if clicking.visitor else []
+    own = [one for one in before if one.visitor == clicking.visitor] if clicking.visitor else []
     click = Click(
         known_token=True,
         clicked_before=showing.closed not in {"", EntryKind.LET_GO},
@@ -267,36 +257,11 @@ def settle_click(
         on_target=clicking.on_target,
         address_share=sum((one.charged for one in own), amount) / budget if budget > 0 else ZERO,
         is_spent=amount <= 0,
-        is_excess=is_excess(before, rules),
     )
     why_not = check_click(click, rules)
-    refunded: Sequence[PastClick] = ()
-    if why_not is ClickRejection.EXCESS:
-        refunded = charged[floor(before.expected) :]
-    elif why_not is ClickRejection.SAME_ADDRESS and len(own) >= rules.max_per_address:
-        refunded = [one for one in own if one.charged]
-    return Settlement(why_not, ZERO if why_not else amount, tuple(one.token for one in refunded))
-
-
-def is_excess(before: ClickHistory, rules: ClickRules) -> bool:
-    """Check whether one more charged click on a payer's ads would be more than the day's click rates explain.
-
-    The click rate that was believed at each impression is the expectation of its clicks, given all that was known. So
-    clicks minus their expectation are a martingale with a variance of nearly that expectation, and hardly a day has
-    clicks that exceed it by more than ``max_deviations`` standard deviations. One that does is under attack: from then
-    on clicks are charged only as far as they are expected, since which of them are hostile cannot be known. The first
-    click of a day is charged in any case.
-
-    >>> clicks = [PastClick("a", "", Decimal(1)), PastClick("b", "", Decimal(1))]
-    >>> [is_excess(ClickHistory(clicks, expected), ClickRules()) for expected in (0.4, 0.6)]
-    [True, False]
-    """
-    clicks = sum(1 for one in before.clicks if one.charged) + 1
-    if any(one.said == ClickRejection.EXCESS for one in before.clicks):
-        return clicks > before.expected
-    # Never quite 0, so that a limit of inf is none.
-    deviation = sqrt(max(before.expected, 1e-9))
-    return clicks > max(before.expected + rules.max_deviations * deviation, 1.0)
+    is_hostile = why_not is ClickRejection.SAME_ADDRESS and len(own) >= rules.max_per_address
+    refunds = tuple(one.token for one in own if is_hostile and one.charged)
+    return Settlement(why_not, ZERO if why_not else amount, refunds)
 
 
 def apply_entry(balance: Balance, entry: Entry, released: Decimal) -> Balance:

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import count
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,6 @@ from vedette.serve.ads.ledger import (
     AdQuery,
     Balance,
     ClickContext,
-    ClickHistory,
     ClickOutcome,
     Entry,
     EntryKind,
@@ -60,7 +58,7 @@ FLOOD_SEARCHES, DRAIN_SEARCHES, REPLAYS = 500, 50, 20
 ATTACKS = {"flood": FLOOD_SEARCHES, "replay": DRAIN_SEARCHES, "drain": DRAIN_SEARCHES, "swarm": 1}
 PEOPLE = 1_000
 # Without holds, and without limits on what clicks cost: a yardstick.
-NO_LIMITS = ClickRules(max_per_address=10**9, max_address_share=Decimal(10**9), max_deviations=inf)
+NO_LIMITS = ClickRules(max_per_address=10**9, max_address_share=Decimal(10**9))
 
 
 class Attack(NamedTuple):
@@ -288,7 +286,6 @@ class MemoryLedger:
         self._hours: Counter[tuple[date, int, str]] = Counter()
         self._quota: Counter[tuple[date, str, str]] = Counter()
         self._clicks: defaultdict[tuple[str, date], dict[str, PastClick]] = defaultdict(dict)
-        self._expected: defaultdict[tuple[str, date], float] = defaultdict(float)
 
     def record_impressions(
         self, offered: Sequence[ImpressionOffer], asked: AdQuery, rules: ClickRules
@@ -313,17 +310,18 @@ class MemoryLedger:
         lines = budget_lines(clicking.budget, showing.payer, self._balances[showing.day])
         key = showing.payer, showing.day
         clicks = self._clicks[key]
-        before = ClickHistory(list(clicks.values()), self._expected[key])
-        why_not, amount, refunds = settle_click(showing, clicking, before, lines, rules)
+        why_not, amount, refunds = settle_click(showing, clicking, list(clicks.values()), lines, rules)
         if not showing.closed:
             kind = EntryKind.REFUSED if why_not else EntryKind.CHARGED
             self._close(showing, kind, showing.held if why_not else amount, clicking.at_s)
             self._showings[token] = self._showings[token]._replace(charged=amount, said=str(why_not or ""))
-            clicks[token] = PastClick(token, clicking.visitor, amount, str(why_not or ""))
-            self._learn_click(showing, 0 if why_not else 1)
+            clicks[token] = PastClick(token, clicking.visitor, amount)
+            if showing.counted and not why_not:
+                counts = self._counts[showing.ad, showing.phrase]
+                self._counts[showing.ad, showing.phrase] = counts._replace(clicked=counts.clicked + 1)
         for each in refunds:
             self._refund(each, clicking.at_s, str(why_not))
-            self.refused[why_not or ClickRejection.EXCESS] += 1
+            self.refused[ClickRejection.SAME_ADDRESS] += 1
         if why_not:
             self.refused[why_not] += 1
             return ClickOutcome(showing, why_not)
@@ -374,7 +372,6 @@ class MemoryLedger:
         self._tokens.append(showing.token)
         self._apply(Entry(EntryKind.HELD, showing.token, payer, day, held, showing.at_s), ZERO)
         self._balances[day][payer] = self._balances[day][payer]._replace(advertiser=offered.budget.advertiser)
-        self._expected[payer, day] += offered.rate if counted else 0.0
         if counted:
             before = self._counts.get((showing.ad, showing.phrase), AdCounts(0, 0.0, 0))
             after = AdCounts(before.shown + 1, before.views + offered.seen, before.clicked)
@@ -386,13 +383,7 @@ class MemoryLedger:
         self._apply(Entry(EntryKind.REFUNDED, token, showing.payer, showing.day, showing.charged, at_s, reason), ZERO)
         self._showings[token] = showing._replace(closed=EntryKind.REFUNDED.value, charged=ZERO, said=reason)
         clicks = self._clicks[showing.payer, showing.day]
-        clicks[token] = clicks[token]._replace(charged=ZERO, said=reason)
-        self._learn_click(showing, -1)
-
-    def _learn_click(self, showing: AdImpression, clicks: int) -> None:
-        if showing.counted and clicks:
-            counts = self._counts[showing.ad, showing.phrase]
-            self._counts[showing.ad, showing.phrase] = counts._replace(clicked=counts.clicked + clicks)
+        clicks[token] = clicks[token]._replace(charged=ZERO)
 
     def _count_visitor(self, asked: AdQuery, topic: str, rules: ClickRules) -> bool:
         if not asked.visitor:
