@@ -25,7 +25,7 @@ LARGE = (
     "ampersands",
 )
 MOST_LINKS = 10_000
-MOST_OTHERS = 1_000
+MOST_OTHERS = 3_000
 LONGEST_STRING = 10_000
 
 Told = dict[str, dict[str, Any]]
