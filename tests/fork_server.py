@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 PR_SET_CHILD_SUBREAPER = 36
 # Of the settings that an interpreter reads at its start only these are followed by a fork.
 KNOWN_SETTINGS = frozenset({"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"})
+STARTED_WITH = dict(os.environ)
 # Modules that commands import late.
 LATE_MODULES = (
     "vedette.runtime.processes.indexer",
@@ -121,7 +122,7 @@ def find_job(args: object, cwd: object, env: Mapping[str, str] | None, *, leads_
     module, *arguments = (os.fspath(word) for word in args[2:])
     environment = dict(os.environ if env is None else env)
     settings = {name for name in environment if name.startswith("PYTHON") and name not in KNOWN_SETTINGS}
-    changed = {name for name in settings if environment[name] != os.environ.get(name)}
+    changed = {name for name in settings if environment[name] != STARTED_WITH.get(name)}
     if module.partition(".")[0] not in {"vedette", "tests"} or changed or module == __name__:
         return None
     return Job(module, tuple(arguments), os.fspath(cwd or Path.cwd()), environment, leads_session)  # type: ignore[call-overload]  # a path

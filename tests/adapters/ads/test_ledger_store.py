@@ -344,7 +344,7 @@ def test_sixteen_on_the_last_cent(tmp_path: Path) -> None:
             for turn in range(3):
                 token = f"{number}-{turn}"
                 shown = book.record_impressions([offered(token, "0.01", "0.05")], ASKED)
-                clicking = person(mark=str(number), budget=PayerBudget(Decimal("0.05")))
+                clicking = person(mark=token, budget=PayerBudget(Decimal("0.05")))
                 charged.extend(book.record_click(one.token, clicking).charged for one in shown)
 
     threads = [Thread(target=client, args=(number,)) for number in range(16)]

@@ -154,6 +154,7 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
 def test_the_kept_samples_can_be_opened(number: int, contents: dict[int, StoredVersion], tmp_path: Path) -> None:
     """A folder of an older format, as it was first written, opens with all that was in it, and has the newest then."""
     folder = shutil.copytree(GOLDEN / f"format-{number}", tmp_path / "data")
+    folder.chmod(0o700)
     # The oldest does not say what counts as a change: the default does.
     check_sample(folder, contents, replace(SITE, change=Site(SITE.start).change) if number == 2 else SITE)
     assert (folder / "format").read_text() == f"{FORMAT}\n"

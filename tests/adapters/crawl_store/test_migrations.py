@@ -53,7 +53,9 @@ migrate_format_1(Path(sys.argv[1]))
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A copy of the kept sample."""
-    return shutil.copytree(GOLDEN, tmp_path / "data")
+    copy = shutil.copytree(GOLDEN, tmp_path / "data")
+    copy.chmod(0o700)
+    return copy
 
 
 def check(folder: Path) -> None:

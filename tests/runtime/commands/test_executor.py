@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.data_folders import NOW_S, opened
 
@@ -70,6 +70,9 @@ def kept(state: State) -> object:
     return sites, rules, keys
 
 
+@example(
+    [AddRules((Rule("block", "", "a.test"), Rule("raise", "", "a.test")))], RemoveRules((Rule("raise", "", "a.test"),))
+)
 @given(st.lists(order, max_size=6), order)
 def test_whatever_was_done_is_taken_back_and_done_again(before: list[Command], last: Command) -> None:
     """After an undo everything is as it was before the order, and after an undo of the undo as it was after it."""

@@ -87,7 +87,13 @@ def _add_rules(rules: Sequence[Rule], state: State, now_s: float) -> tuple[str, 
     """Add search rules to the state; a synonym pair is stored once, and a domain's last rule replaces others."""
     rows = state.store.list_search_rules()
     kept = {_get_rule_key(row.kind, row.query, row.value) for row in rows}
-    new = {pair: rule for rule in rules if (pair := _get_rule_key(rule.kind, rule.query, rule.value)) not in kept}
+    last = {rule.value: rule.kind for rule in rules if rule.kind in DOMAIN_RULES}
+    new = {
+        pair: rule
+        for rule in rules
+        if (pair := _get_rule_key(rule.kind, rule.query, rule.value)) not in kept
+        and (rule.kind not in DOMAIN_RULES or last[rule.value] == rule.kind)
+    }
     domains = {rule.value for rule in new.values() if rule.kind in DOMAIN_RULES}
     gone = tuple(
         Rule(row.kind, row.query, row.value)  # type: ignore[arg-type]  # as it was kept
