@@ -139,8 +139,8 @@ def test_the_worked_example_and_the_messages_of_the_document_are_true() -> None:
         ),
         ("[crawler]", "unknown section [crawler]; did you mean [crawl]?"),
         ("[zzz]", "unknown section [zzz]; known sections: [crawl], [refresh], [store], [serve] and [[site]]"),
-        ('crawl = "fast"', 'crawl = "fast": write a section [crawl] with its keys below'),
-        ("[[crawl]]", "crawl = …: write a section [crawl] with its keys below"),
+        ('crawl = "fast"', 'crawl = "fast": use a section [crawl] with its keys below'),
+        ("[[crawl]]", "crawl = …: use a section [crawl] with its keys below"),
     ],
 )
 def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -> None:
@@ -151,34 +151,34 @@ def test_an_unknown_name_brings_the_nearest_known_one(text: str, message: str) -
 @pytest.mark.parametrize(
     ("setting", "advice"),
     [
-        ("delay = 3", 'crawl.delay = 3: write a duration with its unit, such as "3s"'),
-        ('delay = "3"', 'crawl.delay = "3": write a duration with its unit, such as "3s"'),
-        ("delay = 1.5", 'crawl.delay = 1.5: write a duration with its unit, such as "1.5s"'),
+        ("delay = 3", 'crawl.delay = 3: expected a duration with its unit, such as "3s"'),
+        ('delay = "3"', 'crawl.delay = "3": expected a duration with its unit, such as "3s"'),
+        ("delay = 1.5", 'crawl.delay = 1.5: expected a duration with its unit, such as "1.5s"'),
         ('delay = "3 parsecs"', "(ms, s, min, h, d)"),
         ('delay = "3 S"', "(ms, s, min, h, d)"),
-        ('delay = "1e9s"', "write a duration"),
-        ('delay = "nan s"', "write a duration"),
-        ('delay = "٣s"', "write a duration"),
-        ("delay = inf", "crawl.delay = inf: write a duration"),
-        ("delay = true", "crawl.delay = true: write a duration"),
-        ("delay = 2026-01-01", "write a duration"),
-        ("delay = {}", "write a duration"),
-        (f"delay = 0x{'f' * 9000}", "write a duration"),
-        (f'delay = "{"9" * 400}d"', "write a duration"),
-        ('delay = "-1s"', "write a value from 0s to"),
-        ('timeout = "0s"', "write a value from 1ms to 1h"),
-        ('connect_timeout = "0ms"', "write a value from 1ms to 1h"),
-        ('robots_max_age = "24.1h"', "write a value from 1min to 1d"),
-        ("max_page_size = 10", 'crawl.max_page_size = 10: write a size with its unit, such as "10B"'),
+        ('delay = "1e9s"', "expected a duration"),
+        ('delay = "nan s"', "expected a duration"),
+        ('delay = "٣s"', "expected a duration"),
+        ("delay = inf", "crawl.delay = inf: expected a duration"),
+        ("delay = true", "crawl.delay = true: expected a duration"),
+        ("delay = 2026-01-01", "expected a duration"),
+        ("delay = {}", "expected a duration"),
+        (f"delay = 0x{'f' * 9000}", "expected a duration"),
+        (f'delay = "{"9" * 400}d"', "expected a duration"),
+        ('delay = "-1s"', "expected a value from 0s to"),
+        ('timeout = "0s"', "expected a value from 1ms to 1h"),
+        ('connect_timeout = "0ms"', "expected a value from 1ms to 1h"),
+        ('robots_max_age = "24.1h"', "expected a value from 1min to 1d"),
+        ("max_page_size = 10", 'crawl.max_page_size = 10: expected a size with its unit, such as "10B"'),
         ('max_page_size = "10 MiBs"', "(B, kB, KiB, MB, MiB, GB, GiB)"),
         ('max_page_size = "10mb"', "(B, kB, KiB, MB, MiB, GB, GiB)"),
-        ('max_page_size = "0B"', "write a value from 1B to 1GiB"),
-        ('max_page_size = "1.5B"', "write a whole number of bytes"),
-        ("concurrency = 0", "write a value from 1 to 10000"),
-        ("concurrency = 1.0", "write a whole number from 1 to 10000"),
-        ("concurrency = true", "write a whole number"),
-        ('concurrency = "8"', "write a whole number"),
-        ("max_redirects = -1", "write a value from 0 to 20"),
+        ('max_page_size = "0B"', "expected a value from 1B to 1GiB"),
+        ('max_page_size = "1.5B"', "expected a whole number of bytes"),
+        ("concurrency = 0", "expected a value from 1 to 10000"),
+        ("concurrency = 1.0", "expected a whole number from 1 to 10000"),
+        ("concurrency = true", "expected a whole number"),
+        ('concurrency = "8"', "expected a whole number"),
+        ("max_redirects = -1", "expected a value from 0 to 20"),
     ],
 )
 def test_a_wrong_value_brings_what_to_write(setting: str, advice: str) -> None:
@@ -203,7 +203,7 @@ def test_a_wrong_value_brings_what_to_write(setting: str, advice: str) -> None:
 )
 def test_a_contact_that_reaches_nobody_or_breaks_a_header_is_refused(contact: str) -> None:
     """It is an address or a URL in plain ASCII, without spaces, line ends or parentheses."""
-    advice = "write an e-mail address or an http(s) URL"
+    advice = "expected an e-mail address or an http(s) URL"
     assert advice in complaint(lambda: parse(f'[crawl]\ncontact = "{contact}"', "vedette.toml"))
 
 
@@ -222,17 +222,17 @@ def test_a_data_folder_has_a_path(data: str) -> None:
 @pytest.mark.parametrize(
     ("setting", "advice"),
     [
-        ('listen = "8080"', "write HOST:PORT"),
-        ("listen = 8080", "write HOST:PORT"),
-        ('access = "public"', 'write one of "open", "token", "proxy"'),
-        ('proxy_header = "X User"', "write the name of a header"),
-        ('trusted_proxies = "127.0.0.1"', "write a list of IP addresses"),
-        ('trusted_proxies = ["localhost"]', "write a list of IP addresses"),
-        ('trusted_proxies = ["10.0.0.1/8"]', "write a list of IP addresses"),
-        ("trusted_proxies = [1]", "write a list of IP addresses"),
-        ('embed_origins = ["docs.example.org"]', "write a list of origins"),
-        ('embed_origins = ["https://docs.example.org/"]', "write a list of origins"),
-        ('name = "two\\nlines"', "write a short name"),
+        ('listen = "8080"', "expected HOST:PORT"),
+        ("listen = 8080", "expected HOST:PORT"),
+        ('access = "public"', 'expected one of "open", "token", "proxy"'),
+        ('proxy_header = "X User"', "expected the name of a header"),
+        ('trusted_proxies = "127.0.0.1"', "expected a list of IP addresses"),
+        ('trusted_proxies = ["localhost"]', "expected a list of IP addresses"),
+        ('trusted_proxies = ["10.0.0.1/8"]', "expected a list of IP addresses"),
+        ("trusted_proxies = [1]", "expected a list of IP addresses"),
+        ('embed_origins = ["docs.example.org"]', "expected a list of origins"),
+        ('embed_origins = ["https://docs.example.org/"]', "expected a list of origins"),
+        ('name = "two\\nlines"', "expected a short name"),
         ("rate = 120", 'such as "120/min"'),
         ("rate = []", 'such as "120/min"'),
         ("rate = false", 'such as "120/min"'),
@@ -293,10 +293,12 @@ def test_options_override_with_the_same_checks() -> None:
     """Typed options are read like the file's values, except that a count comes as text."""
     config = override(parse('[crawl]\ndelay = "5s"', "x"), {"crawl.concurrency": "8", "crawl.timeout": "2s"})
     assert (config.crawl.delay_s, config.crawl.concurrency, config.crawl.timeout_s) == (5, 8, 2)
-    assert complaint(lambda: override(config, {"crawl.delay": "3"})).startswith('crawl.delay = "3": write a duration')
+    assert complaint(lambda: override(config, {"crawl.delay": "3"})).startswith(
+        'crawl.delay = "3": expected a duration'
+    )
     assert "did you mean crawl.delay?" in complaint(lambda: override(config, {"crawl.delai": "3s"}))
-    assert "write a value from 1" in complaint(lambda: override(config, {"crawl.concurrency": "0"}))
-    assert "write a whole number" in complaint(lambda: override(config, {"crawl.concurrency": "many"}))
+    assert "expected a value from 1" in complaint(lambda: override(config, {"crawl.concurrency": "0"}))
+    assert "expected a whole number" in complaint(lambda: override(config, {"crawl.concurrency": "many"}))
 
 
 def test_units_mean_what_standards_say() -> None:
@@ -364,7 +366,11 @@ def test_variables_take_precedence_over_the_file_and_misspelt_ones_are_refused()
         ("VEDETTE_CRAWL_DELAI", "3s", "did you mean VEDETTE_CRAWL_DELAY?"),
         ("VEDETTE_CONTACT", "a@example.org", "did you mean VEDETTE_CRAWL_CONTACT?"),
         ("VEDETTE_STORE_WHATEVER", "1", "known variables: VEDETTE_STORE_DATA, "),
-        ("VEDETTE_CRAWL_DELAY", "3", 'environment variable VEDETTE_CRAWL_DELAY: crawl.delay = "3": write a duration'),
+        (
+            "VEDETTE_CRAWL_DELAY",
+            "3",
+            'environment variable VEDETTE_CRAWL_DELAY: crawl.delay = "3": expected a duration',
+        ),
     ):
         with pytest.raises(ConfigError, match=re.escape(said)):
             override_by_environment(config, {variable: value})
@@ -396,7 +402,10 @@ def test_sites_of_the_file_are_read_with_their_settings() -> None:
     ("change", "said"),
     [
         (('scope = "prefix"', "delai = 1"), "line 7, site 1 (https://example.org/docs/): unknown setting"),
-        (('scope = "prefix"', "delay = 5"), 'line 7, site 1 (https://example.org/docs/): delay: "5": write a duration'),
+        (
+            ('scope = "prefix"', "delay = 5"),
+            'line 7, site 1 (https://example.org/docs/): delay: "5": expected a duration',
+        ),
         (('scope = "prefix"', 'scope = "all"'), "line 6, site 1"),
         (('start = "example.com"\n', ""), "line 9, site 2: start is missing"),
         (("paused = true", "paused = 1"), "line 11, site 2 (example.com)"),

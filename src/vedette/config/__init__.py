@@ -109,7 +109,7 @@ def load(path: Path | None) -> Config:
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; create it, or omit it to use the defaults") from None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file") from None
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); choose a readable file") from None
     except ValueError:
         raise ConfigError(f"{path}: not UTF-8 text; save it as UTF-8") from None
     return parse(text, str(path))
@@ -196,7 +196,7 @@ def _parse_toml(text: str) -> dict[str, object]:
 
 def _parse_sites(tables: object, text: str) -> tuple[SiteTable, ...]:
     if not isinstance(tables, list):
-        raise ConfigError("site: write one [[site]] table per site, with double brackets")
+        raise ConfigError("site: use one [[site]] table per site, with double brackets")
     found = parse_tables(tables, text)
     twice = next((start for start, count in Counter(table.site.start for table in found).items() if count > 1), None)
     if twice is not None:
@@ -211,7 +211,7 @@ def _flatten(table: Mapping[str, object]) -> Iterator[tuple[str, object]]:
                 raise ConfigError(f"unknown table [[{format_line(section)}]]; did you mean [[site]]?")
             raise _unknown_section(section) if isinstance(values, dict) else _unknown_key(section)
         if not isinstance(values, dict):
-            raise ConfigError(f"{section} = {format_value(values)}: write a section [{section}] with its keys below")
+            raise ConfigError(f"{section} = {format_value(values)}: use a section [{section}] with its keys below")
         for key, value in values.items():
             yield f"{section}.{key}", value
 

@@ -29,7 +29,7 @@ class Switch:
             return value
         if isinstance(value, str) and value in _WORDS:
             return _WORDS[value]
-        raise ConfigError("write true or false")
+        raise ConfigError("expected true or false")
 
     def write(self, value: bool) -> str:  # noqa: FBT001 - what is written is the value itself
         """Return a switch as the configuration file writes it."""
@@ -96,7 +96,7 @@ class Size:
         if not self.at_least_bytes <= size <= self.at_most_bytes:
             raise _out_of_range(format_size(self.at_least_bytes), format_size(self.at_most_bytes))
         if size != int(size):
-            raise ConfigError("write a whole number of bytes")
+            raise ConfigError("expected a whole number of bytes")
         return int(size)
 
     def write(self, value: int) -> str:
@@ -114,7 +114,7 @@ class Count:
     def read(self, value: object) -> int:
         """Check a whole number in the configuration file, and return it."""
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ConfigError(f"write a whole number from {self.at_least} to {self.at_most}")
+            raise ConfigError(f"expected a whole number from {self.at_least} to {self.at_most}")
         if not self.at_least <= value <= self.at_most:
             raise _out_of_range(str(self.at_least), str(self.at_most))
         return value
@@ -152,7 +152,7 @@ class OneOf:
         """Check that a configuration value is one of the allowed words, and return it."""
         if isinstance(value, str) and value in self.words:
             return value
-        raise ConfigError(f"write one of {', '.join(format_value(word) for word in self.words)}")
+        raise ConfigError(f"expected one of {', '.join(format_value(word) for word in self.words)}")
 
     def write(self, value: str) -> str:
         """Return an allowed word as the configuration file writes it."""
@@ -172,7 +172,7 @@ class PolicyName:
             return value
         named = ", ".join(format_value(word) for word in self.named)
         meant = did_you_mean(str(value), self.all_names, "the documentation lists more, for research")
-        raise ConfigError(f"write one of {named}; {meant}")
+        raise ConfigError(f"expected one of {named}; {meant}")
 
     def write(self, value: str) -> str:
         """Return the name of a policy as the configuration file writes it."""
@@ -187,7 +187,7 @@ class Folder:
         """Check a folder's path in the configuration file, and return it."""
         if isinstance(value, str) and value and value.isprintable():
             return Path(value)
-        raise ConfigError('write the path of a folder, such as "vedette-data"')
+        raise ConfigError('expected the path of a folder, such as "vedette-data"')
 
     def write(self, value: Path) -> str:
         """Return a folder's path as the configuration file writes it."""
@@ -244,7 +244,9 @@ class RateKind:
             return Rate(0, 1.0)
         rate = _RATE.fullmatch(value) if isinstance(value, str) else None
         if rate is None:
-            raise ConfigError('write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0"')
+            raise ConfigError(
+                'expected a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0"'
+            )
         return Rate(int(rate[1]), float(_SECONDS[rate[2]])) if int(rate[1]) else Rate(0, 1.0)
 
     def write(self, value: Rate) -> str:
@@ -329,12 +331,12 @@ def _parse_amount(value: object, scales: Mapping[str, Decimal], what: str, unit:
     if amount is None or amount[2] not in scales:
         number = format_value(value).strip('"')
         example = f"{number if _BARE.fullmatch(number) else 30}{unit}"
-        raise ConfigError(f'write {what} with its unit, such as "{example}" ({", ".join(reversed(list(scales)))})')
+        raise ConfigError(f'expected {what} with its unit, such as "{example}" ({", ".join(reversed(list(scales)))})')
     return Decimal(amount[1]) * scales[amount[2]]
 
 
 def _out_of_range(at_least: str, at_most: str) -> ConfigError:
-    return ConfigError(f"write a value from {at_least} to {at_most}")
+    return ConfigError(f"expected a value from {at_least} to {at_most}")
 
 
 def format_value(value: object) -> str:
@@ -365,7 +367,7 @@ class Amount:
         """Check an amount of money in the configuration file, and return it with its cents."""
         if isinstance(value, str) and _AMOUNT_KINDS.fullmatch(value) and value.strip("0") != ".":
             return value
-        raise ConfigError('write an amount with its cents, as text, such as "0.05"')
+        raise ConfigError('expected an amount with its cents, as text, such as "0.05"')
 
     def write(self, value: str) -> str:
         """Return an amount of money as the configuration file writes it."""
@@ -383,7 +385,7 @@ class Zone:
                 return ZoneInfo(value).key
         except (LookupError, OSError, ValueError):
             pass
-        raise ConfigError('write the name of a time zone, such as "Europe/Berlin" or "UTC"')
+        raise ConfigError('expected the name of a time zone, such as "Europe/Berlin" or "UTC"')
 
     def write(self, value: str) -> str:
         """Return a time zone's name as the configuration file writes it."""

@@ -55,7 +55,7 @@ class Crawl:
         default="",
         metadata=describe_setting(
             "contact",
-            Text(_CONTACT, 'write an e-mail address or an http(s) URL, such as "crawler@example.org"'),
+            Text(_CONTACT, 'expected an e-mail address or an http(s) URL, such as "crawler@example.org"'),
             "e-mail address or http(s) URL where the operator can be reached",
         ),
     )
@@ -153,7 +153,7 @@ class Crawl:
         default="",
         metadata=describe_setting(
             "proxy",
-            Text(_PROXY, 'write http://HOST:PORT or socks5h://HOST:PORT, such as "http://proxy.example.org:3128"'),
+            Text(_PROXY, 'expected http://HOST:PORT or socks5h://HOST:PORT, such as "http://proxy.example.org:3128"'),
             "proxy for all requests, `http://HOST:PORT` or `socks5h://HOST:PORT`; empty for none",
         ),
     )
@@ -161,7 +161,7 @@ class Crawl:
         default="",
         metadata=describe_setting(
             "ca_file",
-            Text(_FILE, 'write the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
+            Text(_FILE, 'expected the path of a PEM file, such as "/etc/ssl/intranet.pem"'),
             "PEM file with root certificates to trust besides the system's, such as those of an intranet",
         ),
     )
@@ -240,7 +240,7 @@ class Serve:
         default="127.0.0.1:8080",
         metadata=describe_setting(
             "listen",
-            Text(_LISTEN, 'write HOST:PORT, such as "127.0.0.1:8080", or "" to serve nothing'),
+            Text(_LISTEN, 'expected HOST:PORT, such as "127.0.0.1:8080", or "" to serve nothing'),
             "`HOST:PORT` of the search page, console and API; empty to serve nothing",
         ),
     )
@@ -256,7 +256,7 @@ class Serve:
         default="X-Forwarded-User",
         metadata=describe_setting(
             "proxy_header",
-            Text(_HEADER, 'write the name of a header, such as "X-Forwarded-User"'),
+            Text(_HEADER, 'expected the name of a header, such as "X-Forwarded-User"'),
             'with `access = "proxy"`, the header in which the proxy sends the user name',
         ),
     )
@@ -264,7 +264,7 @@ class Serve:
         default=("127.0.0.1",),
         metadata=describe_setting(
             "trusted_proxies",
-            Networks(_FILE, 'write a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
+            Networks(_FILE, 'expected a list of IP addresses or networks, such as ["127.0.0.1", "10.0.0.0/8"]'),
             "addresses or networks of proxies whose user headers are trusted",
         ),
     )
@@ -272,14 +272,14 @@ class Serve:
         default=(),
         metadata=describe_setting(
             "embed_origins",
-            Texts(_ORIGIN, 'write a list of origins, such as ["https://docs.example.org"], or ["*"] for all'),
+            Texts(_ORIGIN, 'expected a list of origins, such as ["https://docs.example.org"], or ["*"] for all'),
             "origins whose scripts may call search and suggestions; `*` for all",
         ),
     )
     name: str = field(
         default="vedette",
         metadata=describe_setting(
-            "name", Text(_SHOWN, 'write a short name, such as "Our documents"'), "the name shown on the pages"
+            "name", Text(_SHOWN, 'expected a short name, such as "Our documents"'), "the name shown on the pages"
         ),
     )
     processes: int = field(
@@ -326,7 +326,7 @@ class Serve:
         default="",
         metadata=describe_setting(
             "address",
-            Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
+            Text(_ADDRESS, 'expected an http(s) address without a path, such as "https://search.example.org"'),
             "the URL at which people reach it, used in links to itself; empty for the listen address",
         ),
     )
@@ -334,7 +334,7 @@ class Serve:
         default=(),
         metadata=describe_setting(
             "hosts",
-            Texts(_HOST, 'write a list of host names, such as ["search.example.org"]'),
+            Texts(_HOST, 'expected a list of host names, such as ["search.example.org"]'),
             "additional host names of the console, besides that of `serve.address`; see below",
         ),
     )
@@ -342,7 +342,7 @@ class Serve:
         default=("env:VEDETTE_SECRET_*",),
         metadata=describe_setting(
             "console_secrets",
-            Texts(_PLACE, 'write a list of places, such as ["env:WIKI_LOGIN", "file:/etc/vedette/secrets/*"]'),
+            Texts(_PLACE, 'expected a list of places, such as ["env:WIKI_LOGIN", "file:/etc/vedette/secrets/*"]'),
             "which [secrets](#secrets-of-a-site) the console may assign to a site; `*` at the end matches any suffix",
         ),
     )
@@ -350,7 +350,7 @@ class Serve:
         default="",
         metadata=describe_setting(
             "public_url",
-            Text(_ADDRESS, 'write an http(s) address without a path, such as "https://search.example.org"'),
+            Text(_ADDRESS, 'expected an http(s) address without a path, such as "https://search.example.org"'),
             "the URL at which WebSub hubs on the web reach it; empty to subscribe to none",
         ),
     )
@@ -358,7 +358,7 @@ class Serve:
         default=(),
         metadata=describe_setting(
             "webhook_networks",
-            Networks(_FILE, 'write a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
+            Networks(_FILE, 'expected a list of IP addresses or networks, such as ["10.1.2.3", "192.168.0.0/16"]'),
             "private addresses or networks that webhooks of [watches](watching.md) may use; public ones are always "
             "allowed",
         ),

@@ -70,20 +70,20 @@ class SiteTable(NamedTuple):
 
 def _parse_text(value: object) -> str:
     if not isinstance(value, str):
-        raise ConfigError("write a string in quotes")
+        raise ConfigError("expected a string in quotes")
     return value
 
 
 def _parse_texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-        raise ConfigError('write a list of strings, such as ["/docs/*"]')
+        raise ConfigError('expected a list of strings, such as ["/docs/*"]')
     return tuple(value)
 
 
 def _parse_switch(value: object) -> bool:
     found = _SWITCHES.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
-        raise ConfigError("write yes or no" if isinstance(value, str) else "write true or false")
+        raise ConfigError("expected yes or no" if isinstance(value, str) else "expected true or false")
     return found
 
 
@@ -104,7 +104,7 @@ def _parse_busy_hours(value: object) -> str:
 def _parse_rate(value: object) -> float:
     size = parse_size(_parse_text(value))
     if size < 1:
-        raise ConfigError("write a size above 0, such as 100kB")
+        raise ConfigError("expected a size above 0, such as 100kB")
     return float(size)
 
 
@@ -113,7 +113,7 @@ def _parse_share(value: object) -> float:
     percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     share = float(percent[1]) / 100 if percent else value
     if not isinstance(share, int | float) or isinstance(share, bool) or not 0.00001 <= share <= 1:
-        raise ConfigError("write a share of the fetch budget from 0.001% to 100%, such as 20%")
+        raise ConfigError("expected a share of the fetch budget from 0.001% to 100%, such as 20%")
     return round(float(share), 5)
 
 
@@ -126,13 +126,13 @@ def _parse_owned(value: object) -> bool:
         return True
     if value in {"no", "false"} or value is False:
         return False
-    raise ConfigError(f"robots.txt is ignored only if you confirm that you own the site: write {OWNERSHIP_PHRASE}")
+    raise ConfigError(f"robots.txt is ignored only if you confirm that you own the site: use {OWNERSHIP_PHRASE}")
 
 
 def _parse_secrets(value: object) -> str:
     if not _SECRETS.fullmatch(_parse_text(value)):
         # The input may be the secret itself, so it is not repeated.
-        raise ConfigError("name where the secrets are: write env:NAME or file:PATH")
+        raise ConfigError("expected the place of the secrets: env:NAME or file:PATH")
     return _parse_text(value)
 
 
@@ -140,7 +140,7 @@ def _parse_overrules(value: object) -> tuple[str, ...]:
     """Parse the ``overrule`` setting of a site: unique names in a fixed order; text has commas or is ``none``."""
     names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError('write names, such as ["trap", "spam"]')
+        raise ConfigError('expected names, such as ["trap", "spam"]')
     if names in (["none"], [""]):
         return ()
     known = get_args(Overrule)
@@ -151,10 +151,10 @@ def _parse_readers(value: object) -> tuple[str, ...]:
     """Parse the ``readers`` setting of a private site: names of keys or proxy users; a text has commas."""
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError('write names, such as ["alice", "wiki"]')
+        raise ConfigError('expected names, such as ["alice", "wiki"]')
     names = [name.strip() for name in names]
     if not all(_READER.fullmatch(name) for name in names):
-        raise ConfigError("write names of keys or users, separated by commas, or * for everyone with a name")
+        raise ConfigError("expected names of keys or users, separated by commas, or * for everyone with a name")
     return tuple(dict.fromkeys(names))
 
 
@@ -165,19 +165,19 @@ def _parse_promises(value: object) -> tuple[str, ...]:
     """
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ConfigError('write paths or URLs with a time, such as ["/news=15min"]')
+        raise ConfigError('expected paths or URLs with an interval, such as ["/news=15min"]')
     if len(texts) > MAX_PROMISES:
-        raise ConfigError(f"write at most {MAX_PROMISES} promises per site")
+        raise ConfigError(f"a site can have at most {MAX_PROMISES} promises")
     return tuple(dict.fromkeys(_parse_promise(text) for text in texts))
 
 
 def _parse_promise(text: str) -> str:
     place, _, interval = text.strip().rpartition("=")
     if not _PLACE.fullmatch(place):
-        raise ConfigError("write a path or URL and a time, such as /news=15min")
+        raise ConfigError("expected a path or URL and an interval, such as /news=15min")
     seconds = parse_duration(interval)
     if seconds < 1:
-        raise ConfigError("write a time of at least 1s")
+        raise ConfigError("expected an interval of at least 1s")
     return f"{seconds:g} {place}" if float(f"{seconds:g}") == seconds else f"{seconds!r} {place}"
 
 
@@ -185,9 +185,9 @@ def _parse_sitemaps(value: object) -> tuple[str, ...]:
     """Parse the ``sitemap`` setting of a site: URLs of sitemaps, such as ``/news-sitemap.xml``."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) and _PLACE.fullmatch(text) for text in texts):
-        raise ConfigError("write the URL or path of a sitemap, such as /news-sitemap.xml")
+        raise ConfigError("expected the URL or path of a sitemap, such as /news-sitemap.xml")
     if len(texts) > MAX_SITEMAPS:
-        raise ConfigError(f"name at most {MAX_SITEMAPS} sitemaps; a sitemap index can list the others")
+        raise ConfigError(f"a site can have at most {MAX_SITEMAPS} sitemaps; a sitemap index can list the others")
     return tuple(dict.fromkeys(texts))
 
 
@@ -198,7 +198,7 @@ def _format_promises(promises: Sequence[str]) -> list[str]:
 
 def _parse_render(value: object) -> str:
     if value not in get_args(RenderMode):
-        raise ConfigError("write auto, always or never")
+        raise ConfigError("expected auto, always or never")
     return str(value)
 
 
@@ -208,7 +208,7 @@ def _parse_hosts(value: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(
         isinstance(name, str) and _HOST.fullmatch(name.strip()) for name in names
     ):
-        raise ConfigError("write host names, separated by commas, such as cdn.example.org")
+        raise ConfigError("expected host names, separated by commas, such as cdn.example.org")
     return tuple(dict.fromkeys(name.strip().lower() for name in names))
 
 
@@ -290,7 +290,7 @@ def parse_changes(words: Sequence[str]) -> dict[str, object]:
         name, sign, text = word.partition("=")
         key = _find_key(name)
         if not sign:
-            raise UsageError(f"{word}: write {name}=VALUE, or {name}= to restore the default")
+            raise UsageError(f"{word}: use {name}=VALUE, or {name}= to restore the default")
         if not text:
             changes[key.field] = getattr(Site(""), key.field)
         elif key.read in _MANY:
@@ -331,7 +331,7 @@ def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     A ``UsageError`` names the line and what to write.
     """
     if len(text) > _MAX_BYTES:
-        raise UsageError(f"{source}: larger than {format_size(_MAX_BYTES)}, so not a list of sites")
+        raise UsageError(f"{source}: larger than {format_size(_MAX_BYTES)}, so it cannot be a list of sites")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
@@ -340,7 +340,7 @@ def parse_sites(text: str, source: str) -> tuple[tuple[Site, bool], ...]:
     unknown = next((key for key in tables if key != "site"), None)
     sites = tables.get("site", [])
     if unknown is not None or not isinstance(sites, list):
-        raise UsageError(f'{source}: "{unknown or "site"}" is not a list of sites: write one [[site]] table per site')
+        raise UsageError(f'{source}: "{unknown or "site"}" is not a list of sites: use one [[site]] table per site')
     try:
         return tuple((table.site, table.paused) for table in parse_tables(sites, text))
     except UsageError as error:
@@ -362,7 +362,7 @@ def parse_tables(tables: Sequence[object], text: str) -> tuple[SiteTable, ...]:
 def _parse_table(table: object, place: _TablePlace) -> SiteTable:
     if not isinstance(table, dict) or not isinstance(table.get("start"), str):
         with place.explain("start"):
-            raise UsageError('start is missing: write start = "https://example.org/"')
+            raise UsageError('start is missing: add start = "https://example.org/"')
     place = place._replace(name=f"{place.name} ({table['start'][:100]})")
     settings = {key: value for key, value in table.items() if key not in _NOT_SETTINGS}
     for key, value in settings.items():
