@@ -190,7 +190,7 @@ def test_a_report_needs_a_folder(tmp_path: Path) -> None:
     """If a file is in the way, the error says so, and the file stays."""
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(UsageError, match="name another folder"):
+        with pytest.raises(UsageError, match="choose another folder"):
             write_report([run_of([row("random", 1, 0.1)])], place)
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -176,8 +176,8 @@ def test_a_world_that_is_not_here_is_left_out_and_said() -> None:
         ("2023-02-02", "2023-02-01", "empty"),
         ("9", "5", "empty"),
         ("2023-02-02", "7", "two days or two numbers"),
-        ("soon", "", "neither a day nor a number"),
-        ("", "2023-13-01", "neither a day nor a number"),
+        ("soon", "", "not a day or a number"),
+        ("", "2023-13-01", "not a day or a number"),
     ],
 )
 def test_a_part_of_a_world_that_is_none_is_refused(begin: str, end: str, said: str) -> None:

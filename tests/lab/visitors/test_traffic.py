@@ -144,7 +144,7 @@ def test_how_many_searches_a_demo_may_have(text: str) -> None:
         0.5,
         MAX_SEARCHES_PER_S,
     ]
-    with pytest.raises(ArgumentTypeError, match="write 0 to 5"):
+    with pytest.raises(ArgumentTypeError, match="use 0 to 5"):
         parse_visitors(text)
 
 

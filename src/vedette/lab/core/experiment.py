@@ -138,9 +138,7 @@ def _parse_time(typed: str, begin_s: float, default_s: float) -> float:
     try:
         read = datetime.fromisoformat(typed)
     except ValueError:
-        raise UsageError(
-            f'"{typed}" is neither a date nor a number of days; write 2023-05-01 or 30, for example'
-        ) from None
+        raise UsageError(f'"{typed}" is not a date or a number of days; use something like 2023-05-01 or 30') from None
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
 
 

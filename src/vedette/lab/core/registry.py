@@ -133,12 +133,12 @@ def _import_object(place: str) -> Any:  # noqa: ANN401 - anything may be there
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        raise UsageError(f'"{place}": there is no module {error.name}; write package.module:Name') from error
+        raise UsageError(f'"{place}": there is no module {error.name}; use package.module:Name') from error
     except (AttributeError, ValueError) as error:
-        raise UsageError(f'"{place}": there is no "{name}" in {module}; write package.module:Name') from error
+        raise UsageError(f'"{place}": there is no "{name}" in {module}; use package.module:Name') from error
     except Exception as error:
         raise UsageError(
-            f'"{place}" cannot be loaded ({type(error).__name__}: {error}); write package.module:Name'
+            f'"{place}" cannot be loaded ({type(error).__name__}: {error}); use package.module:Name'
         ) from error
 
 

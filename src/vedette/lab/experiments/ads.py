@@ -55,7 +55,7 @@ _NOT_BATCHED = ("two-level",)
 
 def _parse_slots(cell: Cell) -> int:
     if cell.budget != int(cell.budget) or not 1 <= cell.budget <= len(SLOTS):
-        raise UsageError(f"the budget of {cell.experiment} is a number of slots from 1 to {len(SLOTS)}")
+        raise UsageError(f"the budget of {cell.experiment} must be a number of slots from 1 to {len(SLOTS)}")
     return int(cell.budget)
 
 
@@ -146,7 +146,7 @@ def _run_live(cell: Cell, slots: int) -> list[Measurements]:
 def _count_days(cell: Cell) -> int | None:
     end = cell.span.end
     if (end and not end.isdecimal()) or cell.span.begin not in ("", "0"):
-        raise UsageError("a live market starts on its first day: write only --to, the number of days")
+        raise UsageError("a live market starts on its first day: use only --to, with the number of days")
     return int(end) if end else None
 
 

@@ -60,9 +60,7 @@ def find_log(name: str) -> tuple[Path, str]:
     read = _NAME_PATTERN.fullmatch(name)
     model = (read[2] or MODELS[0]) if read else ""
     if read is None or model not in MODELS:
-        raise UsageError(
-            f"clicks:{name}: write clicks:FILE.tsv or clicks:FILE.tsv+MODEL; {suggest_name(model, MODELS)}"
-        )
+        raise UsageError(f"clicks:{name}: use clicks:FILE.tsv or clicks:FILE.tsv+MODEL; {suggest_name(model, MODELS)}")
     data = os.environ.get("VEDETTE_DATA", "")
     for path in [Path(read[1]), *([Path(data) / "clicks" / read[1]] if data else [])]:
         if path.is_file():

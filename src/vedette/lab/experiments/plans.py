@@ -271,7 +271,7 @@ class Plans(Experiment):
     def run(self, cell: Cell) -> list[Measurements]:
         """Run the plans experiment on a cell: a row for times that differ, and one for equal times."""
         if not 0 < cell.budget <= 1:
-            raise UsageError(f"the budget of {cell.experiment} is the share of all pages fetched per day")
+            raise UsageError(f"the budget of {cell.experiment} must be the share of all pages fetched per day")
         pages = _load_pages(cell.world, cell.span, cell.seed)
         equal = pages._replace(time=np.ones(len(pages.time)))
         cases = ((0.0, equal), (1.0, pages))

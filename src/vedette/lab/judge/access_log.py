@@ -213,8 +213,8 @@ def _check_same_run(path: Path, header: LogHeader, now_s: float) -> None:
     """
     before, entries = read_log(path)
     if before.world != header.world:
-        raise UsageError(f"{path} is the log of {before.world}, not of {header.world}; name another file")
+        raise UsageError(f"{path} is the log of {before.world}, not of {header.world}; choose another file")
     if before.speed != header.speed:
-        raise UsageError(f"{path} was written at speed {before.speed}, not {header.speed}; name another file")
+        raise UsageError(f"{path} was written at speed {before.speed}, not {header.speed}; choose another file")
     if any(entry.end_s > now_s for entry in entries):
-        raise UsageError(f"{path} is ahead of the current world time; name another file")
+        raise UsageError(f"{path} is ahead of the current world time; choose another file")

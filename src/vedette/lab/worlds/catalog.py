@@ -80,7 +80,7 @@ def locate_world(name: str) -> WorldLocation:
     if kind not in WORLD_KINDS or not sign or not rest:
         ways = "git:PATH, frontpages:FILE, made:NAME, live:FOLDER, market:NAME, community:NAME"
         raise UsageError(
-            f'world "{name}": write {ways}, jester:FILE or clicks:FILE; available: {", ".join(list_worlds())}'
+            f'unknown world "{name}": use {ways}, jester:FILE or clicks:FILE; available: {", ".join(list_worlds())}'
         )
     return _LOCATORS[kind](rest)
 
@@ -139,7 +139,7 @@ def _locate_git(rest: str) -> WorldLocation:
     where = f"{HISTORIES_VARIABLE}/{flat}/repo" if _is_relative_name(typed) else "a folder of yours"
     raise WorldMissing(
         f"git:{rest} not found: clone the repository to {where} "
-        f"({_describe_variable(HISTORIES_VARIABLE)}), or write git:PATH"
+        f"({_describe_variable(HISTORIES_VARIABLE)}), or use git:PATH"
     )
 
 
@@ -173,7 +173,7 @@ def _locate_synthetic(rest: str) -> WorldLocation:
 def _locate_live(rest: str) -> WorldLocation:
     path = _expand_path(rest)
     if not _exists(path / "state.db"):
-        raise WorldMissing(f"live:{rest} not found: name a data folder that vedette crawl or vedette up has filled")
+        raise WorldMissing(f"live:{rest} not found: choose a data folder that vedette crawl or vedette up has filled")
     return WorldLocation("live", f"live:{_folder_label(path)}", path)
 
 

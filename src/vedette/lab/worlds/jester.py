@@ -48,7 +48,7 @@ def find_ratings(name: str) -> Path:
     for path in places:
         if path.is_file():
             return path
-    raise UsageError(f"jester:{name} not found: set VEDETTE_DATA to a folder with clicks/{name}, or write a path")
+    raise UsageError(f"jester:{name} not found: set VEDETTE_DATA to a folder with clicks/{name}, or use a path")
 
 
 def load_ratings(path: Path) -> JesterVotes:

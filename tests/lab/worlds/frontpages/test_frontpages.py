@@ -284,7 +284,7 @@ def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is empty"):
         import_frontpages(tmp_path / "clone", out)
     commit(repository, BEGIN_S, {"docs/snapshots": b"a file, not a folder"})
-    with pytest.raises(UsageError, match="name a clone of the recording"):
+    with pytest.raises(UsageError, match="a clone of the recording"):
         import_frontpages(tmp_path / "clone", out)
     assert not out.exists()
 

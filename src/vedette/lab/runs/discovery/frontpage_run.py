@@ -193,7 +193,7 @@ def build_priced_row(world: Frontpages, cell: Cell, chooser: Chooser, most: int)
 def parse_poll_budget(cell: Cell) -> int:
     """Parse a cell's budget of polls per snapshot, which must be a whole number."""
     if cell.budget < 1 or cell.budget != int(cell.budget):
-        raise UsageError(f"the budget of {cell.experiment} is a whole number of polls per snapshot, at least 1")
+        raise UsageError(f"the budget of {cell.experiment} must be a whole number of polls per snapshot, at least 1")
     return int(cell.budget)
 
 

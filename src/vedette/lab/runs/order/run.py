@@ -157,7 +157,7 @@ def draw_tie_order(seed: int, pages: int) -> Ints:
 def parse_fetch_count(cell: Cell, pages: int) -> int:
     """Parse a cell's budget as a number of first fetches: a share of the uncrawled pages, at least one."""
     if not 0 < cell.budget <= 1:
-        raise UsageError(f"the budget of {cell.experiment} is a share of the uncrawled pages: above 0, at most 1")
+        raise UsageError(f"the budget of {cell.experiment} must be a share of the uncrawled pages: above 0, at most 1")
     return max(int(cell.budget * pages), 1)
 
 

@@ -136,12 +136,14 @@ def import_frontpages(
     ``progress`` gets how many snapshots are read, and of how many. From ``many`` scrapes on, several processes read.
     """
     if not out.parent.is_dir() or out.is_dir():
-        raise UsageError(f"{out}: name a file in an existing folder")
+        raise UsageError(f"{out}: the folder does not exist; choose a file in an existing folder")
     place = parse_location(str(clone))
     tip = open_tip(place)
     snapshots, missing = _list_snapshots(tip)
     if not snapshots:
-        raise UsageError(f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; name a clone of the recording")
+        raise UsageError(
+            f"{place.path} has no {_FOLDER}/HOST/NAME.json in its history; pass the path of a clone of the recording"
+        )
     tape = _RecordingBuilder(missing=missing)
     with closing(read_scrapes(tip.repository, [each.blobs for each in snapshots], many)) as scrapes:
         for snapshot, links in zip(snapshots, scrapes, strict=True):

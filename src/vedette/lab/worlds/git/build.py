@@ -167,7 +167,7 @@ def read_git(written: str, *, many: int = WAVE_THRESHOLD, progress: Progress = l
     }
     found = collect_lives(walked.steps, readable, many)
     if not found.lives:
-        raise UsageError(f"{place.path}: no pages there (.html, .md, .rst); write git:PATH#branch:folder")
+        raise UsageError(f"{place.path}: no pages there (.html, .md, .rst); use git:PATH#branch:folder")
     span = (walked.steps[0].at_s, walked.end_s)
     return _build_history(place, span, found.lives, kinds, read, walked.missing + found.missing)
 
@@ -380,7 +380,7 @@ def import_git(
     """Import a git history from ``[git:]PATH[#branch[:folder]]`` into a history file; see ``read_git``."""
     target = Path(out)
     if not target.parent.is_dir() or target.is_dir():
-        raise UsageError(f"{out}: name a file in an existing folder")
+        raise UsageError(f"{out}: the folder does not exist; choose a file in an existing folder")
     history = read_git(repo, many=many, progress=progress)
     return ImportSummary(
         name=history.name,

@@ -52,7 +52,7 @@ def parse_location(written: str) -> GitLocation:
     path, _, rest = written.removeprefix("git:").partition("#")
     branch, _, folder = rest.partition(":")
     if not path:
-        raise UsageError("a git world needs a repository: write git:PATH, git:PATH#branch or git:PATH#branch:folder")
+        raise UsageError("a git world needs a repository: use git:PATH, git:PATH#branch or git:PATH#branch:folder")
     return GitLocation(path, branch, folder.strip("/"))
 
 
@@ -102,7 +102,7 @@ def _open_repository(path: str) -> "pygit2.Repository":
             reason = error
     if Path(path).exists():
         raise UsageError(f"{path}: cannot be read as a git repository ({str(reason)[:120]})")
-    raise UsageError(f"{path}: no such repository; write the path of a clone (may be bare)")
+    raise UsageError(f"{path}: no such repository; pass the path of a clone (may be bare)")
 
 
 def _find_commit(repository: "pygit2.Repository", place: GitLocation) -> "pygit2.Commit":

@@ -291,7 +291,9 @@ def _bind_all(addresses: Sequence[str], port: int) -> list[socket.socket]:
             for sock in sockets:
                 sock.close()
             if port or fault.errno != errno.EADDRINUSE:
-                raise UsageError(f"port {port} of {address}: {fault.strerror}; name another port, or 0") from None
+                raise UsageError(
+                    f"port {port} of {address}: {fault.strerror}; choose another port, or 0 for any free port"
+                ) from None
         else:
             return sockets
     raise VedetteError(f"no port is free on all {len(addresses)} loopback addresses; stop other servers and try again")
@@ -393,7 +395,7 @@ def open_world(name: str, seed: int = 1) -> World:
         return ConstantWorld(int(constant[1]))
     if (other := _FUNCTION_NAME.fullmatch(name)) and (opener := _import_opener(other[1], other[2])):
         return opener(seed)
-    raise UsageError(f'world "{name}": write made:NAME[:SEED][:calm], constant:BYTES or package.module:function')
+    raise UsageError(f'unknown world "{name}": use made:NAME[:SEED][:calm], constant:BYTES or package.module:function')
 
 
 def _import_opener(module: str, function: str) -> Callable[[int], World] | None:
