@@ -85,6 +85,6 @@ def test_policies_are_found_by_name_stage_and_place() -> None:
     """A name that several stages have wants a stage; one that no one has gets the nearest."""
     assert vedette.load_policy("vedette.refresh.policies.uniform:Uniform").name == "uniform"
     assert vedette.load_policy("random", "discover").name == "random"
-    for wrong, said in (("random", "name one of"), ("default", "name one of"), ("no_such:Thing", "no module")):
+    for wrong, said in (("random", "use one of"), ("default", "use one of"), ("no_such:Thing", "no module")):
         with pytest.raises(UsageError, match=said):
             vedette.load_policy(wrong)

@@ -182,7 +182,7 @@ class DataFolder:
     def _active_sites(self) -> tuple[Site, ...]:
         if sites := tuple(row.site for row in self.site_rows() if not row.paused):
             return sites
-        raise SiteError(f"{self.path} has no site to crawl: name one, or add one with add_site")
+        raise SiteError(f"{self.path} has no site to crawl: pass one, or add one with add_site")
 
     def search(self, query: str, count: int = 10, **filters: Unpack[SearchFilters]) -> Slate:
         """Search the data folder, best results first; private sites too, since the folder is yours.
@@ -277,12 +277,12 @@ def load_policy(name: str, stage: str | None = None) -> Any:  # noqa: ANN401 - e
 
     stages = [stage] if stage else list(STAGES.values())
     if name == DEFAULT and stage is None:
-        raise UsageError(f"each stage has its own default: name one of {', '.join(stages)}")
+        raise UsageError(f"each stage has its own default: use one of {', '.join(stages)}")
     if not is_plugin(name):
         known = {each: load_policies(each) for each in stages}
         found = [each for each, policies in known.items() if name in policies or name == DEFAULT]
         if len(found) > 1:
-            raise UsageError(f'several stages have a policy "{name}": name one of {", ".join(found)}')
+            raise UsageError(f'several stages have a policy "{name}": use one of {", ".join(found)}')
         if not found:
             names = dict.fromkeys(policy for policies in known.values() for policy in policies)
             raise UsageError(f'there is no policy "{name}"; {suggest_name(name, names).partition(" Available")[0]}')

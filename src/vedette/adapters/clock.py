@@ -40,7 +40,7 @@ class Clock:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed < float("inf"):
-            raise UsageError(f"speed {self.speed}: write a number above 0, such as 1 or 1000")
+            raise UsageError(f"speed {self.speed}: expected a number above 0, such as 1 or 1000")
 
     def wall_now(self) -> float:
         """Return wall time in Unix seconds, which never decrease."""
@@ -82,5 +82,5 @@ def parse_clock(text: str) -> Clock:
     try:
         wall_start_s, world_start_s, speed, ahead_s = map(float, text.split(","))
     except ValueError:
-        raise UsageError(f'clock "{text}": write the four numbers that the first process printed') from None
+        raise UsageError(f'clock "{text}": expected the four numbers that the first process printed') from None
     return Clock(wall_start_s, world_start_s, speed, ahead_s)

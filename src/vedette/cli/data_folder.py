@@ -126,7 +126,7 @@ def _read_detours(text: str) -> list[str]:
     try:
         lines = Path(text[1:]).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as error:
-        raise UsageError(f"--connect-to {text}: {error}; name a file with one HOST:PORT=ADDR:PORT per line") from None
+        raise UsageError(f"--connect-to {text}: {error}; use a file with one HOST:PORT=ADDR:PORT per line") from None
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -135,10 +135,10 @@ def read_exported_file(file: Path) -> str:
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(f"{file}: no such file; name a file that export wrote") from None
+        raise UsageError(f"{file}: no such file; choose a file that export wrote") from None
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise UsageError(f"{file}: cannot be read ({reason}); name a file that export wrote") from None
+        raise UsageError(f"{file}: cannot be read ({reason}); choose a file that export wrote") from None
 
 
 def format_command(command: str, options: argparse.Namespace) -> str:

@@ -76,7 +76,7 @@ def add_listen_options(parser: argparse.ArgumentParser, listen_help: str) -> Non
 def parse_port(text: str) -> int:
     """Parse a port number."""
     if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a port: write a number up to 65535, or 0 for any free port')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a port: use a number up to 65535, or 0 for any free port')
     return int(text)
 
 
@@ -149,5 +149,5 @@ def parse_speed(text: str) -> float:
     except ValueError:
         speed = 0.0
     if not 0 < speed <= 1e6:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a speed: write a number above 0, such as 1000')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a speed: use a number above 0, such as 1000')
     return speed

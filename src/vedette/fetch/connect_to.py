@@ -57,7 +57,7 @@ def parse_override(text: str) -> ConnectOverride:
     match = _SHAPE.fullmatch(text.strip())
     if match is None:
         raise UsageError(
-            f'--connect-to "{text}": write HOST:PORT=ADDR:PORT, such as example.org:443=127.0.0.1:8443 '
+            f'--connect-to "{text}": use HOST:PORT=ADDR:PORT, such as example.org:443=127.0.0.1:8443 '
             "(* for any host or port), or @FILE with one per line"
         )
     port = None if match["port"] == "*" else _parse_port(match["port"], text)
@@ -80,13 +80,13 @@ def _parse_host(written: str, text: str) -> str:
     star = "*." if written.startswith("*.") else ""
     name = written.removeprefix(star)
     if not name.isprintable() or not _NOT_IN_HOST.isdisjoint(name) or not check_url(f"http://{name}/"):
-        raise UsageError(f'--connect-to "{text}": {written} is not a host; write a name, *.name or *')
+        raise UsageError(f'--connect-to "{text}": {written} is not a host; use a name, *.name or *')
     return star + URL(f"http://{name}/").hostname
 
 
 def _parse_port(digits: str, text: str) -> int:
     if not 0 < int(digits) < 65_536:
-        raise UsageError(f'--connect-to "{text}": {digits} is not a port; write a number from 1 to 65535')
+        raise UsageError(f'--connect-to "{text}": {digits} is not a port; use a number from 1 to 65535')
     return int(digits)
 
 
@@ -95,5 +95,5 @@ def _parse_address(literal: str, text: str) -> str:
         return str(ip_address(literal.strip("[]")))
     except ValueError:
         raise UsageError(
-            f'--connect-to "{text}": {literal} is not an IP address; write one such as 127.0.0.1 or [::1]'
+            f'--connect-to "{text}": {literal} is not an IP address; use one such as 127.0.0.1 or [::1]'
         ) from None

@@ -49,7 +49,7 @@ def parse_secrets(text: str) -> Secrets:
     headers = tuple(_parse_lines(text))
     for name, count in Counter(name for name, _ in headers).items():
         if count > 1:
-            raise ConfigError(f"{name} appears {count} times; write it once, on one line")
+            raise ConfigError(f"{name} appears {count} times; use it only once, on one line")
     return Secrets(headers)
 
 
@@ -87,20 +87,20 @@ def _parse_header(line: str, number: int) -> tuple[str, str]:
     written, colon, value = line.partition(":")
     name, value = written.strip().lower(), value.strip()
     if not colon or not _NAME.fullmatch(name) or not value:
-        raise ConfigError(f"line {number} is not a header; write Authorization: …, Cookie: … or Basic: user:password")
+        raise ConfigError(f"line {number} is not a header; use Authorization: …, Cookie: … or Basic: user:password")
     if name in _FORBIDDEN_HEADERS or name.startswith("proxy-"):
         raise ConfigError(f"line {number}: {name} cannot be set for a site; remove it")
     if name == "basic":
         return "authorization", _encode_basic(value, number)
     if not _VALUE.fullmatch(value):
-        raise ConfigError(f"line {number} contains a character that headers cannot have; write plain text")
+        raise ConfigError(f"line {number} contains a character that headers cannot have; use plain text")
     return name, value
 
 
 def _encode_basic(value: str, number: int) -> str:
     """Encode ``user:password`` credentials for HTTP Basic authentication (RFC 7617, with UTF-8)."""
     if ":" not in value:
-        raise ConfigError(f"line {number} has no password; write Basic: user:password")
+        raise ConfigError(f"line {number} has no password; use Basic: user:password")
     return "Basic " + b64encode(value.encode()).decode("ascii")
 
 

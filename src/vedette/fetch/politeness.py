@@ -37,7 +37,7 @@ def parse_hours(text: str) -> Spans:
     found = [_SPAN.fullmatch(part.strip()) for part in text.split(",")] if text.strip() else []
     if any(span is None for span in found):
         raise ConfigError(
-            f'hours "{text[:60]}": write spans in UTC, such as "22:00-06:00" or "00:00-05:00, 12:00-13:00"'
+            f'hours "{text[:60]}": expected spans in UTC, such as "22:00-06:00" or "00:00-05:00, 12:00-13:00"'
         )
     return tuple(
         ((int(span[1]) * 60 + int(span[2])) * 60, (int(span[3]) * 60 + int(span[4])) * 60 % DAY_S)

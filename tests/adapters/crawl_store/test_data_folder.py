@@ -379,7 +379,7 @@ def test_a_full_disk_is_told_and_costs_nothing_committed(folder: Path) -> None:
         state = open_state(folder, "test", NOW_S)
         pages = (folder / "state.db").stat().st_size // 4096
         state.db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(StoreError, match=r"full.*free disk space"), explain_database_errors(folder):
+        with pytest.raises(StoreError, match=r"full.*Free up disk space"), explain_database_errors(folder):
             Fetches(state).know(*(f"http://a.test/{number}" for number in range(20_000)))
         state.db.close()
     with opened(folder) as state:

@@ -87,7 +87,7 @@ def test_a_full_disk_breaks_no_search_and_thanks_nobody(tmp_path: Path) -> None:
     (path,) = (tmp_path / "log").iterdir()
     with no_file_larger_than(path.stat().st_size + 20):
         log.append(slate(2))
-        with pytest.raises(StoreError, match="free disk space"):
+        with pytest.raises(StoreError, match="Free up disk space"):
             log.append(click(1))
     assert log.lost == 1
     log.append(click(1))

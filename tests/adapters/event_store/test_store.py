@@ -298,7 +298,7 @@ def test_a_full_disk_costs_nothing_but_time(tmp_path: Path) -> None:
     """An ingestion without disk space is undone and reported; once there is space, everything is counted once."""
     log_all(tmp_path, *(slate(number, visitor=f"mark {number % 9}") for number in range(500)))
     with closing(EventStore(tmp_path)) as book:
-        with no_file_larger_than(150_000), pytest.raises(StoreError, match="free disk space"):
+        with no_file_larger_than(150_000), pytest.raises(StoreError, match="Free up disk space"):
             book.ingest_logs()
         assert EventReader(tmp_path).read_totals(0.0).searches == 0
         assert book.ingest_logs().slates == 500

@@ -171,7 +171,7 @@ def test_a_backup_that_fails_leaves_nothing(folder: Path, tmp_path: Path) -> Non
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(StoreError, match="free disk space"):
+    with pytest.raises(StoreError, match="Free up disk space"):
         create_backup(folder, tmp_path / "backup", fail)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
@@ -180,9 +180,9 @@ def test_nothing_is_overwritten(folder: Path, tmp_path: Path) -> None:
     """Neither a backup nor a data folder nor someone's own folder is touched."""
     backup = tmp_path / "backup"
     create_backup(folder, backup, quiet)
-    with pytest.raises(UsageError, match="name a"):
+    with pytest.raises(UsageError, match="choose a"):
         create_backup(folder, backup, quiet)
-    with pytest.raises(UsageError, match="name a"):
+    with pytest.raises(UsageError, match="choose a"):
         restore_backup(backup, folder, quiet)
     theirs = tmp_path / "other.partial"
     theirs.mkdir()

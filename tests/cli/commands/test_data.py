@@ -336,7 +336,7 @@ def test_an_import_needs_the_folder_for_itself(empty: Path, tmp_path: Path) -> N
         busy = vedette("import", "urls", path, "--data", empty)
         it.communicate()
     assert busy.returncode == 1
-    assert "stop it, or name another folder" in busy.stderr
+    assert "stop it, or choose another folder" in busy.stderr
     with opened(empty) as state:
         for site in (SITE, OTHER):
             state.store.delete_site(site.start)

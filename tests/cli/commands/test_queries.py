@@ -179,7 +179,7 @@ def test_an_import_without_a_good_line_has_failed(quiet: Path) -> None:
     """Exit code 1 if nothing could be used, 2 where there is nothing to read."""
     (quiet / "bad.txt").write_bytes(b"\xff\xfe?\n!!\n")
     assert vedette("queries", "import", "bad.txt", cwd=quiet).returncode == 1
-    assert "name a readable file" in complaint("queries", "import", "none.txt", cwd=quiet)
+    assert "choose a readable file" in complaint("queries", "import", "none.txt", cwd=quiet)
 
 
 @pytest.mark.parametrize(

@@ -436,7 +436,7 @@ def test_readers_of_a_site_are_kept_and_travel_with_it(site: str, cwd: Path) -> 
         (["rules"], "synonym"),
         (["rules", "list"], "vedette up SITE"),
         (["rules", "synonym", "one"], "OTHER"),
-        (["rules", "synonym", "Äpfel", "apfel"], "already the same"),
+        (["rules", "synonym", "Äpfel", "apfel"], "already treats"),
         (["rules", "pin", "!!", "https://example.org/"], "no word"),
         (["rules", "pin", "x", "ftp://example.org/"], "http(s) URL"),
         (["rules", "remove", "pun", "x", "y"], "pin"),

@@ -40,7 +40,7 @@ def test_a_setting_is_changed_told_and_given_back(folder: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("refresh.policy", "none"), "write one of"),
+        (("refresh.policy", "none"), "expected one of"),
         (("crawl.budget", "lots"), "number of requests"),
         (("store.data", "x"), "without a restart"),
         (("serve.learn", "perhaps"), "true or false"),

@@ -100,11 +100,11 @@ def test_a_message_that_is_not_taken_is_told_although_others_wait_behind_it(run:
     [
         (("watch",), "choose add, list, remove or test"),
         (("watch", "add", "x"), "say what to watch"),
-        (("watch", "add", "a b", "--site", "*"), "a watch name has"),
+        (("watch", "add", "a b", "--site", "*"), "a watch name can have"),
         (("watch", "add", "x", "--site", "*", "--webhook", "http://10.0.0.1/"), "serve.webhook_networks"),
         (("watch", "add", "x", "--site", "*", "--webhook", "http://a.invalid/"), "name does not exist"),
         (("watch", "add", "x", "--site", "*", "--reader", "ann"), "to a webhook only"),
-        (("new", "--since", "x"), "write the number"),
+        (("new", "--since", "x"), "expected the number"),
         (("new", "--watch", "nobody"), 'no watch "nobody"'),
         (("new", "-n", "0"), "from 1 to"),
     ],

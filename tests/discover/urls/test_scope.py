@@ -199,7 +199,7 @@ def test_a_site_is_read_as_people_type_it(text: str, start: str) -> None:
 )
 def test_what_is_no_site_is_refused_with_what_to_type(text: str) -> None:
     """The error quotes what was typed and gives an example, on one line."""
-    with pytest.raises(SiteError, match=r'^".*" is not a site: write .* such as https://example\.org/docs/$'):
+    with pytest.raises(SiteError, match=r'^".*" is not a site: use .* such as https://example\.org/docs/$'):
         read_site(text)
 
 

@@ -157,7 +157,7 @@ def status(data: Path) -> dict[str, object]:
 def test_a_full_disk_loses_nothing_and_is_survived(disk: Disk, crawl: Callable[[Path, str], Crawl]) -> None:
     """With no room left in the middle it says so and keeps trying; with room again it ends as if nothing had been."""
     running = crawl(disk.path / "data", "0B")
-    patiently(lambda: "free disk space" in running.said())
+    patiently(lambda: "Free up disk space" in running.said())
     assert running.process.poll() is None
     disk.resize(64)
     assert running.ends()["ending"] == "done"

@@ -263,7 +263,7 @@ def test_a_crash_loop_is_damped_and_said(run: Run) -> None:
     assert time.monotonic() - began_s >= RESTART_DELAYS_S[3] / 2
     assert "coordinator ended (exit code 1); restarting in" in run.said()
     assert "(failure 5 in a row)" in run.said()
-    assert "restore a backup, or name another folder" in run.said()
+    assert "restore a backup, or choose another folder" in run.said()
 
 
 def deaths(run: Run) -> int:

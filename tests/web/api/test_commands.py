@@ -176,11 +176,11 @@ def test_a_form_of_another_site_gives_no_orders(ask: Ask) -> None:
 
 def test_what_cannot_be_done_is_told_in_words(ask: Ask, operator: SmallOperator) -> None:
     """As the operator says it; and the log tells what was done."""
-    operator.refusal = SiteError("https://example.org/ is no site of this folder")
+    operator.refusal = SiteError("https://example.org/ is not a site in this folder")
     heard = post(ask, {"order": "pause_site", "site": "example.org"})
     operator.refusal = None
     assert heard.complaint == (409, "cannot_be_done", None)
-    assert "no site of this folder" in heard.json["error"]["message"]
+    assert "not a site in this folder" in heard.json["error"]["message"]
     post(ask, {"order": "pause_site", "site": "example.org"})
     log = ask("/api/v1/actions?n=1", {"authorization": f"Bearer {ADMIN}"}).json["actions"]
     assert [line["by"] for line in log] == ["the key ops"]

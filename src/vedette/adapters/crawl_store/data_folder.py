@@ -86,7 +86,9 @@ def lock_folder(folder: Path) -> IO[str]:
             check_format(folder)  # again: the last holder may have raised it
         except BlockingIOError:
             lock.close()
-            raise StoreBusy(f"{folder} is in use by another vedette process: stop it, or name another folder") from None
+            raise StoreBusy(
+                f"{folder} is in use by another vedette process: stop it, or choose another folder"
+            ) from None
         except StoreError:
             lock.close()
             raise
@@ -166,7 +168,7 @@ def read_state(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def _connect_readonly(folder: Path) -> sqlite3.Connection:
     if not (folder / "format").exists():
-        raise StoreError(f"{folder} is not a data folder: name one with --data")
+        raise StoreError(f"{folder} is not a data folder; specify one with --data")
     if check_format(folder) in range(1, FORMAT):
         with lock_folder(folder):
             upgrade_folder(folder, check_format(folder))
@@ -215,8 +217,8 @@ def explain_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in _NO_SPACE:
-            raise StoreError(f"{folder}: {why}; no committed data is lost: free disk space") from error
-        raise StoreError(f"{folder}: {why}: name a folder that you can write to") from error
+            raise StoreError(f"{folder}: {why}. No committed data was lost. Free up disk space.") from error
+        raise StoreError(f"{folder}: {why}. Choose a folder that you can write to.") from error
 
 
 @contextmanager
@@ -226,11 +228,11 @@ def explain_database_errors(folder: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         raise StoreError(
-            f"{folder}: {error}; no committed data is lost: free disk space or check permissions"
+            f"{folder}: {error}. No committed data was lost. Free up disk space or check permissions."
         ) from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(
-            f"{folder}/state.db cannot be read ({error}): restore a backup, or name another folder"
+            f"{folder}/state.db cannot be read ({error}): restore a backup, or choose another folder"
         ) from error
 
 

@@ -346,7 +346,7 @@ def open_state_reader(folder: Path) -> Iterator[StateReader]:
     """Open a state reader on one snapshot of a data folder that holds a crawl; nothing is written or locked."""
     if not (folder / "state.db").exists():
         raise UsageError(
-            f'{folder} has no crawl yet: start one with "vedette up SITE", or name another folder with --data'
+            f'{folder} has no crawl yet: start one with "vedette up SITE", or choose another folder with --data'
         )
     with read_state(folder) as db:
         yield StateReader(db)

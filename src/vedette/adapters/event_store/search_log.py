@@ -56,7 +56,7 @@ class EventLog:
         except OSError as error:
             if isinstance(record, ClickEvent):
                 why = error.strerror or str(error)
-                raise StoreError(f"{self._folder}: {why}: free disk space or check permissions") from error
+                raise StoreError(f"{self._folder}: {why}. Free up disk space or check permissions.") from error
             self.lost += 1
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ def get_day_salt(folder: Path, day: str) -> bytes:
         delete_old_salts(folder, day)
     except OSError as error:
         why = error.strerror or str(error)
-        raise StoreError(f"{logs}: {why}: free disk space or check permissions") from error
+        raise StoreError(f"{logs}: {why}. Free up disk space or check permissions.") from error
     return salt
 
 

@@ -51,9 +51,9 @@ class BackupResult:
 def create_backup(folder: Path, to: Path, progress: Progress) -> BackupResult:
     """Back up a data folder that may be in use, with everything acknowledged at that time."""
     if to.exists():
-        raise UsageError(f"{to} already exists: name a new folder, such as {to}-2")
+        raise UsageError(f"{to} already exists: choose a new folder, such as {to}-2")
     if folder.resolve() in to.resolve().parents:
-        raise UsageError(f"{to} is inside the data folder: name a folder outside of {folder}")
+        raise UsageError(f"{to} is inside the data folder: choose a folder outside of {folder}")
     with explain_errors(to), _fill_atomically(to) as partial:
         (partial / "warc").mkdir()
         lengths = _copy_snapshot(folder, partial, progress)
@@ -68,10 +68,12 @@ def restore_backup(backup: Path, folder: Path, progress: Progress) -> BackupResu
     with explain_errors(backup):
         if check_format(backup) is None or not (backup / "state.db").is_file():
             raise UsageError(
-                f"{backup} is not a backup: it has no format file or no state.db; name a folder that backup wrote"
+                f"{backup} is not a backup: it has no format file or no state.db. Choose a folder that backup wrote."
             )
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} is not empty, and restore does not overwrite: name a new folder with --data")
+            raise UsageError(
+                f"{folder} is not empty, and restore does not overwrite existing data; choose a new folder with --data"
+            )
     with explain_errors(folder), _fill_atomically(folder) as partial:
         (partial / "warc").mkdir()
         files = sorted(path for path in (backup / "warc").glob("*.warc.gz") if path.is_file())
@@ -94,7 +96,7 @@ def _fill_atomically(folder: Path) -> Iterator[Path]:
     partial = folder.with_name(f"{folder.name}.partial")
     if partial.exists():
         if not (partial / MARKER).exists():
-            raise UsageError(f"{partial} is in the way: rename it, or name another folder")
+            raise UsageError(f"{partial} is in the way: rename it, or choose another folder")
         shutil.rmtree(partial)
     partial.mkdir(parents=True, mode=0o700)
     try:

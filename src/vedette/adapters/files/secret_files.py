@@ -21,7 +21,7 @@ def read_secrets(where: str) -> Secrets:
     kind, _, place = where.partition(":")
     if kind not in {"env", "file"} or not place:
         # The input may be the secret itself, so it is not repeated.
-        raise ConfigError("name where the secrets are: write env:NAME or file:PATH")
+        raise ConfigError("expected the place of the secrets: env:NAME or file:PATH")
     text = _read_environment(place) if kind == "env" else _read_file(place)
     try:
         return parse_secrets(text)
@@ -41,9 +41,9 @@ def _read_file(path: str) -> str:
         raw = _read_private_bytes(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no such path"
-        raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); name a readable file") from None
+        raise ConfigError(f"secrets in file:{path}: cannot be read ({reason}); choose a readable file") from None
     if len(raw) > _MAX_BYTES:
-        raise ConfigError(f"secrets in file:{path}: too long; write at most {_MAX_BYTES} bytes")
+        raise ConfigError(f"secrets in file:{path}: too long (the maximum is {_MAX_BYTES} bytes)")
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -57,7 +57,7 @@ def _read_private_bytes(path: str) -> bytes:
     with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise ConfigError(f"secrets in file:{path}: not a regular file; name a regular file")
+            raise ConfigError(f"secrets in file:{path}: not a regular file; choose another one")
         if found.st_mode & _OTHERS:
             raise ConfigError(f"secrets in file:{path}: other users can read it; run: chmod 600 {path}")
         return file.read(_MAX_BYTES + 1)

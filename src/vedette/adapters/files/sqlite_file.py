@@ -108,13 +108,13 @@ class SqliteFile:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 raise StoreBusy(f"{path} is locked by another vedette process: try again in a moment") from error
             raise StoreError(
-                f"{path}: {error}; no committed data is lost: free disk space or check permissions"
+                f"{path}: {error}. No committed data was lost. Free up disk space or check permissions."
             ) from error
         except sqlite3.DatabaseError as error:
             raise StoreCorrupt(f"{path} cannot be read ({error}): {self.repair_hint}") from error
         except OSError as error:
             raise StoreError(
-                f"{error.filename or path}: {error.strerror}: free disk space or check permissions"
+                f"{error.filename or path}: {error.strerror}. Free up disk space or check permissions."
             ) from error
 
     def move_aside(self, folder: Path) -> Path:

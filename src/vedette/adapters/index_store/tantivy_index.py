@@ -86,7 +86,9 @@ def _check_size(node: Node) -> None:
         inner, words = _list_children(part)
         seen += 1 + words
         if depth > MAX_DEPTH or seen + len(waiting) + len(inner) > MAX_NODES:
-            raise ValueError(f"a query deeper than {MAX_DEPTH} or with more than {MAX_NODES} parts")
+            raise ValueError(
+                f"the query is too complex: more than {MAX_DEPTH} levels deep or more than {MAX_NODES} parts"
+            )
         waiting += [(each, depth + 1) for each in inner]
 
 
@@ -148,7 +150,7 @@ def _build_phrase(field: str, words: tuple[str, ...], boost: float, slop: int) -
     check_field(field, TEXT_FIELDS)
     _check_weight(boost)
     if not 0 <= slop <= MAX_SLOP:
-        raise ValueError(f"a slop of {slop} words")
+        raise ValueError(f"a slop must be from 0 to {MAX_SLOP} words, not {slop}")
     if not words or not all(map(is_utf8, words)):
         return Query.empty_query()
     if len(words) == 1:

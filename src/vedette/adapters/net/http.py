@@ -164,10 +164,12 @@ def _read_ca_file(ca_file: str) -> bytes:
         return Path(ca_file).read_bytes()
     except ssl.SSLError:
         raise ConfigError(
-            f"crawl.ca_file = {ca_file}: contains no certificate; name a PEM file with root certificates"
+            f"crawl.ca_file = {ca_file}: contains no certificate; choose a PEM file with root certificates"
         ) from None
     except OSError as error:
-        raise ConfigError(f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); name a PEM file") from None
+        raise ConfigError(
+            f"crawl.ca_file = {ca_file}: cannot be read ({error.strerror}); choose a readable PEM file"
+        ) from None
 
 
 # Everything that a server can make us store is counted here or in the handle: the lines and bytes of its head, the

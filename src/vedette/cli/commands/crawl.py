@@ -62,9 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _parse_count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(
-            f'"{text}" is not a number of pages: write a whole number above 0, such as 100'
-        )
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of pages: use a whole number above 0, such as 100')
     return int(text)
 
 
@@ -74,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     sites = read_sites(options) or tuple(table.site for table in folder.config.sites if not table.paused)
     if not sites:
         raise UsageError(
-            'name a SITE, such as "vedette crawl https://example.org/", or add [[site]] tables to vedette.toml'
+            'missing SITE: pass one ("vedette crawl https://example.org/") or add [[site]] tables to vedette.toml'
         )
     take_back_contact(options)
     apply_configured_sites(options)

@@ -95,13 +95,13 @@ def _open_target(path: Path | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     if path.exists():
-        raise UsageError(f"{path} already exists: name another file")
+        raise UsageError(f"{path} already exists: choose another file")
     draft = path.with_name(f"{path.name}.partial")
     try:
         with draft.open("wb") as file:
             yield file
         draft.rename(path)
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror or error}; name a writable file") from error
+        raise StoreError(f"{path}: {error.strerror or error}; choose a writable file") from error
     finally:
         draft.unlink(missing_ok=True)

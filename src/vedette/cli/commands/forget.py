@@ -67,7 +67,7 @@ def _parse_deletion(options: argparse.Namespace) -> _Deletion:
     if options.query is not None:
         words = " ".join(split_words(options.query))
         if not words:
-            raise UsageError(f'"{sanitize(options.query, 100)}" has no words: name the query to forget')
+            raise UsageError(f'"{sanitize(options.query, 100)}" has no words: pass the query to forget')
         return _Deletion(f'every search for "{sanitize(words)}", its clicks, and its counts', {"words": words})
     if options.visitor is not None:
         mark = options.visitor.strip().lower()
@@ -86,7 +86,7 @@ def _parse_day_s(text: str) -> float:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(f'"{sanitize(text, 100)}" is not a date: write one such as 2026-01-31') from None
+        raise UsageError(f'"{sanitize(text, 100)}" is not a date: use one such as 2026-01-31') from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

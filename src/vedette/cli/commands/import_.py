@@ -88,7 +88,7 @@ def _check_readable(files: list[Path]) -> None:
             if path != STANDARD_INPUT:
                 path.open("rb").close()
         except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}; name a readable file") from None
+            raise UsageError(f"{path}: {error.strerror}; choose a readable file") from None
 
 
 def _print_summary(summary: ImportSummary, *, as_json: bool) -> int:

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Run ``vedette new``: print the latest new pages; with ``--follow`` also later ones, until it is stopped."""
     folder, since = data_folder(options), _parse_cursor(options.since)
     if not 1 <= options.n <= MAX_ITEMS:
-        raise UsageError(f"-n {options.n}: write a number from 1 to {MAX_ITEMS}")
+        raise UsageError(f"-n {options.n}: expected a number from 1 to {MAX_ITEMS}")
     with open_state_reader(folder) as view:  # a folder without a crawl is reported in words
         allowed = tuple(row.site.start for row in view.store.list_sites())
     news = FolderNewPages(folder)
@@ -105,5 +105,5 @@ def _parse_cursor(text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
-        raise UsageError(f'--since "{text[:50]}": write the number of a listed page, or 0 for all')
+        raise UsageError(f'--since "{text[:50]}": expected the number of a listed page, or 0 for all')
     return int(text)

@@ -176,7 +176,7 @@ def _open_input(path: Path) -> AbstractContextManager[BinaryIO]:
     try:
         return path.open("rb")
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}; name a readable file") from None
+        raise UsageError(f"{path}: {error.strerror}; choose a readable file") from None
 
 
 def _read_lines(file: BinaryIO, path: Path, gauge: ProgressLine) -> Iterator[str]:

@@ -113,7 +113,7 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     rules = parse_rules(read_exported_file(options.file), str(options.file))
     if not rules:
-        raise UsageError(f"{options.file}: contains no rules: write one [[rule]] table per rule")
+        raise UsageError(f"{options.file} contains no rules: add one [[rule]] table per rule")
     return execute_and_print(options, AddRules(rules), when=False)
 
 

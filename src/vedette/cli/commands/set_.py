@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if options.name is None:
         return _print_settings(options)
     if (options.value is None) is not options.as_configured:
-        raise UsageError(f"missing value: write vedette set {options.name} VALUE, or use --as-configured")
+        raise UsageError(f"missing value: use vedette set {options.name} VALUE, or use --as-configured")
     return execute_and_print(options, SetMachine({options.name: options.value}))
 
 

@@ -153,7 +153,7 @@ def _add_site_argument(parser: argparse.ArgumentParser) -> None:
 
 def _parse_limit(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 4 and 1 <= int(text) <= MAX_OFFERED):
-        raise argparse.ArgumentTypeError(f"write a whole number from 1 to {MAX_OFFERED}")
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {MAX_OFFERED}")
     return int(text)
 
 
@@ -271,7 +271,7 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     sites = parse_sites(read_exported_file(options.file), str(options.file))
     if not sites:
-        raise UsageError(f"{options.file}: contains no sites: write one [[site]] table per site")
+        raise UsageError(f"{options.file} contains no sites: add one [[site]] table per site")
     return _execute_and_print(options, ImportSites(sites))
 
 
@@ -279,7 +279,7 @@ def _execute_and_print(options: argparse.Namespace, command: Command) -> int:
     folder = data_folder(options)
     if not (folder / "state.db").exists() and not isinstance(command, ImportSites):
         raise SiteError(
-            f'{folder} has no sites yet: add one with "vedette sites add SITE", or name another folder with --data'
+            f'{folder} has no sites yet: add one with "vedette sites add SITE", or choose another folder with --data'
         )
     return execute_and_print(options, command)
 

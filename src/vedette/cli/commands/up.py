@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     rows = open_data_folder(options).site_rows()
     if not rows and not named and not listen:
         raise UsageError(
-            f'{settings.folder} has no sites yet: name one, such as "vedette up https://example.org/", or add one with '
+            f'{settings.folder} has no sites yet: pass one, such as "vedette up https://example.org/", or add one with '
             '"vedette sites add"'
         )
     new = _select_new_sites(named, rows)

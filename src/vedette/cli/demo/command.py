@@ -119,16 +119,14 @@ def parse_visitors(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number <= MAX_VISITORS:
-        raise argparse.ArgumentTypeError(
-            f'"{text}" is not a number of searches per second: write 0 to {MAX_VISITORS:g}'
-        )
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of searches per second: use 0 to {MAX_VISITORS:g}')
     return number
 
 
 def parse_days(text: str) -> int:
     """Parse ``--days`` of ``vedette demo``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_DAYS):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a number of days: write 1 to {MAX_DAYS}, such as 30')
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of days: use 1 to {MAX_DAYS}, such as 30')
     return int(text)
 
 
@@ -140,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError("--report does not work with --births: drop it, or use --json")
     if options.days is None and (options.report or options.json):
         wanted = "--report" if options.report else "--json"
-        raise UsageError(f"{wanted} needs --days: write vedette demo --days 30 {wanted}")
+        raise UsageError(f"{wanted} needs --days: use vedette demo --days 30 {wanted}")
     if options.days is not None and options.duration:
         raise UsageError("--for does not work with --days or --births: drop one of them")
     if options.days is not None and options.world != options.parser.get_default("world"):
@@ -208,7 +206,7 @@ def _prepare_folder(named: str | None, stack: ExitStack) -> Path:
     folder = Path(named)
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(
-            f"--data {named} is not empty, and a demo starts from scratch: name a folder that does not exist yet"
+            f"--data {named} is not empty, and a demo starts from scratch: choose a folder that does not exist yet"
         )
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -194,7 +194,7 @@ def _add_judge(inner: Subparsers) -> argparse.ArgumentParser:
 def _serve(options: argparse.Namespace) -> int:
     for path in (options.log, options.hosts):
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise UsageError(f"{path}: name a file in an existing folder")
+            raise UsageError(f"{path}: the folder does not exist; choose a file in an existing folder")
     world = open_world(options.world, options.seed)
     clock = start_clock(world.start_s, options.speed)
     ready = partial(_print_served, world, options.hosts)
@@ -215,7 +215,7 @@ def _print_served(world: World, hosts: Path | None, server: Server) -> None:
 
 def _judge(options: argparse.Namespace) -> int:
     if not options.log.is_file():
-        raise UsageError(f"{options.log}: no such file; name a log that vedette lab serve --log wrote")
+        raise UsageError(f"{options.log}: no such file; choose a log that vedette lab serve --log wrote")
     header, entries = read_log(options.log)
     verdict = judge_log(
         entries,

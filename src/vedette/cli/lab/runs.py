@@ -186,12 +186,12 @@ def _parse_budget(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise UsageError(f'"{text}" is not a budget: write numbers above 0, such as 10,100') from error
+        raise UsageError(f'"{text}" is not a budget: use numbers above 0, such as 10,100') from error
 
 
 def _parse_whole(option: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text) > 0):
-        raise UsageError(f"{option} {text}: write a whole number above 0")
+        raise UsageError(f"{option} {text}: expected a whole number above 0")
     return int(text)
 
 
@@ -201,7 +201,7 @@ def write_reports(options: argparse.Namespace) -> int:
     folders = options.runs or sorted(path.parent for path in Path("lab-runs").glob("*/manifest.json"))
     if not folders:
         raise UsageError(
-            "there is no finished run in lab-runs: name a run folder, or start a run (see vedette lab run --help)"
+            "there is no finished run in lab-runs: pass a run folder, or start a run (see vedette lab run --help)"
         )
     runs = [read_run(folder) for folder in folders]
     for place in places:
@@ -216,10 +216,10 @@ def _report_folders(options: argparse.Namespace) -> list[Path]:
     if options.data is not None:
         folder = data_folder(argparse.Namespace(data=options.data or None, config=options.config))
         if check_format(folder) is None:
-            raise UsageError(f"{folder} is not a data folder: name the folder that vedette up uses after --data")
+            raise UsageError(f"{folder} is not a data folder: with --data, specify the folder that vedette up uses")
         places.append(folder / "lab")
     if not places:
-        raise UsageError("missing target: write --to DIR, --data DIR for the console, or both")
+        raise UsageError("missing target: use --to DIR, --data DIR for the console, or both")
     return places
 
 
@@ -284,4 +284,4 @@ def _describe_missing(objects: int) -> str:
 
 def _refuse_existing(out: Path) -> None:
     if out.exists():
-        raise UsageError(f"{out} already exists: name another file")
+        raise UsageError(f"{out} already exists: choose another file")

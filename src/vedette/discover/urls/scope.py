@@ -181,7 +181,7 @@ def _is_fetchable(start: str) -> bool:
 
 
 def _build_site_error(text: str) -> SiteError:
-    advice = "write an http(s) URL or a host name, such as https://example.org/docs/"
+    advice = "use an http(s) URL or a host name, such as https://example.org/docs/"
     return SiteError(f"{_quote_text(text)} is not a site: {advice}")
 
 

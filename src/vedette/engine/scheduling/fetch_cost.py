@@ -174,7 +174,7 @@ def parse_busy_hours(text: str) -> BusyHours:
     spans, factor = (parse_hours(found[1]), float(found[2])) if found else ((), 0.0)
     if not 1 <= factor <= MAX_FACTOR or any(edge % HOUR_S for span in spans for edge in span):
         raise ConfigError(
-            f'busy hours "{text[:60]}": write whole hours in UTC and a cost factor from 1 '
+            f'busy hours "{text[:60]}": expected whole hours in UTC and a cost factor from 1 '
             f'to {MAX_FACTOR:.0f}, such as "08:00-18:00 x3"'
         )
     return BusyHours(sum(1 << hour for hour in range(24) if _is_within(spans, hour * HOUR_S)), factor)

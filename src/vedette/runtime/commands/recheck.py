@@ -100,7 +100,7 @@ def _list_failed(state: State, target: str) -> list[tuple[int, str, str]]:
         return [row for row in failed if check_scope(row[1], site) is None]
     own = SiteIndex(sites).find_site(target)
     if own is None:
-        raise UsageError(f'{target} belongs to no site of this folder; to list them: "vedette sites list"')
+        raise UsageError(f'{target} belongs to no site in this folder; to list them: "vedette sites list"')
     known_as = normalize(target, own)
     found = [row for row in failed if row[1] == known_as]
     if not found:

@@ -163,7 +163,7 @@ def _get_overrules(start: str, sites: Mapping[str, Site]) -> tuple[Overrule, ...
 
 def _find_site(start: str, rows: Mapping[str, SiteRow]) -> SiteRow:
     if start not in rows:
-        raise SiteError(f"{start} is not a site of this folder; {_suggest(start, rows)}")
+        raise SiteError(f"{start} is not a site in this folder; {_suggest(start, rows)}")
     return rows[start]
 
 

@@ -119,5 +119,5 @@ def _explain_errors(folder: Path) -> Iterator[None]:
         yield
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(
-            f"{folder}: {error}; nothing is lost, the index can be rebuilt: free disk space or check permissions"
+            f"{folder}: {error}. Nothing was lost; the index can be rebuilt. Free up disk space or check permissions."
         ) from error

@@ -104,7 +104,9 @@ def _build_writer(path: Path) -> DecisionRecorder:
     try:
         path.open("a").close()
     except OSError as error:
-        raise UsageError(f"{DECISIONS_ENV}: {path} cannot be written: {error.strerror}; name another file") from error
+        raise UsageError(
+            f"{DECISIONS_ENV}: {path} cannot be written ({error.strerror}); choose another file"
+        ) from error
 
     def write(decision: Decision) -> None:
         # A full disk ends the log, not the crawl.

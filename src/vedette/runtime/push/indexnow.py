@@ -69,9 +69,7 @@ class PingHandler:
             return PingResult(422, "These URLs belong to no site that is crawled here.")
         place = self.coordinator.normalize_url(ping.key_url)
         if place is None:
-            return PingResult(
-                403, "The key file is outside of the site that is crawled here: name another keyLocation."
-            )
+            return PingResult(403, "The key file is outside of the site that is crawled here: use another keyLocation.")
         row = self.store.get_key(place, ping.key)
         if row is None or self._is_old(row, now_s):
             wanted = PingKeyRow(place, ping.key, host, "asked", now_s)

@@ -95,7 +95,7 @@ def check_promises(command: Command, state: State, delay_s: float) -> None:
         return
     for site in changed:
         if place := find_out_of_scope(site):
-            raise SiteError(f"promise: {place[:100]} does not belong to {site.start}: name a URL of this site")
+            raise SiteError(f"promise: {place[:100]} does not belong to {site.start}: use a URL of this site")
     sites = list({**before, **{site.start: site for site in changed}}.values())
     robots = state.store.load_robots()
     promised = group_by_host([each for site in sites for each in list_promises(site)])

@@ -50,13 +50,13 @@ def parse_parameters(query: bytes, known: tuple[str, ...]) -> dict[str, str]:
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=MAX_PARAMETERS)
     except ValueError:
-        raise ParameterError("", f"Give at most {MAX_PARAMETERS} parameters.") from None
+        raise ParameterError("", f"Send at most {MAX_PARAMETERS} parameters.") from None
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in known:
             raise build_unknown_error(name, known)
         if name in found:
-            raise ParameterError(name, f"Give {name} once.")
+            raise ParameterError(name, f"Set {name} only once.")
         found[name] = value
     return found
 

@@ -300,7 +300,7 @@ def _parse_search(values: dict[str, str], request: Request) -> SearchRequest:
     if page * n > MAX_TOTAL_RESULTS:
         last = MAX_TOTAL_RESULTS // n
         raise ParameterError(
-            "page", f"There are {MAX_TOTAL_RESULTS} results at most: with n={n}, page is at most {last}."
+            "page", f"There are at most {MAX_TOTAL_RESULTS} results: with n={n}, page can be at most {last}."
         )
     return SearchRequest(
         query=_parse_query(values),

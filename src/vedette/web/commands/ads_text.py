@@ -59,7 +59,7 @@ def parse_ad(
     if not targets:
         raise UsageError("add at least one phrase that the ad is shown for")
     if max(len(targets), len(negatives)) > MAX_PHRASES:
-        raise UsageError(f"an ad has at most {MAX_PHRASES} phrases and {MAX_PHRASES} negative phrases")
+        raise UsageError(f"an ad can have at most {MAX_PHRASES} phrases and {MAX_PHRASES} negative phrases")
     return AdRow(
         number,
         parse_name(campaign),
@@ -141,7 +141,7 @@ def parse_landing_url(text: str) -> str:
     """Parse the typed landing URL of an ad, and refuse private addresses as far as the URL shows them."""
     text = text.strip()
     if not text or len(text) > MAX_URL:
-        raise UsageError(f"an ad URL has 1 to {MAX_URL} characters")
+        raise UsageError(f"an ad URL must have 1 to {MAX_URL} characters")
     if "://" in text and not text.lower().startswith(("http://", "https://")):
         raise UsageError("an ad must link to an http(s) URL, such as https://example.org/offers")
     if "@" in text.partition("://")[2].partition("/")[0]:
@@ -157,7 +157,7 @@ def parse_name(text: str) -> str:
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
         raise UsageError(
-            "names of advertisers and campaigns have up to 64 letters, digits and -._ , such as spring-sale"
+            "names of advertisers and campaigns can have up to 64 letters, digits and -._ , such as spring-sale"
         )
     return name
 
@@ -188,11 +188,11 @@ def _parse_line(text: str, what: str, longest: int) -> str:
     """
     line = " ".join(text.split())
     if not 1 <= len(line) <= longest:
-        raise UsageError(f"{what} of an ad has 1 to {longest} characters")
+        raise UsageError(f"{what} of an ad must have 1 to {longest} characters")
     if not line.isprintable():
         raise UsageError(f"{what} of an ad contains an invisible character: remove it")
     if "<" in line or ">" in line:
-        raise UsageError(f"{what} of an ad is plain text: remove < and >")
+        raise UsageError(f"{what} of an ad must be plain text: remove < and >")
     return line
 
 
@@ -200,5 +200,5 @@ def parse_phrase(text: str) -> str:
     """Parse a typed target phrase of an ad into the folded words that queries are compared by."""
     folded = " ".join(split_words(text[: 2 * MAX_PHRASE]))
     if not folded or len(text) > MAX_PHRASE:
-        raise UsageError(f"a phrase has at least one word and at most {MAX_PHRASE} characters")
+        raise UsageError(f"a phrase must have at least one word and at most {MAX_PHRASE} characters")
     return folded

@@ -41,7 +41,7 @@ def parse_name(text: str) -> str:
     """Parse the typed name of an alert, which must fit into a URL."""
     name = text.strip().lower()
     if not _NAME.fullmatch(name):
-        raise UsageError("a watch name has up to 64 letters, digits and -._ , such as harbour-news")
+        raise UsageError("a watch name can have up to 64 letters, digits and -._ , such as harbour-news")
     return name
 
 
@@ -51,7 +51,7 @@ def parse_place(text: str) -> str:
     if text in {"", _EVERYWHERE}:
         return text
     if len(text) > MAX_URL_LENGTH:
-        raise UsageError(f"a place has at most {MAX_URL_LENGTH} characters")
+        raise UsageError(f"a place can be at most {MAX_URL_LENGTH} characters long")
     url = read_site(text).start
     authority = str(origin_of(url)).partition("://")[2]
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].partition("#")[0]
@@ -62,7 +62,7 @@ def parse_query_text(text: str) -> str:
     """Parse the typed query of an alert; it must contain words to search for."""
     text = text.strip()
     if len(text) > MAX_CHARACTERS:
-        raise UsageError(f"a query has at most {MAX_CHARACTERS} characters")
+        raise UsageError(f"a query can be at most {MAX_CHARACTERS} characters long")
     if text and parse_query(text).is_empty:
         raise UsageError("this query matches nothing: add a word that new pages should contain")
     return text
@@ -74,9 +74,9 @@ def parse_webhook(text: str) -> str:
     if not text:
         return ""
     if len(text) > MAX_URL_LENGTH:
-        raise UsageError(f"a webhook URL has at most {MAX_URL_LENGTH} characters")
+        raise UsageError(f"a webhook URL can be at most {MAX_URL_LENGTH} characters long")
     if not text.startswith(("http://", "https://")):
-        raise UsageError("a webhook is an http(s) URL, such as https://example.org/hooks/new-pages")
+        raise UsageError("a webhook must be an http(s) URL, such as https://example.org/hooks/new-pages")
     if "@" in text.partition("://")[2].partition("/")[0]:
         raise UsageError("a webhook URL must not contain a user name or password: messages are signed instead")
     return parse_web_url(text).partition("#")[0]
@@ -86,5 +86,5 @@ def parse_reader(text: str) -> str:
     """Parse the typed reader of an alert: a name that private sites list among their readers."""
     name = text.strip()
     if not _READER.fullmatch(name):
-        raise UsageError("a reader name has at most 200 printable characters")
+        raise UsageError("a reader name can be at most 200 printable characters long")
     return name

@@ -37,7 +37,9 @@ def parse_rule(kind: RuleKind, query: str, value: str) -> Rule:
         return Rule(kind, folded, parse_web_url(value))
     other = _fold_query(value)
     if folded == other:
-        raise UsageError(f"{query[:100]!r} and {value[:100]!r} are already the same to a search: use a different word")
+        raise UsageError(
+            f"search already treats {query[:100]!r} and {value[:100]!r} as the same word: use a different one"
+        )
     return Rule(kind, folded, other)
 
 
@@ -74,23 +76,23 @@ def format_rules(rules: Iterable[Rule]) -> str:
 def parse_rules(text: str, source: str) -> tuple[Rule, ...]:
     """Parse ``[[rule]]`` tables in TOML into rules; a ``UsageError`` names the line and what to write."""
     if len(text) > MAX_BYTES:
-        raise UsageError(f"{source}: is larger than {format_size(MAX_BYTES)}: not a list of rules")
+        raise UsageError(f"{source}: larger than {format_size(MAX_BYTES)}, so it cannot be a list of rules")
     try:
         tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise UsageError(f"{source}: is not TOML: {' '.join(str(error).split())[:200]}") from None
+        raise UsageError(f"{source}: not valid TOML: {' '.join(str(error).split())[:200]}") from None
     unknown = next((key for key in tables if key != "rule"), None)
     rules = tables.get("rule", [])
     if unknown is not None or not isinstance(rules, list):
         raise UsageError(
-            f"{source}: {(unknown or 'rule')[:40]!r} is not a list of rules: write one [[rule]] table per rule"
+            f"{source}: {(unknown or 'rule')[:40]!r} is not a list of rules: use one [[rule]] table per rule"
         )
     return tuple(_parse_table(table, f"{source}, rule {number}") for number, table in enumerate(rules, 1))
 
 
 def _parse_table(table: object, place: str) -> Rule:
     if not isinstance(table, dict):
-        raise UsageError(f"{place}: write one [[rule]] table per rule")
+        raise UsageError(f"{place}: use one [[rule]] table per rule")
     unknown = next((key for key in table if key not in _RULE_KEYS), None)
     if unknown is not None:
         raise UsageError(f"{place}: unknown key {unknown[:40]!r}; {_suggest(unknown, _RULE_KEYS)}")
@@ -107,7 +109,7 @@ def _parse_table(table: object, place: str) -> Rule:
 def _get_text(table: dict[str, object], key: str, place: str) -> str:
     value = table.get(key)
     if not isinstance(value, str):
-        raise UsageError(f'{place}: {key} is missing: write {key} = "…"')
+        raise UsageError(f'{place}: {key} is missing: add {key} = "…"')
     return value
 
 

@@ -307,7 +307,7 @@ class SearchTools:
     def _resolve_page(self, values: Mapping[str, str], asker: Caller) -> int | None:
         """Resolve the page that an MCP tool's arguments name, by its number or its URL."""
         if ("id" in values) == ("url" in values):
-            raise ParameterError("id", "Give either id or url, not both.")
+            raise ParameterError("id", "Set either id or url, not both.")
         if "id" in values:
             return parse_int(values, "id", 0, 0, MAX_ID)
         url = resolve(values["url"], None) if len(values["url"]) <= MAX_URL_LENGTH else None
