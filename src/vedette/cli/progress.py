@@ -42,7 +42,7 @@ class ProgressLine:
         if not self._shown or time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + REDRAW_INTERVAL_S
-        print(f"\r\x1b[K{self._what} {100 * done // max(total, 1)} %", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{self._what} {100 * done // max(total, 1)}%", end="", file=sys.stderr, flush=True)
 
     def update_part(self, part: str, done: int, total: int) -> None:
         """Show how much of one of several parts is done on the progress line."""

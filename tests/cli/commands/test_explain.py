@@ -18,7 +18,7 @@ def test_a_page_that_changes_now_and_then() -> None:
     lines = list(refresh_lines(told()))
     assert [line[:10].strip() for line in lines] == ["Changes", "Changed", "Worth", "Last", "Counts"]
     assert "about every 3 days (between 1 and 9)" in lines[0]
-    assert "40 %" in lines[1]
+    assert "40%" in lines[1]
     assert "0.25" in lines[2]
     assert "0.5" in lines[2]
     assert "0.03" in lines[3]

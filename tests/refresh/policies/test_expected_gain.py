@@ -221,4 +221,4 @@ def test_causes_are_named() -> None:
     loud = replace(quiet, signal_s=np.full(4, now - 60.0))
     assert any("did not announce" in cause for cause in POLICY.causes(state, quiet, 0, now))
     assert any("announced" in cause for cause in POLICY.causes(state, loud, 0, now))
-    assert "50 % chance of a change within" in POLICY.reason(state, quiet, 0, now)
+    assert "50% chance of a change within" in POLICY.reason(state, quiet, 0, now)

@@ -158,7 +158,7 @@ def test_the_page_shows_subscriptions_credit_and_lies() -> None:
     )
     text = shown(look)
     assert HOSTILE not in text
-    for words in ("pushed", "denied", "80 %", "a wrong signature"):
+    for words in ("pushed", "denied", "80%", "a wrong signature"):
         assert words in text
 
 

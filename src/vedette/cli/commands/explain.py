@@ -177,7 +177,7 @@ def _overrule_command(names: list[str], site: Explanation, options: argparse.Nam
 
 # How a fact of the console begins in a line of the terminal.
 _LINE_LABELS = {
-    "50 % chance of a change": "Median    50 % chance of a change ",
+    "50% chance of a change": "Median    50% chance of a change ",
     "Probability of a change": "Changed   with probability ",
     "Change reported": "Reported  as changed ",
     "Worth of a fetch": "Worth     ",

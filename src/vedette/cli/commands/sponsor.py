@@ -207,7 +207,7 @@ def _format_click_rate(figures: AdStats) -> str:
         return "no clicks"
     low, high = figures.interval
     average = "" if figures.average is None else f", {figures.average} each"
-    return f"{figures.clicked} clicked ({figures.rate:.1%}, 95 % {low:.1%} to {high:.1%}{average})"
+    return f"{figures.clicked} clicked ({figures.rate:.1%}, 95% CI {low:.1%} to {high:.1%}{average})"
 
 
 def _open_ads_service(options: argparse.Namespace) -> FolderAdService:

@@ -54,7 +54,7 @@ from vedette.timeutil import DAY_S, MINUTE_S, parse_date
 from vedette.web.commands.alert_text import parse_alert
 from vedette.web.commands.commands import AddAlert, Command, SetSite
 
-COLUMNS = ("polls by", "reported", "median to webhook", "95 %", "quartiles", "median to discovery", "fetches/day")
+COLUMNS = ("polls by", "reported", "median to webhook", "95%", "quartiles", "median to discovery", "fetches/day")
 
 
 class StrategyResult(NamedTuple):

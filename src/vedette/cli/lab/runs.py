@@ -95,7 +95,7 @@ def _column_meanings(columns: Sequence[str], shown: Sequence[int], experiment: E
     words = {humanize(name): find_metric(experiment, name).description for name in experiment.metrics}
     return [
         *(f"{columns[at]}: {words[columns[at]]}" for at in shown),
-        "In brackets: 95 % confidence intervals over seeds.",
+        "In brackets: 95% confidence intervals over seeds.",
     ]
 
 

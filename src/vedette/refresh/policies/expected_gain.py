@@ -195,7 +195,7 @@ class ExpectedGain:
         weight = float(self.weights(state, one)[0])
         causes = " and ".join(self.causes(state, one, 0, now))
         return (
-            f"expected-gain: 50 % chance of a change within {_format_days(wait_d)}, {chance:.0%} by now"
+            f"expected-gain: 50% chance of a change within {_format_days(wait_d)}, {chance:.0%} by now"
             f"{f' ({causes})' if causes else ''}, and a change counts {weight:.1f} times an ordinary one"
         )
 

@@ -14,7 +14,7 @@ from vedette.web.commands.commands import CommandResult
 
 # Reports cover this many days, including today.
 REPORT_DAYS = 30
-# The normal distribution has 95 % within this many deviations.
+# The normal distribution has 95% within this many deviations.
 _Z_95 = 1.959964
 
 

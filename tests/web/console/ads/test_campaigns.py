@@ -91,7 +91,7 @@ def test_figures_and_reasons_are_seen(tmp_path: Path) -> None:
     console, _ = console_over(tmp_path)
     page = console.client.get("/console/sponsored").text
     assert "<strong>0.05</strong> spent today" in page
-    assert "33.3 %" in page
+    assert "33.3%" in page
     assert "believed to click" in page
     assert "clicked and charged" in page
     (row, poor) = csv.DictReader(io.StringIO(console.client.get("/console/sponsored?csv=1").text))

@@ -40,7 +40,7 @@ def shown(told: BudgetReport, **series: float) -> tuple[Console, str]:
 def test_it_says_how_much_is_spent_at_what_price_and_what_came_of_it() -> None:
     """By kind and site, with the gain per fetch; if nothing was measured it says so instead of zero."""
     _, page = shown(TOLD, budget_spent_per_s=1.9, budget_per_s=2.0)
-    assert "<strong>95 %</strong> of the fetch budget was spent in the last day" in page
+    assert "<strong>95%</strong> of the fetch budget was spent in the last day" in page
     headings = ("How the fetch budget was spent", "Budget by site", "Not worth the price</h2>")
     assert [page.index(each) for each in headings] == sorted(map(page.index, headings))
     rows = re.findall(r'<th scope="row">(.*?)</th>(.*?)</tr>', page, re.DOTALL)

@@ -72,7 +72,7 @@ def tenths(*shares: tuple[float, float], refreshes: float = 1000.0) -> list[Cali
 def test_the_page_begins_with_what_is_current_and_ends_with_what_is_due() -> None:
     """An estimate, a verdict on forecasts, and pages with the words that explain them."""
     page = text_of(signed_in())
-    assert "<strong>83 %</strong>" in page
+    assert "<strong>83%</strong>" in page
     assert "Forecasts are accurate" in page
     assert "changes about every 3 days (between 1 and 9)" in page
     assert "fixed: looked at every hour" in page
@@ -231,7 +231,7 @@ def test_explaining_a_page_tells_of_fetching_it_again() -> None:
     page = text_of(signed_in(desk), f"/console/explain?url={URL}")
     for words in (
         "about every 3 days (between 1 and 9)",
-        "40 % by now",
+        "40% by now",
         "0.7 now; fetched when it reaches the price, 0.8",
         "in 2 h",
         "found a change; it gained 0.012 in search quality",

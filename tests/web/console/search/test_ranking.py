@@ -54,7 +54,7 @@ def test_shares_groups_and_pages_are_told(monkeypatch: pytest.MonkeyPatch) -> No
     """What was tried, what became of it, both groups with their intervals, and what caps took off."""
     text = page(monkeypatch, TOLD)
     for words in (
-        "5 %",
+        "5%",
         "0.64 (0.61 to 0.67)",
         "0.60 (0.51 to 0.69)",
         GOOD.url,
@@ -88,7 +88,7 @@ def test_orders_that_most_did_not_get_are_told(
         order(WITH_TRIALS, 3990, 0.5, 0.6),
     )
     text = page(monkeypatch, TOLD._replace(orders=orders))
-    for said in (*words, "55 % (50 % to 60 %)", f"({round(100 * plain[0])} % to {round(100 * plain[1])} %)"):
+    for said in (*words, "55% (50% to 60%)", f"({round(100 * plain[0])}% to {round(100 * plain[1])}%)"):
         assert said in text
 
 

@@ -226,7 +226,7 @@ def build_charts(
     return [
         chart.render("shown", "Impressions", _get_values(found, "shown")),
         chart.render("clicked", "Clicks", _get_values(found, "clicked"), other=uncharged),
-        chart.render("ctr", "CTR with 95 % confidence interval", rates, "share", band=band),
+        chart.render("ctr", "CTR with 95% confidence interval", rates, "share", band=band),
         chart.render("spend", "Spend per day", _get_values(found, "charged"), "money", limit if budget else None),
         _render_pace(today, names, budget),
         chart.render("average", "Average cost per click", average, "money"),

@@ -1,6 +1,6 @@
 """Calibration of change forecasts on the console's Refresh page: forecast probabilities against changes found.
 
-Of the pages with a forecast probability of 30 to 40 %, about 35 % should turn out to have changed. So each tenth of the
+Of the pages with a forecast probability of 30 to 40%, about 35% should turn out to have changed. So each tenth of the
 probabilities is a dot: the forecast on the x axis, the share that had changed on the y axis. Dots on the diagonal are
 calibrated.
 """
@@ -14,7 +14,6 @@ from markupsafe import Markup
 from vedette.web.console.ports.monitoring import CalibrationBin
 from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.tables import Column, Table
-from vedette.web.formatting import THIN
 
 MIN_REFRESHES = 30  # refreshes needed for a verdict
 MIN_BIN_WEIGHT = 0.5  # of a refresh: smaller decayed counts say nothing
@@ -37,7 +36,7 @@ class CalibrationRow(NamedTuple):
     @property
     def name(self) -> str:
         """Return the bounds of this tenth of the forecast probabilities."""
-        return f"{10 * self.place} to {10 * (self.place + 1)}{THIN}%"
+        return f"{10 * self.place} to {10 * (self.place + 1)}%"
 
 
 CALIBRATION_TABLE: Table[CalibrationRow] = Table(
@@ -65,9 +64,9 @@ def build_calibration_rows(tenths: Sequence[CalibrationBin]) -> list[Calibration
 def describe_calibration(tenths: Sequence[CalibrationBin]) -> str:
     """Describe in a sentence or two whether change forecasts can be trusted.
 
-    >>> describe_calibration([CalibrationBin(100.0, 35.0, 37.0)]).replace(THIN, " ")
-    'Forecasts are accurate: 35 % were predicted to have changed, and 37 % had.'
-    >>> describe_calibration([CalibrationBin(100.0, 35.0, 80.0)]).replace(THIN, " ").partition(": ")[0]
+    >>> describe_calibration([CalibrationBin(100.0, 35.0, 37.0)])
+    'Forecasts are accurate: 35% were predicted to have changed, and 37% had.'
+    >>> describe_calibration([CalibrationBin(100.0, 35.0, 80.0)]).partition(": ")[0]
     'Forecasts are not reliable yet'
     """
     lines = build_calibration_rows(tenths)
@@ -140,7 +139,7 @@ def _draw_axes() -> Markup:
 
 
 def _draw_intervals(lines: Sequence[CalibrationRow]) -> Markup:
-    """Draw the 95 % Wilson interval of each dot in the reliability diagram."""
+    """Draw the 95% Wilson interval of each dot in the reliability diagram."""
     mark = Markup('<line class="whisker" x1="{x:.2f}%" x2="{x:.2f}%" y1="{low:.1f}" y2="{high:.1f}"/>')
     ends = ((line, *_compute_interval(line)) for line in lines)
     return Markup().join(mark.format(x=100 * line.said, low=_to_y(low), high=_to_y(high)) for line, low, high in ends)

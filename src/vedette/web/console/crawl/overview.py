@@ -21,7 +21,7 @@ from vedette.web.console.ui.time_series import (
     parse_time_range,
     render_series,
 )
-from vedette.web.formatting import THIN, age, counted, host_name, sentence
+from vedette.web.formatting import age, counted, host_name, sentence
 from vedette.web.ports import SearchService
 
 LATEST_ACTIONS = 5
@@ -57,8 +57,8 @@ def describe_quality(latest: Mapping[str, float]) -> QualityHeadline | None:
     """Describe the estimated search quality for the Overview page; None before it was estimated.
 
     >>> latest = {"quality": 0.9835, "views_current_share": 0.934, "change_loss": 0.25}
-    >>> describe_quality(latest).why.replace(THIN, " ")
-    '93 % of views go to pages that are probably up to date. A view of an outdated page loses 25 %.'
+    >>> describe_quality(latest).why
+    '93% of views go to pages that are probably up to date. A view of an outdated page loses 25%.'
     """
     quality = latest.get("quality")
     if quality is None:
@@ -66,7 +66,7 @@ def describe_quality(latest: Mapping[str, float]) -> QualityHeadline | None:
     viewed, lost = latest.get("views_current_share"), latest.get("change_loss")
     why = f"{format_percent(viewed)} of views go to pages that are probably up to date."
     loss = f" A view of an outdated page loses {format_percent(lost)}." if lost is not None else ""
-    return QualityHeadline(f"{min(100 * quality, 99.9 if quality < 1 else 100.0):.1f}{THIN}%", why + loss)
+    return QualityHeadline(f"{min(100 * quality, 99.9 if quality < 1 else 100.0):.1f}%", why + loss)
 
 
 def describe_age(crawl: CrawlStatus) -> str:

@@ -43,7 +43,7 @@ POLICY_DESCRIPTIONS: Final[Mapping[str, str]] = {
     "lambdacrawl": "so that missed changes cost the least and no page is neglected",
     "user-centric": "first the pages whose earlier changes helped searches the most",
     "nutch": "at an interval that shortens when a page has changed and grows when it has not",
-    "stormcrawler": "at an interval that grows by 50 % while a page stays the same and halves when it changes",
+    "stormcrawler": "at an interval that grows by 50% while a page stays the same and halves when it changes",
     "uniform": "all pages in turn, equally often",
     "proportional": "in proportion to how often pages change; a baseline that is never fresher than uniform",
     "sbr": "so that copies are up to date except for small changes of the text",

@@ -35,7 +35,7 @@ def describe_refresh(refresh: dict[str, Any] | None) -> Iterator[Fact]:
         yield Fact("Changes", format_interval(*rates))
     if refresh.get("median_wait_d") is not None:
         yield Fact(
-            "50 % chance of a change", f"{format_value(refresh['median_wait_d'] * DAY_S, 's')} after its last fetch"
+            "50% chance of a change", f"{format_value(refresh['median_wait_d'] * DAY_S, 's')} after its last fetch"
         )
     if refresh["chance"] is not None:
         causes = "".join(f"; {cause}" for cause in refresh.get("causes", ()))
@@ -79,7 +79,7 @@ def describe_first_fetch(first: dict[str, Any] | None) -> Iterator[Fact]:
     >>> told |= {"matches": [{"query": "low tide", "share": 0.125, "places": ["links"]}]}
     >>> [fact.words for fact in describe_first_fetch(told)]
     ['0.5 of one search, 2 times the average for its folder or host', \
-'“low tide”, 12.5 % of all searches, matched by its links', \
+'“low tide”, 12.5% of all searches, matched by its links', \
 '0.125 of one search', \
 '9, below the price of 10: it waits until the price falls or similar pages gain more; \
 up to one fetch in ten goes to URLs like this']
@@ -90,7 +90,7 @@ up to one fetch in ten goes to URLs like this']
     for one in first["matches"]:
         places = " and ".join(f"its {place}" for place in one["places"])
         yield Fact(
-            "Matching query", f"“{one['query']}”, {100 * one['share']:.3g} % of all searches, matched by {places}"
+            "Matching query", f"“{one['query']}”, {100 * one['share']:.3g}% of all searches, matched by {places}"
         )
     if first["by_links"] is not None:
         yield Fact("By links alone", f"{first['by_links']:.3g} of one search")
@@ -134,8 +134,8 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     about 12 per day (6 to 24), most at 8:00 and 9:00 UTC
     about 2.0 new pages if polled now
     9 polls found 1 new page; 8 found nothing
-    https://a.example/feed (62 % of its new links)
-    50 %; new pages from this source count 2.5 times as much
+    https://a.example/feed (62% of its new links)
+    50%; new pages from this source count 2.5 times as much
     """
     if look is None:
         return
@@ -144,11 +144,11 @@ def describe_polling(look: dict[str, Any] | None) -> Iterator[Fact]:
     yield Fact("Polls so far", _describe_polls(look))
     if look["alike"]:
         pairs = zip(look["alike"], look["alike_share"], strict=True)
-        said = ", ".join(f"{url} ({100 * share:.0f} % of its new links)" for url, share in pairs)
+        said = ", ".join(f"{url} ({100 * share:.0f}% of its new links)" for url, share in pairs)
         yield Fact("Overlaps with", said, url=look["alike"][0])
     if look["watched"]:
         times = 1.0 + (ALERT_WEIGHT - 1.0) * look["watched"]
-        part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f} %"
+        part = "all" if look["watched"] == 1 else f"{100 * look['watched']:.0f}%"
         yield Fact("Watched links", f"{part}; new pages from this source count {times:.2g} times as much")
 
 
@@ -211,7 +211,7 @@ def describe_budget(budget: dict[str, Any] | None) -> Iterator[Fact]:
     >>> told = {"kind": "first", "cost": None}
     >>> told |= {"site_today": 12, "all_today": 48, "site_share": 0.2}
     >>> [fact.words.replace("\N{NARROW NO-BREAK SPACE}", " ") for fact in describe_budget(told)]
-    ['a first fetch', '12 of 48 fetches today, 25 %; reserved share 20 %']
+    ['a first fetch', '12 of 48 fetches today, 25%; reserved share 20%']
     """
     if budget is None:
         return

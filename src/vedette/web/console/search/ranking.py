@@ -23,7 +23,7 @@ from vedette.web.console.ports.monitoring import ExploredPage, Monitoring, Ranki
 from vedette.web.console.ui.layout import ConsoleShell, read_form
 from vedette.web.console.ui.scales import format_percent
 from vedette.web.console.ui.tables import Column, Table, find_csv
-from vedette.web.formatting import THIN, sentence
+from vedette.web.formatting import sentence
 from vedette.web.ports import SearchService
 
 LEARN_SETTING = "serve.learn"
@@ -59,7 +59,7 @@ def describe_outcome(page: ExploredPage, general: float) -> str:
 
 
 def format_interval(arm: Arm) -> str:
-    """Format the quality per click of a ranking arm with its 95 % interval; a dash without data.
+    """Format the quality per click of a ranking arm with its 95% interval; a dash without data.
 
     >>> format_interval(Arm(50, 90, 0.62, 0.05)), format_interval(Arm(0, 0, 0.0, math.inf))
     ('0.62 (0.57 to 0.67)', '—')
@@ -78,7 +78,7 @@ def describe_verdict(told: RankingReport) -> str:
         fewest = min(told.learned.people, told.plain.people)
         return f"Too early to say: each group needs clicks from {MIN_PEOPLE} visitors; the smaller one has {fewest}."
     low, high = (told.difference + sign * told.difference_give_or_take for sign in (-1, 1))
-    ends = f"the difference is {low:+.2f} to {high:+.2f} (95{THIN}% confidence interval)"
+    ends = f"the difference is {low:+.2f} to {high:+.2f} (95% confidence interval)"
     if low > 0:
         return f"Clicks are worth more with learning: {ends}."
     if high < 0:
@@ -89,8 +89,8 @@ def describe_verdict(told: RankingReport) -> str:
 def format_estimate(found: Estimate) -> str:
     """Format the off-policy estimate of successful searches for a ranking order, or why there is none yet.
 
-    >>> format_estimate(Estimate(0.41, 0.36, 0.46, 230.0, "")).replace(THIN, " ")
-    '41 % (36 % to 46 %)'
+    >>> format_estimate(Estimate(0.41, 0.36, 0.46, 230.0, ""))
+    '41% (36% to 46%)'
     >>> format_estimate(Estimate(0.41, 0.0, 0.9, 12.0, "not enough data"))
     'not enough data'
     """

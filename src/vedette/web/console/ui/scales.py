@@ -29,13 +29,13 @@ def format_value(value: float, unit: str) -> str:
 
     >>> values = ((0.834, "share"), (1.5e9, "bytes"), (12345, "n"), (5400, "s"), (2.5, "1/s"), (3.1, "money"))
     >>> [format_value(value, unit).replace(THIN, " ") for value, unit in values]
-    ['83 %', '1.5 GB', '12 345', '1.5 h', '2.5 /s', '3.10']
+    ['83%', '1.5 GB', '12 345', '1.5 h', '2.5 /s', '3.10']
     """
     if not math.isfinite(value):
         return "\N{EM DASH}"
     value = max(-MAX_VALUE, min(value, MAX_VALUE))
     if unit == "share":
-        return f"{_format_short(100 * value)}{THIN}%"
+        return f"{_format_short(100 * value)}%"
     if unit == "bytes":
         return _format_scaled(value, _BYTES, "B")
     if unit == "s":
@@ -46,19 +46,19 @@ def format_value(value: float, unit: str) -> str:
 
 
 def format_percent(share: float | None) -> str:
-    """Format a probability or share as a percentage; a dash if unknown, and never 0 or 100 % if uncertain.
+    """Format a probability or share as a percentage; a dash if unknown, and never 0 or 100% if uncertain.
 
-    >>> [format_percent(share).replace(THIN, " ") for share in (0.404, 0.0004, 0.9999, 1.0, None)]
-    ['40 %', 'below 1 %', 'above 99 %', '100 %', '—']
+    >>> [format_percent(share) for share in (0.404, 0.0004, 0.9999, 1.0, None)]
+    ['40%', 'below 1%', 'above 99%', '100%', '—']
     """
     if share is None or not math.isfinite(share):
         return "\N{EM DASH}"
     share = min(max(share, 0.0), 1.0)
     if 0 < share < 0.005:
-        return f"below 1{THIN}%"
+        return "below 1%"
     if 0.995 <= share < 1:
-        return f"above 99{THIN}%"
-    return f"{round(100 * share)}{THIN}%"
+        return "above 99%"
+    return f"{round(100 * share)}%"
 
 
 def format_worth(value: float | None) -> str:
