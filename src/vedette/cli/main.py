@@ -33,7 +33,7 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("up", "crawl sites and keep them fresh until Ctrl-C", "vedette.cli.commands.up"),
     Command("crawl", "crawl sites once", "vedette.cli.commands.crawl"),
-    Command("fetch", "fetch the pages you name now", "vedette.cli.commands.fetch"),
+    Command("fetch", "fetch specific pages now", "vedette.cli.commands.fetch"),
     Command("retry", "retry failed pages now", "vedette.cli.commands.retry"),
     Command("search", "search the index", "vedette.cli.commands.search"),
     Command("sites", "add, change and remove sites", "vedette.cli.commands.sites"),

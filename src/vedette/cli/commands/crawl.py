@@ -35,7 +35,7 @@ from vedette.errors import UsageError
 from vedette.model import Site
 
 DESCRIPTION = """\
-Crawl the sites you name, once and politely: Vedette obeys robots.txt, sends one
+Crawl the given sites, once and politely: Vedette obeys robots.txt, sends one
 request at a time to each host, and pauses after each response. Pages are stored
 in the data folder; run the same command again to continue where it stopped.
 

@@ -43,8 +43,8 @@ from vedette.web.formatting import THIN
 DESCRIPTION = """\
 Explain what was decided about a URL: which site it belongs to, what robots.txt
 says about it, when it was fetched and what was extracted, which pages are
-copies of it, whether it is indexed, and when it is due again by which rule; or
-what it is waiting for, or why it is held back.
+copies of it, whether it is indexed, and when and why it is due again; or what it is
+waiting for, or why it is held back.
 
   vedette explain https://example.org/docs/
 """

@@ -27,7 +27,7 @@ from vedette.web.commands.rule_text import parse_web_url
 DESCRIPTION = """\
 Fetch pages now: each goes to the front of its host's queue and is fetched as
 soon as the host's delay allows. A running "vedette up" does the work; otherwise
-this command does. You can name a robots.txt, too: pages that it now allows are
+this command does. You can fetch a robots.txt, too: pages that it now allows are
 fetched, and pages that it now disallows leave the index when they are next due.
 
   vedette fetch https://example.org/news/ https://example.org/about
@@ -37,7 +37,7 @@ fetched, and pages that it now disallows leave the index when they are next due.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette fetch``."""
-    parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL on a site of the data folder")
+    parser.add_argument("urls", metavar="URL", nargs="+", help="an http(s) URL on a site in the data folder")
     parser.add_argument("--no-wait", action="store_true", help="do not wait for the results")
     add_patience_option(parser, "how long to wait for hosts that are not free yet")
     add_fetch_options(parser)

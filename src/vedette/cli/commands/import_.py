@@ -27,16 +27,17 @@ STANDARD_INPUT = Path("-")
 
 URLS_HELP = """\
 Import files with one URL per line ("-" for standard input). URLs that belong to
-a site of the data folder are queued, even if they had failed before. Nothing
-else may use the data folder meanwhile.
+a site in the data folder are queued, even if they failed before. Nothing else
+can use the data folder during the import.
 
   vedette import urls list.txt
 """
 
 WARC_HELP = """\
-Import WARC files, even damaged ones. Responses whose URL belongs to a site of
-the data folder become pages as if they had been fetched at that time. Records
-that cannot be used are listed. Nothing else may use the data folder meanwhile.
+Import WARC files, even damaged ones. Responses whose URL belongs to a site in
+the data folder become pages, as if they had been fetched at the recorded time.
+Unusable records are listed. Nothing else can use the data folder during the
+import.
 
   vedette import warc crawl-2026.warc.gz
 """

@@ -18,7 +18,7 @@ from vedette.web.commands.commands import CreateKey, RevokeKey
 
 DESCRIPTION = """\
 Manage keys for users and programs. A key is shown once, when you create it;
-only its digest is stored. A running "vedette up" applies changes at once.
+only its digest is stored. A running "vedette up" applies changes immediately.
 
   vedette keys create wiki --scope search,private --rate 60/min
   vedette keys create shop --site shop.example.org/help/
@@ -29,17 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of ``vedette keys`` and their options."""
     inner = add_subcommands(parser)
     create = add_folder_subcommand(inner, "create", "create a key and show it once", _create)
-    create.add_argument("name", metavar="NAME", help="who uses it; sites list their readers by this name")
+    create.add_argument("name", metavar="NAME", help="who uses the key; sites list their readers by this name")
     create.add_argument(
         "--scope", metavar="SCOPES", default="search", help="one or more of search, private, admin (default: search)"
     )
-    create.add_argument("--rate", metavar="RATE", help="its rate limit, such as 60/min; 0 for no limit")
+    create.add_argument("--rate", metavar="RATE", help="the key's rate limit, such as 60/min; 0 for no limit")
     create.add_argument(
         "--site",
         metavar="HOST/PATH",
         action="append",
         default=[],
-        help="limit it to pages under this prefix, such as docs.example.org/api/ (may be repeated)",
+        help="limit the key to pages under this prefix, such as docs.example.org/api/ (may be repeated)",
     )
     add_folder_subcommand(inner, "list", "list all keys, including revoked ones", _list)
     revoke = add_folder_subcommand(inner, "revoke", "revoke a key", _revoke)

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--watch", metavar="NAME", default="", help="only pages that match this watch")
     parser.add_argument("--since", metavar="CURSOR", help="only pages after this one (default: show the latest)")
     parser.add_argument("-n", metavar="N", type=int, default=20, help="how many to list at most (default: 20)")
-    parser.add_argument("--follow", action="store_true", help="keep listing new pages as they come, until Ctrl-C")
+    parser.add_argument("--follow", action="store_true", help="keep listing new pages as they arrive, until Ctrl-C")
     add_data_options(parser)
     add_output_options(parser, "print one JSON object; with --follow, one per page and line")
 

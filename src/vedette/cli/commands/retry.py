@@ -23,7 +23,7 @@ back-off stays in back-off.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments and options of ``vedette retry``."""
-    parser.add_argument("target", metavar="SITE|URL", nargs="?", help="a site of the data folder, or a URL on one")
+    parser.add_argument("target", metavar="SITE|URL", nargs="?", help="a site in the data folder, or a URL on one")
     add_data_options(parser)
     add_output_options(parser)
 

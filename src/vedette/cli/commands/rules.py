@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     purpose = "treat words as synonyms, in both directions"
     synonym = add_folder_subcommand(inner, "synonym", purpose, _synonym)
     synonym.add_argument("word", metavar="WORD", help="a word")
-    synonym.add_argument("others", metavar="OTHER", nargs="+", help="a synonym for it")
+    synonym.add_argument("others", metavar="OTHER", nargs="+", help="a synonym for the word")
     for_query: dict[RuleKind, str] = {
         "pin": "show a page first for a query",
         "hide": "hide a page for a query",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     conceal.add_argument("value", metavar="URL", help="the page; * at the end matches all pages with this prefix")
     remove = add_folder_subcommand(inner, "remove", "remove a rule", _remove)
     remove.add_argument("kind", metavar="KIND", choices=KINDS, help=", ".join(KINDS))
-    remove.add_argument("words", metavar="WORD", nargs="+", help="the arguments that it was added with")
+    remove.add_argument("words", metavar="WORD", nargs="+", help="the arguments that the rule was added with")
     add_folder_subcommand(inner, "export", "write all rules as TOML, for import", _export)
     load = add_folder_subcommand(inner, "import", "add the rules from a file that export wrote", _import)
     load.add_argument(

@@ -14,7 +14,7 @@ from vedette.web.commands.commands import SetMachine
 DESCRIPTION = """\
 Change a setting without a restart: crawl.budget, crawl.contact,
 crawl.discovery_policy, refresh.policy, serve.learn or serve.promotion. The
-change applies at once and takes precedence over the environment and
+change applies immediately and takes precedence over the environment and
 vedette.toml until you revert it with --as-configured. Without NAME, print the
 current settings. Changes are logged, and the console can undo them.
 

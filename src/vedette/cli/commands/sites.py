@@ -35,8 +35,8 @@ from vedette.web.commands.commands import AddSite, Command, ImportSites, PauseSi
 MAX_OFFERED = 1000
 
 DESCRIPTION = """\
-Manage the sites of a data folder and their settings. A running "vedette up"
-applies changes at once; otherwise they take effect when you start it.
+Manage the sites in a data folder and their settings. A running "vedette up"
+applies changes immediately; otherwise they take effect when you start it.
 
   vedette sites add https://example.org/docs/ --scope prefix --delay 2s
   vedette sites set https://example.org/docs/ delay=5s hours=22:00-06:00
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_site_argument(add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause")))
     remove = add_folder_subcommand(inner, "remove", "stop crawling a site; its pages stay", _remove)
     _add_site_argument(remove)
-    remove.add_argument("--with-pages", action="store_true", help="also delete its pages")
+    remove.add_argument("--with-pages", action="store_true", help="also delete the site's pages")
     add_folder_subcommand(inner, "export", "write all sites as TOML, for import", _export)
     load = add_folder_subcommand(inner, "import", "add or update sites from a file that export wrote", _import)
     load.add_argument(
@@ -75,7 +75,7 @@ def _add_parser_for_add(inner: Subparsers) -> None:
     parser = add_folder_subcommand(inner, "add", "add a site", _add)
     _add_site_argument(parser)
     add_scope_options(parser)
-    parser.add_argument("--delay", metavar="TIME", help="pause after each response from its hosts, such as 2s")
+    parser.add_argument("--delay", metavar="TIME", help="pause after each response from the site's hosts, such as 2s")
     parser.add_argument("--hours", metavar="SPANS", help="fetch only at these times (UTC), such as 22:00-06:00")
     parser.add_argument(
         "--busy-hours",
@@ -83,11 +83,11 @@ def _add_parser_for_add(inner: Subparsers) -> None:
         help="hours when a fetch costs more (UTC), with a factor, such as 08:00-18:00x3",
     )
     parser.add_argument("--bytes-per-s", metavar="SIZE", help="average bandwidth limit, such as 100kB")
-    parser.add_argument("--allow-private", action="store_true", help="its hosts may have private addresses")
+    parser.add_argument("--allow-private", action="store_true", help="the site's hosts may have private addresses")
     parser.add_argument(
         "--ignore-robots",
         metavar=OWNERSHIP_PHRASE,
-        help=f"ignore its robots.txt; to confirm that the site is yours, write {OWNERSHIP_PHRASE}",
+        help=f"ignore the site's robots.txt; to confirm that the site is yours, use {OWNERSHIP_PHRASE}",
     )
     parser.add_argument(
         "--secrets", metavar="PLACE", help="env:NAME or file:PATH with headers to send to this site only"
@@ -105,11 +105,13 @@ def _add_parser_for_add(inner: Subparsers) -> None:
     parser.add_argument(
         "--readers",
         metavar="NAMES",
-        help="who may find its pages if they are fetched with secrets: names of keys or users, separated by commas; * "
-        "for everyone with a name",
+        help="who may find the site's pages if they are fetched with secrets: names of keys or users, separated by "
+        "commas; * for everyone with a name",
     )
     parser.add_argument(
-        "--share", metavar="PART", help="its share of crawl.budget, such as 20%%; more only if other sites leave some"
+        "--share",
+        metavar="PART",
+        help="the site's share of crawl.budget, such as 20%%; more only if other sites leave some",
     )
     parser.add_argument(
         "--promise",
@@ -121,12 +123,12 @@ def _add_parser_for_add(inner: Subparsers) -> None:
         "--sitemap",
         metavar="URL",
         action="append",
-        help="a sitemap that its robots.txt does not list, such as /news-sitemap.xml (may be repeated)",
+        help="a sitemap not listed in the site's robots.txt, such as /news-sitemap.xml (may be repeated)",
     )
     parser.add_argument(
         "--render",
         metavar="WHEN",
-        help="render its pages in a browser: auto (the default: pages that look empty), always or never",
+        help="render the site's pages in a browser: auto (the default: pages that look empty), always or never",
     )
     parser.add_argument(
         "--render-from",

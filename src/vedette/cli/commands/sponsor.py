@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     why = add_folder_subcommand(inner, "why", "explain why an ad is shown for a query, or not", _explain)
     why.add_argument("number", metavar="NUMBER", type=int, help="the number of the ad")
     why.add_argument("query", metavar="QUERY", help="the query")
-    purpose = "report impressions, clicks and costs of the last 30 days"
+    purpose = "report impressions, clicks and costs for the last 30 days"
     report = add_folder_subcommand(inner, "report", purpose, _report)
     report.add_argument("--advertiser", metavar="NAME", default="", help="only this advertiser")
     report.add_argument("--csv", action="store_true", help="day by day, as CSV")
@@ -56,14 +56,18 @@ def _add_campaign_commands(inner: Subparsers) -> None:
         metavar="KEY",
         help="the name of the key that gives the advertiser access to reports and ads; '' for none",
     )
-    who.add_argument("--budget", metavar="AMOUNT", help="daily limit for all its campaigns; '' for no limit")
+    who.add_argument(
+        "--budget", metavar="AMOUNT", help="daily limit for all of the advertiser's campaigns; '' for no limit"
+    )
     purpose = "create a campaign, or change its budget and dates"
     campaign = add_folder_subcommand(inner, "campaign", purpose, _save_campaign)
     campaign.add_argument("name", metavar="NAME", help="the campaign's name")
-    campaign.add_argument("--advertiser", metavar="NAME", required=True, help="the advertiser that pays for it")
+    campaign.add_argument(
+        "--advertiser", metavar="NAME", required=True, help="the advertiser that pays for the campaign"
+    )
     campaign.add_argument("--budget", metavar="AMOUNT", required=True, help="daily budget, such as 5.00")
-    campaign.add_argument("--starts", metavar="DAY", default="", help="its first day, such as 2026-03-01")
-    campaign.add_argument("--ends", metavar="DAY", default="", help="its last day")
+    campaign.add_argument("--starts", metavar="DAY", default="", help="the campaign's first day, such as 2026-03-01")
+    campaign.add_argument("--ends", metavar="DAY", default="", help="the campaign's last day")
     for name, purpose in (("pause", "stop showing the ads of a campaign"), ("resume", "resume a paused campaign")):
         one = add_folder_subcommand(inner, name, purpose, partial(_pause, paused=name == "pause"))
         one.add_argument("name", metavar="NAME", help="the name of the campaign")
@@ -71,7 +75,7 @@ def _add_campaign_commands(inner: Subparsers) -> None:
 
 def _add_ad_commands(inner: Subparsers) -> None:
     more = add_folder_subcommand(inner, "add", "submit an ad for approval", _submit_ad)
-    more.add_argument("campaign", metavar="CAMPAIGN", help="the campaign that it belongs to")
+    more.add_argument("campaign", metavar="CAMPAIGN", help="the campaign that the ad belongs to")
     more.add_argument("--edit", metavar="NUMBER", type=int, default=0, help="replace this ad")
     for name, purpose in (
         ("title", "at most 80 characters"),
@@ -79,12 +83,12 @@ def _add_ad_commands(inner: Subparsers) -> None:
         ("url", "the landing page"),
     ):
         more.add_argument(f"--{name}", metavar=name.upper(), required=True, help=purpose)
-    more.add_argument("--bid", metavar="AMOUNT", required=True, help="highest price of a click, such as 0.40")
+    more.add_argument("--bid", metavar="AMOUNT", required=True, help="highest price for a click, such as 0.40")
     for way, purpose in (
-        ("exact", "show it for exactly this query"),
-        ("phrase", "show it for queries with these words in this order"),
-        ("broad", "show it for queries with these words"),
-        ("not", "never show it for queries with these words"),
+        ("exact", "show the ad for exactly this query"),
+        ("phrase", "show the ad for queries with these words in this order"),
+        ("broad", "show the ad for queries with these words"),
+        ("not", "never show the ad for queries with these words"),
     ):
         more.add_argument(
             f"--{way}",

@@ -38,8 +38,8 @@ from vedette.web.commands.commands import AddSite
 from vedette.web.server import bind
 
 DESCRIPTION = """\
-Add the sites you name, if they are new, then crawl all sites of the data
-folder, keep them fresh, and serve the search page, the console and the API.
+Add the given sites, if they are new, then crawl all sites in the data folder,
+keep them fresh, and serve the search page, the console and the API.
 Press Ctrl-C to stop; run the same command again to continue. Use
 "vedette sites" to change sites while it runs.
 

@@ -42,9 +42,10 @@ Write tables, comparisons and plots of finished runs.
 """
 
 HEADLINES_HELP = """\
-Compare a discovery policy with a rival in runs of discovery-per-host, as
-Thompson23 does: mean ratios of coverage and overhead and mean difference in
-hours to discovery over hosts, and pages found as ratios of sums.
+Compare a discovery policy with a rival, using runs of discovery-per-host and
+the metrics of the Thompson23 paper: ratios of coverage and overhead and the
+difference in hours to discovery, all averaged over hosts, and the ratio of the
+total numbers of pages found.
 
   vedette lab run discovery --per-host --world frontpages:frontpages-2023.npz --policies thompson,pham --out runs/2023
   vedette lab headlines runs/2023 --policy thompson --rival pham
@@ -102,16 +103,22 @@ def _add_run(inner: Subparsers) -> argparse.ArgumentParser:
         "--charge",
         choices=("bid", "live"),
         default="bid",
-        help="sponsor: charge the bid at once, as published, or as the server does (default: bid)",
+        help="sponsor: charge the bid immediately, as published, or as the server does (default: bid)",
     )
     parser.add_argument(
         "--per-host", action="store_true", help="run each host separately, with its own budget (discovery)"
     )
     parser.add_argument("--as-live", action="store_true", help="use the crawler's own modules (discovery, refresh)")
     parser.add_argument(
-        "--from", metavar="X", dest="begin", default="", help="start at this day, such as 2023-01-31, or number"
+        "--from",
+        metavar="X",
+        dest="begin",
+        default="",
+        help="start on this date, such as 2023-01-31, or this many days into the world",
     )
-    parser.add_argument("--to", metavar="Y", dest="end", default="", help="end before this day or number")
+    parser.add_argument(
+        "--to", metavar="Y", dest="end", default="", help="end before this date, or this many days into the world"
+    )
     parser.add_argument("--out", metavar="DIR", type=Path, help="the run folder (default: one in lab-runs)")
     parser.add_argument(
         "--jobs", metavar="N", default="", help="number of cells to run in parallel (default: one per core)"
