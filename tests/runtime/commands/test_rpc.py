@@ -364,7 +364,7 @@ def test_every_action_is_logged_and_a_confirmation_word_for_word(bench: Bench) -
     bench.order(ImportSites(((Site(HOME), False),)))
     logged = actions(bench.state)
     assert all(word in line for line, word in zip(logged, ("added", "paused", "imported"), strict=True))
-    assert "the operator confirmed to own the site" in logged[0]
+    assert "the operator confirmed owning the site" in logged[0]
     assert "confirmed" not in logged[2]
 
 

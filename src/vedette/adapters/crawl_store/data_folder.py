@@ -135,8 +135,8 @@ def _make_private(folder: Path) -> list[str]:
     try:
         folder.chmod(mode & ~_FOREIGN_RIGHTS)
     except PermissionError:
-        return [f"{folder} is open to other users, and belongs to one: run: chmod o=,g-w {folder}"]
-    return [f"{folder} was open to other users; it is not any more (mode {mode & ~_FOREIGN_RIGHTS:o})"]
+        return [f"{folder} is open to other users and belongs to one of them; run: chmod o=,g-w {folder}"]
+    return [f"{folder} was open to other users; it no longer is (mode {mode & ~_FOREIGN_RIGHTS:o})"]
 
 
 def open_bands(path: Path, secret: int, store: CrawlStore, *, clean: bool) -> BandTable:

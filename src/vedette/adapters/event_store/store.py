@@ -417,5 +417,5 @@ class EventStore(SqliteStore):
             (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise StoreBusy(
-                f"{self._folder}: deleted, but another process still reads an old copy: repeat the command in a moment"
+                f"{self._folder}: deleted, but another process still reads an old copy. Run the command again."
             )

@@ -129,11 +129,11 @@ SERIES: Mapping[str, SeriesInfo] = {
     "price": SeriesInfo(
         "price: what a fetch of a known page must be worth; 1 is an ordinary change seen a day earlier", "n"
     ),
-    "refreshes": SeriesInfo("recent refreshes; those of a day ago count half", "n"),
+    "refreshes": SeriesInfo("recent refreshes; those from a day ago count half as much", "n"),
     "wasted_share": SeriesInfo("share of these that found the page unchanged", "share"),
     "change_expected": SeriesInfo("share of these that were expected to have changed", "share"),
     "change_found": SeriesInfo("share of these that had changed", "share"),
-    "looks": SeriesInfo("recent polls of sources; those of a day ago count half", "n"),
+    "looks": SeriesInfo("recent polls of sources; those from a day ago count half as much", "n"),
     "looks_wasted_share": SeriesInfo("share of these that found nothing new", "share"),
     "budget_per_s": SeriesInfo("fetch budget: maximum fetches per second of world time", "1/s"),
     "budget_spent_per_s": SeriesInfo("fetches of all kinds per second of world time", "1/s"),

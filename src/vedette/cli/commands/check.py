@@ -1,4 +1,4 @@
-"""``vedette check``: verify every file of a data folder, and repair what can be made again."""
+"""``vedette check``: verify every file of a data folder, and repair what can be rebuilt."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ Verify every file of a data folder: databases, archived pages by their digests,
 the index by its checksums. Nothing is changed, and "vedette up" may run.
 
   vedette check
-  vedette check --repair    rebuild what can be made again
+  vedette check --repair    rebuild what can be rebuilt
 """
 ALL_TEXTS = 1 << 40
 
@@ -67,7 +67,7 @@ def check_folder(folder: Path) -> Iterator[Finding]:
     yield Finding("archive", _check_archive(folder), "fetch its pages again: vedette fetch URL")
     generation = Generations(folder).current()
     yield Finding("index", find_damage(generation, ALL_TEXTS) if generation else "", "run vedette check --repair")
-    yield Finding("ledger", _check_database(folder, LEDGER_FILE), "restore a backup: its amounts cannot be made again")
+    yield Finding("ledger", _check_database(folder, LEDGER_FILE), "restore a backup: its amounts cannot be recreated")
     yield Finding("searches", _check_database(folder, EVENTS_FILE), "run vedette check --repair to start another")
     yield Finding("alerts", _check_database(folder, ALERTS_FILE), "run vedette check --repair to start another")
 

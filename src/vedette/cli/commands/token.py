@@ -55,7 +55,7 @@ def _create_token(options: argparse.Namespace) -> int:
         print(json.dumps({**done, "token": token}))
     else:
         print(token)
-        print("This is the new operator's token. The old one is void, and everyone has been signed out.")
+        print("This is the operator's new token. The old one no longer works, and everyone has been signed out.")
         print("Keep it safe   it is not stored and will not be shown again")
         print("Use it at      /console on the search server")
     return 0

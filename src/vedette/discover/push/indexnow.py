@@ -68,7 +68,7 @@ def parse_ping_body(body: bytes) -> Ping | PingRejection:
 
 def _check_key(key: str, place: str, origin: Origin, urls: tuple[str, ...]) -> Ping | PingRejection:
     if not _KEY.fullmatch(key):
-        return PingRejection(400, "key is missing: it has 8 to 128 letters, digits and dashes.")
+        return PingRejection(400, "key is missing: it must have 8 to 128 letters, digits and dashes.")
     key_url = resolve(place[:MAX_URL_LENGTH], None) if place else f"{origin}/{key}.txt"
     if key_url is None:
         return PingRejection(400, "keyLocation is not an http(s) URL.")

@@ -182,7 +182,7 @@ class ExpectedGain:
         told_of = ["a change was announced"] if bool(is_announced(one, at_s)[0]) else []
         found = [
             (silence, "its site announces changes, but did not announce this one"),
-            (swept, "pages near it changed at once"),
+            (swept, "pages near it changed together"),
             (dead, "pages near it have disappeared"),
         ]
         return told_of + [words for staleness, words in found if staleness >= NOTABLE]

@@ -84,8 +84,8 @@ def _replace_token(command: ReplaceToken, state: State, _now_s: float) -> Applie
     is_first = not state.store.read_token_digest()
     state.store.set_token(command.digest)
     if is_first:
-        return "created the first operator's token", ()
-    return "created a new operator's token; everyone is signed out of the console", ()
+        return "created the operator's first token", ()
+    return "created a new token for the operator; everyone is signed out of the console", ()
 
 
 def _log_sign_in(_command: LogSignIn, _state: State, _now_s: float) -> Applied:

@@ -173,7 +173,7 @@ def _suggest(start: str, known: Iterable[str]) -> str:
 
 def _describe_robots_override(site: Site) -> str:
     return (
-        f" (robots.txt of {site.start} is ignored: the operator confirmed to own the site)"
+        f" (robots.txt of {site.start} is ignored: the operator confirmed owning the site)"
         if site.ignore_robots
         else ""
     )

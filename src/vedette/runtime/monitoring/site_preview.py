@@ -281,7 +281,7 @@ def _warn_address(site: Site, lookup: Lookup, settings: RuntimeSettings) -> Iter
 def _warn_robots(site: Site, robots: RobotsPreview) -> Iterator[str]:
     if robots.says == "disallowed" and not site.ignore_robots:
         yield (
-            f"robots.txt disallows {site.start} by the line “{robots.line}”, so the crawl cannot start there. "
+            f"robots.txt disallows {site.start} with the line “{robots.line}”, so the crawl cannot start there. "
             "Start at a page that is allowed."
         )
 

@@ -195,7 +195,7 @@ def describe_search_paths() -> JsonSchema:
     site = schema.pattern_schema(PARAMETER_PATTERNS["site"])
     kind, language = (schema.pattern_schema(PARAMETER_PATTERNS[name]) for name in ("type", "lang"))
     words = f"The query, any text; only the first {MAX_QUERY_LENGTH} characters count."
-    paging = f"Page of results; page times n is at most {MAX_TOTAL_RESULTS}."
+    paging = f"Page of results; page times n can be at most {MAX_TOTAL_RESULTS}."
     query = schema.query_parameter("q", words, schema.STRING, "consumer lag", required=True)
     filters = (
         schema.query_parameter("site", "Only this host, or this path on it.", site, "docs.example.org/ops/"),

@@ -65,7 +65,7 @@ def events_route(recording: SearchRecorder) -> Route:
             return error_response(415, "wrong_type", "Send JSON, as application/json or text/plain.")
         body = await request.body()
         if len(body) > MAX_EVENT_BYTES:
-            return error_response(413, "too_large", f"An event has at most {MAX_EVENT_BYTES} bytes.")
+            return error_response(413, "too_large", f"An event can have at most {MAX_EVENT_BYTES} bytes.")
         said = _parse_event(body)
         came = recording.record_event(said.slate, said.kind, said.page, parse_visitor(request))
         if came.status == 204:

@@ -48,7 +48,7 @@ class ActivityPage:
         form = read_form(request)
         action, back = parse_number(form.get("action", "")), safe_redirect(form.get("back", ""))
         if action is None:
-            return self._not_undone(request, "Name an action to undo.", back)
+            return self._not_undone(request, "Choose an action to undo.", back)
         try:
             return self.shell.run_command(request, Undo(action), back)
         except VedetteError as error:

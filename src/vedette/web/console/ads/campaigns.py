@@ -127,7 +127,7 @@ class AdsPage:
         form = read_form(request)
         number, standing = parse_number(form.get("ad", ""), MAX_AD_DIGITS), _VERDICTS.get(form.get("verdict", ""))
         if standing is None or number is None:
-            return self._render(request, "Name an ad, and choose to approve or revoke it.")
+            return self._render(request, "Choose an ad, and whether to approve or revoke it.")
         return self._run_command(request, ReviewAd(number, standing))
 
     def pause_campaign(self, request: Request) -> Response:

@@ -126,7 +126,7 @@ def _build_host_warning(crawl: CrawlStatus) -> HealthWarning:
     rest = len(crawl.in_trouble) - len(named)
     more = f" and {counted(rest, 'more host')}" if rest else ""
     is_one = len(crawl.in_trouble) == 1
-    what = f"{counted(len(crawl.in_trouble), 'host')} cannot be fetched in full: {', '.join(named)}{more}."
+    what = f"{counted(len(crawl.in_trouble), 'host')} cannot be fetched completely: {', '.join(named)}{more}."
     cure = f"Vedette retries {'it' if is_one else 'them'} at growing intervals."
     if any(Failure.TLS in why for why in crawl.in_trouble.values()):
         cure += f" {UNTRUSTED_ADVICE}"

@@ -32,7 +32,7 @@ _LEARN_CHOICES: Mapping[str, str | None] = {"on": "true", "off": "false", "confi
 PROMOTION_DESCRIPTIONS: Mapping[str, str] = {
     "prospect": "those where one more view would teach the most; recommended",
     "selective": "pages that nobody has seen, all with the same probability",
-    "relaxed-selective": "pages that hardly anybody has seen, all with the same probability",
+    "relaxed-selective": "pages that hardly anyone has seen, all with the same probability",
 }
 ORDER_LABELS: Mapping[str, str] = {
     RELEVANCE_ONLY: "Relevance alone",
