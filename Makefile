@@ -35,7 +35,7 @@ up: setup-run ## crawl real sites: SITES="https://example.org/ …" CONTACT=you@
 quick: setup ## check, and test what needs no other process (under 2 minutes on 2 cores)
 	@$(MAKE) --no-print-directory -j 2 -O unit types contracts lint
 
-test: check ## check, then run every test (about 10 minutes on 2 cores)
+test: check ## check, then run every test (about 17 minutes on 2 cores)
 	@tools/programs
 	$(PY) -m pytest $(SIDE_BY_SIDE) -n 3 --ignore tests/contracts --durations 10
 
