@@ -35,6 +35,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a script
+
 from bench.peers.half_web import crawl_half
 from bench.peers.link_walk import Walk, walk_site
 from bench.peers.site_server import Request, Served, serve_trees

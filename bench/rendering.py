@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # so that it runs as a script
+
 from tests.browser.script_sites import HOSTILE, ScriptSites, article_word, serve_sites
 
 import vedette

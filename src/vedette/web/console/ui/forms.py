@@ -39,7 +39,7 @@ def parse_settings(
     >>> parse_settings({"policy": "nutch", "budget": "0"}, fields, {"policy": "uniform", "budget": "0"})
     (SetMachine(changes={'refresh.policy': 'nutch'}), {})
     >>> parse_settings({"policy": "nutch", "budget": "many"}, fields, {"policy": "nutch", "budget": "0"})[1]["budget"]
-    'Write a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0".'
+    'Expected a number of requests and a unit of time, such as "120/min" (s, min, h, d), or "0".'
     """
     if form.get("configured") in fields:
         return SetMachine({fields[form["configured"]]: None}), {}
